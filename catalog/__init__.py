@@ -1,0 +1,1 @@
+"""What has a name: types, schemas, tables, functions, connectors, errors."""

@@ -1,0 +1,46 @@
+"""Nearest names: what the user probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def damerau_distance(a: str, b: str) -> int:
+    """Return the optimal string alignment distance (insert, delete, substitute, swap of neighbours) between two words."""
+    previous: list[int] = []
+    current = list(range(len(b) + 1))
+    for i, left in enumerate(a, 1):
+        before, previous = previous, current
+        current = [i]
+        for j, right in enumerate(b, 1):
+            cost = min(previous[j] + 1, current[j - 1] + 1, previous[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == b[j - 2] and a[i - 2] == right:
+                cost = min(cost, before[j - 2] + 1)
+            current.append(cost)
+    return current[-1]
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate closest to ``name``, or ``None`` when none is within a third of its length (at least one edit)."""
+    folded = name.lower()
+    limit = max(1, len(folded) // 3)
+    best: tuple[int, str] | None = None
+    for candidate in candidates:
+        if abs(len(candidate) - len(folded)) > limit:
+            continue
+        distance = damerau_distance(folded, candidate.lower())
+        if distance <= limit and (best is None or (distance, candidate) < best):
+            best = (distance, candidate)
+    return best[1] if best else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], *, others: bool = False) -> str | None:
+    """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is set, or ``None``."""
+    known = sorted(set(candidates))
+    match = nearest(name, known)
+    if match is not None:
+        return f'did you mean "{match}"?'
+    if others and known:
+        more = "" if len(known) <= 8 else f" and {len(known) - 8} more"
+        return f"there is {', '.join(known[:8])}{more}"
+    return None

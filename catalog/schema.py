@@ -1,0 +1,93 @@
+"""Schemas: ordered, named, typed columns, and the roles a column may play in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import pyarrow as pa
+
+from catalog.types import DataType, to_arrow
+
+
+class Role(StrEnum):
+    """What a column means to time; lost as soon as an expression computes on it."""
+
+    EVENT_TIME = "event time"
+    PROCESSING_TIME = "processing time"
+    WINDOW_START = "window start"
+    WINDOW_END = "window end"
+    WINDOW_TIME = "window time"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One column. ``WINDOW_TIME`` columns are event-time attributes too."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    role: Role | None = None
+
+    @property
+    def is_event_time(self) -> bool:
+        """Whether windows may be cut on this column."""
+        return self.role in (Role.EVENT_TIME, Role.WINDOW_TIME)
+
+    def renamed(self, name: str) -> Field:
+        """Return the field under another name."""
+        return replace(self, name=name)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Ordered fields; names may repeat inside a plan (after joins) but never at a table's face."""
+
+    fields: tuple[Field, ...]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __getitem__(self, index: int) -> Field:
+        return self.fields[index]
+
+    @property
+    def names(self) -> list[str]:
+        """The column names in order."""
+        return [field.name for field in self.fields]
+
+    def index_of(self, name: str) -> int | None:
+        """Return the position of the first column of that name, compared without case, or ``None``."""
+        folded = name.lower()
+        for index, field in enumerate(self.fields):
+            if field.name.lower() == folded:
+                return index
+        return None
+
+    def select(self, indexes: tuple[int, ...]) -> Schema:
+        """Return the schema of the named positions in that order."""
+        return Schema(tuple(self.fields[index] for index in indexes))
+
+    def concat(self, other: Schema) -> Schema:
+        """Return this schema followed by another."""
+        return Schema(self.fields + other.fields)
+
+    def nullable(self) -> Schema:
+        """Return the schema with every column nullable, as the null-padded side of an outer join has."""
+        return Schema(tuple(replace(field, nullable=True) for field in self.fields))
+
+    def without_roles(self) -> Schema:
+        """Return the schema with no time attributes."""
+        return Schema(tuple(replace(field, role=None) for field in self.fields))
+
+    def same_layout(self, other: Schema) -> bool:
+        """Return whether names and types agree in order (nullability and roles may differ)."""
+        return [(f.name, f.type) for f in self.fields] == [(f.name, f.type) for f in other.fields]
+
+    def to_arrow(self) -> pa.Schema:
+        """Return the Arrow schema of batches with these columns; every Arrow field is nullable."""
+        return pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self.fields])

@@ -1,0 +1,80 @@
+"""Named tables and views as the catalog keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from catalog.schema import Field, Schema
+
+if TYPE_CHECKING:  # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
+    from planner.expressions import Expression
+
+
+@dataclass(frozen=True)
+class MetadataColumn:
+    """A column the connector fills from its own facts; ``key`` is the connector's name for it."""
+
+    name: str
+    key: str
+    virtual: bool = False
+
+
+@dataclass(frozen=True)
+class ComputedColumn:
+    """``name AS expression``; the expression reads ``Table.source_schema`` positions; ``text`` is what the user wrote."""
+
+    name: str
+    expression: Expression
+    text: str
+
+
+@dataclass(frozen=True)
+class WatermarkRule:
+    """``WATERMARK FOR column AS expression``; the expression reads ``Table.schema`` positions."""
+
+    column: str
+    expression: Expression
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: where it lives (connector and options) and what its rows look like.
+
+    ``source_schema`` is what the connector gives: physical and metadata columns. ``schema`` is what queries see: all columns in declared
+    order, with the event-time role on the watermark column. ``options`` hold the WITH clause, keys folded to lower case.
+    """
+
+    name: str
+    source_schema: Schema
+    schema: Schema
+    options: dict[str, str] = field(default_factory=dict, hash=False)
+    metadata: tuple[MetadataColumn, ...] = ()
+    computed: tuple[ComputedColumn, ...] = ()
+    watermark: WatermarkRule | None = None
+    primary_key: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    temporary: bool = False
+    comment: str | None = None
+
+    @property
+    def connector(self) -> str:
+        """The connector's name, e.g. ``filesystem``."""
+        return self.options.get("connector", "")
+
+    @property
+    def physical_fields(self) -> tuple[Field, ...]:
+        """The columns a sink must be given: not computed and not virtual metadata."""
+        hidden = {column.name for column in self.metadata if column.virtual}
+        return tuple(f for f in self.source_schema if f.name not in hidden)
+
+
+@dataclass(frozen=True)
+class View:
+    """A named query, kept as text and bound again where it is used."""
+
+    name: str
+    query: str
+    schema: Schema
+    temporary: bool = False

@@ -1,0 +1,1 @@
+"""Runs physical plans: elements, operators, state, tasks, jobs, checkpoints."""

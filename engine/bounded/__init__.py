@@ -1,0 +1,1 @@
+"""Backends that run bounded plans: Spark SQL and DuckDB."""

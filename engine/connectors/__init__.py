@@ -1,0 +1,1 @@
+"""Connectors, one a file."""

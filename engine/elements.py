@@ -1,0 +1,84 @@
+"""Elements: everything that travels through a channel, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MIN_WATERMARK_US = -(2**63)
+MAX_WATERMARK_US = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows with signed weights: a piece of a changelog as a Z-set.
+
+    ``rows``: an Arrow record batch. ``weights``: int64 per row, +n insert n times, -n retract n times; ``None`` means every row is +1, the
+    path that pays nothing. ``behind``: int64 microseconds per row, the watermark the row's own split had just before it, given only when some
+    row of the batch is behind it (its time < that watermark); ``None`` means every row is on time for its split. Lateness is decided from it
+    row by row, so batch cuts never change a result. ``origin`` is the split's ordinal in its source task, meaningful up to the watermark assigner.
+    """
+
+    rows: pa.RecordBatch
+    weights: np.ndarray | None = None
+    behind: np.ndarray | None = None
+    origin: int = 0
+
+    @property
+    def num_rows(self) -> int:
+        """The number of (weighted) rows."""
+        return self.rows.num_rows
+
+    def with_rows(self, rows: pa.RecordBatch) -> Batch:
+        """Return the batch with other columns for the same rows."""
+        return Batch(rows, self.weights, self.behind, self.origin)
+
+    def filter(self, mask: pa.BooleanArray) -> Batch:
+        """Return the rows whose mask is TRUE (NULL counts as FALSE)."""
+        rows = self.rows.filter(mask)
+        if self.weights is None and self.behind is None:
+            return Batch(rows, origin=self.origin)
+        keep = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+        return Batch(rows, None if self.weights is None else self.weights[keep], None if self.behind is None else self.behind[keep], self.origin)
+
+    def take(self, indices: np.ndarray) -> Batch:
+        """Return the rows at the given positions (int64), in that order."""
+        rows = self.rows.take(pa.array(indices))
+        weights = None if self.weights is None else self.weights[indices]
+        return Batch(rows, weights, None if self.behind is None else self.behind[indices], self.origin)
+
+    def slice(self, offset: int, length: int) -> Batch:
+        """Return a zero-copy piece of the batch."""
+        end = offset + length
+        weights = None if self.weights is None else self.weights[offset:end]
+        return Batch(self.rows.slice(offset, length), weights, None if self.behind is None else self.behind[offset:end], self.origin)
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """No row with a time below ``time_us`` (microseconds) will be on time any more: windows with end <= time_us may close."""
+
+    time_us: int
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after)."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The channel has nothing to say about time until its next watermark: it no longer holds others back."""
+
+
+@dataclass(frozen=True)
+class EndOfInput:
+    """Nothing follows on this channel."""
+
+
+Element = Batch | Watermark | Barrier | Idle | EndOfInput

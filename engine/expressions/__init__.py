@@ -1,0 +1,1 @@
+"""Typed expressions compiled to Arrow kernels."""

@@ -1,0 +1,33 @@
+"""Counters of operators and tasks: plain numbers owned by one slot thread, read by anyone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class OperatorMetrics:
+    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..)."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    windows_closed: int = 0
+    state_entries: int = 0
+    watermark_us: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a named counter."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+
+@dataclass
+class TaskMetrics:
+    """What one task has spent: milliseconds busy, idle and backpressured, and its operators' counters by operator id."""
+
+    busy_ms: float = 0.0
+    idle_ms: float = 0.0
+    backpressured_ms: float = 0.0
+    batches: int = 0
+    operators: dict[str, OperatorMetrics] = field(default_factory=dict)

@@ -1,0 +1,174 @@
+"""The interface of operators: must write ``on_batch``; the rest defaults to passing on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from engine.clock import Clock
+from engine.elements import Batch
+from engine.metrics import OperatorMetrics
+
+
+class Output(Protocol):
+    """Where an operator puts rows: the next operator of the chain, or the record writer behind the last."""
+
+    def collect(self, batch: Batch) -> None:
+        """Take a batch (empty ones are allowed and go nowhere)."""
+
+    def watermark(self, time_us: int) -> None:
+        """Take a watermark; called only by operators that make watermarks themselves (the assigner)."""
+
+    def idle(self) -> None:
+        """Say that time stands still here until the next watermark."""
+
+    def split(self, event: SplitEvent) -> None:
+        """Take news of a source split; forwarded down the chain to the watermark assigner, which consumes it."""
+
+
+class SplitNews(StrEnum):
+    """What can happen to a split: it is opened, has ended, or was polled and had nothing."""
+
+    OPENED = "opened"
+    ENDED = "ended"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True)
+class SplitEvent:
+    """News of one split; ``origin`` is its ordinal as on ``Batch.origin``, ``split_id`` its stable name."""
+
+    news: SplitNews
+    origin: int
+    split_id: str
+
+
+class KeyedState(Protocol):
+    """State that follows keys. Snapshots are columns, so any range of key groups can be read without the rest."""
+
+    def snapshot(self) -> pa.Table:
+        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends. The table must not share memory that later changes."""
+
+    def restore(self, part: pa.Table) -> None:
+        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask."""
+
+
+class ListState(Protocol):
+    """State that follows no key: items, JSON-ready dicts (split positions, split watermarks, pending commits)."""
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        """Return this subtask's items now."""
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Take the items of ALL subtasks of the snapshot (in subtask order) before any row comes, and keep those that are this subtask's.
+
+        Whose an item is, is the operator's rule: a split's by its assignment, a pending commit's by position modulo parallelism.
+        """
+
+
+@dataclass(frozen=True)
+class KeyGroups:
+    """The contiguous range of key groups a subtask owns: ``start <= group < end``, of ``max_parallelism`` in all."""
+
+    start: int
+    end: int
+    max_parallelism: int
+
+
+@dataclass
+class Context:
+    """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends)."""
+
+    operator_id: str
+    name: str
+    subtask: int
+    parallelism: int
+    key_groups: KeyGroups
+    clock: Clock
+    metrics: OperatorMetrics
+    services: Services
+
+
+class Services:
+    """Injected outside things, looked up by their type: ``services.get(FileSystem)``."""
+
+    def __init__(self, *items: object) -> None:
+        self._items = list(items)
+
+    def get(self, kind: type[Any]) -> Any:
+        """Return the injected object of a type; KeyError when there is none."""
+        for item in self._items:
+            if isinstance(item, kind):
+                return item
+        raise KeyError(kind.__name__)
+
+
+class Operator:
+    """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task snapshots its declared state."""
+
+    def open(self, context: Context) -> None:
+        """Get ready; state is restored after this and before the first row."""
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        """Take rows of one port."""
+        raise AssertionError(f"{type(self).__name__} takes no rows")
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Take the merged watermark of all ports, before it is forwarded by the task; emit what it completes."""
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
+
+    def on_split(self, event: SplitEvent, out: Output) -> None:
+        """Take news of a source split of this chain; forwarded unless consumed."""
+        out.split(event)
+
+    def ready(self) -> bool:
+        """Whether it can take rows now; False (a full result queue) makes the task wait and so slows its inputs."""
+        return True
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        """Flush what is not declared as state, and prepare commits; called before the snapshot and before the barrier is forwarded.
+
+        Also called once at the end of input, with the id of the job's final checkpoint.
+        """
+
+    def on_port_end(self, port: int, out: Output) -> None:
+        """Learn that one port has ended."""
+
+    def on_end(self, out: Output) -> None:
+        """Emit what is left; called once, after the final watermark, when all ports have ended."""
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        """Declare keyed state by name."""
+        return {}
+
+    def list_states(self) -> dict[str, ListState]:
+        """Declare redistributable state by name."""
+        return {}
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Learn that a checkpoint is durable (sinks commit here)."""
+
+    def close(self) -> None:
+        """Release what was opened; called on every way out, must not raise."""
+
+
+class SourceOperator(Operator):
+    """The head of a source chain: gives rows when polled instead of taking them."""
+
+    def poll(self, out: Output) -> SourceStatus:
+        """Emit at most one batch without blocking; say whether there is more."""
+        raise AssertionError(type(self))
+
+
+@dataclass(frozen=True)
+class SourceStatus:
+    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock milliseconds) at the latest."""
+
+    more: bool = False
+    ended: bool = False
+    wake_ms: int | None = None

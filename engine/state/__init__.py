@@ -1,0 +1,1 @@
+"""State primitives of keyed operators."""

@@ -1,0 +1,1 @@
+"""Rewrites logical plans: rules, properties, the bounded frontier, edges."""

@@ -1,0 +1,1 @@
+"""SQL and Table frontend, logical plan, edges, chains, physical plan, EXPLAIN."""

@@ -1,0 +1,216 @@
+"""Typed expressions: frozen nodes over column positions. The binder makes them; rules rewrite them; the engine compiles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal as PyDecimal
+
+from catalog.errors import Span
+from catalog.types import BOOLEAN, DataType
+
+LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | datetime | time | timedelta
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Base of all typed expressions; ``span`` is where it stands in the statement and never takes part in equality."""
+
+    type: DataType
+    nullable: bool
+    span: Span | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The direct operands in order."""
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """Return the same node over other operands."""
+        return self
+
+    def transform(self, rewrite: Callable[[Expression], Expression]) -> Expression:
+        """Return the tree rebuilt bottom-up through ``rewrite``; the one recursion over expressions."""
+        children = self.children
+        changed = tuple(child.transform(rewrite) for child in children)
+        same = all(new is old for new, old in zip(changed, children, strict=True))
+        return rewrite(self if same else self.with_children(changed))
+
+    def walk(self) -> Iterator[Expression]:
+        """Yield this node and all nodes below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def columns(self) -> frozenset[int]:
+        """Return the input positions the expression reads."""
+        return frozenset(node.index for node in self.walk() if isinstance(node, Column))
+
+    def remap(self, positions: dict[int, int]) -> Expression:
+        """Return the expression reading ``positions[i]`` where it read column ``i``."""
+        return self.transform(lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node)
+
+
+@dataclass(frozen=True)
+class Column(Expression):
+    """An input column by position; ``name`` is for people only."""
+
+    index: int = 0
+    name: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.name or f"${self.index}"
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A constant. TIMESTAMP and DATE values are ``datetime``/``date``, day-time intervals ``timedelta``, year-month intervals months (int)."""
+
+    value: LiteralValue = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if isinstance(self.value, bool):
+            return "TRUE" if self.value else "FALSE"
+        if isinstance(self.value, str):
+            return "'" + self.value.replace("'", "''") + "'"
+        if isinstance(self.value, int | float | PyDecimal):
+            return str(self.value)
+        return f"{self.type} '{self.value}'"
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A scalar function or operator by its canonical registry name (``catalog.functions``); arguments already have the exact types it wants."""
+
+    function: str = ""
+    args: tuple[Expression, ...] = ()
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, args=children)
+
+    def __str__(self) -> str:
+        symbol = INFIX.get(self.function)
+        if symbol and len(self.args) == 2:
+            return f"({self.args[0]} {symbol} {self.args[1]})"
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """CAST, or TRY_CAST when ``safe`` (a value that does not fit becomes NULL)."""
+
+    arg: Expression = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+    safe: bool = False
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.arg,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, arg=children[0])
+
+    def __str__(self) -> str:
+        return f"{'TRY_CAST' if self.safe else 'CAST'}({self.arg} AS {self.type})"
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """CASE WHEN condition THEN value .. ELSE default END; IF, COALESCE and NULLIF are bound to it too."""
+
+    whens: tuple[tuple[Expression, Expression], ...] = ()
+    default: Expression = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return tuple(part for when in self.whens for part in when) + (self.default,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        pairs = tuple(zip(children[0:-1:2], children[1:-1:2], strict=True))
+        return replace(self, whens=pairs, default=children[-1])
+
+    def __str__(self) -> str:
+        whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in self.whens)
+        return f"CASE {whens} ELSE {self.default} END"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input, DISTINCT, result type."""
+
+    function: str
+    args: tuple[Expression, ...]
+    type: DataType
+    nullable: bool = True
+    distinct: bool = False
+    filter: Expression | None = None
+    span: Span | None = field(default=None, compare=False, kw_only=True)
+
+    def __str__(self) -> str:
+        args = ", ".join(map(str, self.args)) or ("*" if self.function == "count" else "")
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{args})"
+        return f"{text} FILTER (WHERE {self.filter})" if self.filter is not None else text
+
+    def map(self, rewrite: Callable[[Expression], Expression]) -> AggregateCall:
+        """Return the call with ``rewrite`` applied to each argument and to the filter as whole expressions."""
+        keep = None if self.filter is None else rewrite(self.filter)
+        return replace(self, args=tuple(rewrite(arg) for arg in self.args), filter=keep)
+
+
+@dataclass(frozen=True)
+class SortKey:
+    """One ORDER BY item. Spark's default: NULLs first ascending, last descending; NaN is the largest."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.expression}{' DESC' if self.descending else ''}{' NULLS FIRST' if self.nulls_first else ' NULLS LAST'}"
+
+
+INFIX = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "div": "DIV",
+    "mod": "%",
+    "equal": "=",
+    "not_equal": "<>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "null_safe_equal": "<=>",
+    "and": "AND",
+    "or": "OR",
+    "concat_op": "||",
+    "like": "LIKE",
+}
+
+TRUE = Literal(BOOLEAN, False, value=True)
+FALSE = Literal(BOOLEAN, False, value=False)
+
+
+def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+    """Return the AND-ed parts of a predicate, left to right."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(part for arg in predicate.args for part in conjuncts(arg))
+    return (predicate,)
+
+
+def conjunction(parts: tuple[Expression, ...]) -> Expression:
+    """Return one predicate that ANDs the parts (TRUE when there are none)."""
+    if not parts:
+        return TRUE
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call(BOOLEAN, result.nullable or part.nullable, function="and", args=(result, part))
+    return result

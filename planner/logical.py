@@ -1,0 +1,432 @@
+"""The logical plan: a closed set of frozen nodes. Each knows its inputs and schema; everything else is derived elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Field, Role, Schema
+from catalog.tables import Table
+from catalog.types import BOOLEAN, TIMESTAMP, Boolean, Null
+from planner.edges import Edge
+from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
+
+
+def _demand(condition: bool, message: str) -> None:
+    """Refuse a node that cannot mean anything: a bug of ours, never of the statement."""
+    if not condition:
+        raise PenstockError("INT-9001", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _reads_inside(expression: Expression, schema: Schema) -> bool:
+    return all(0 <= index < len(schema) for index in expression.columns())
+
+
+@dataclass(frozen=True)
+class LogicalPlan:
+    """Base of plan nodes."""
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        """The nodes rows come from, by port."""
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows this node gives."""
+        raise AssertionError(type(self))
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        """Return the same node over other inputs."""
+        return self
+
+    def transform(self, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+        """Return the plan rebuilt bottom-up through ``rewrite``; the one recursion over plans."""
+        inputs = self.inputs
+        changed = tuple(node.transform(rewrite) for node in inputs)
+        same = all(new is old for new, old in zip(changed, inputs, strict=True))
+        return rewrite(self if same else self.with_inputs(changed))
+
+    def walk(self) -> Iterator[LogicalPlan]:
+        """Yield this node and all nodes below it, parents first."""
+        yield self
+        for node in self.inputs:
+            yield from node.walk()
+
+
+@dataclass(frozen=True)
+class _Unary(LogicalPlan):
+    input: LogicalPlan
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Scan(LogicalPlan):
+    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project and WatermarkAssign).
+
+    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what the connector promised to apply.
+    """
+
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.table.source_schema.select(self.columns)
+
+
+@dataclass(frozen=True)
+class Values(LogicalPlan):
+    """Literal rows."""
+
+    rows: tuple[tuple[Literal, ...], ...]
+    row_schema: Schema
+
+    def __post_init__(self) -> None:
+        _demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
+
+    @property
+    def schema(self) -> Schema:
+        return self.row_schema
+
+
+@dataclass(frozen=True)
+class BoundedInput(LogicalPlan):
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by ``optimizer.bounded``)."""
+
+    plan: LogicalPlan
+
+    @property
+    def schema(self) -> Schema:
+        return self.plan.schema.without_roles()
+
+
+@dataclass(frozen=True)
+class Filter(_Unary):
+    """Keep the rows whose predicate is TRUE."""
+
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        _demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
+        _demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Project(_Unary):
+    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming)."""
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
+        _demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
+
+    @property
+    def schema(self) -> Schema:
+        fields = []
+        for name, expression in zip(self.names, self.expressions, strict=True):
+            role = self.input.schema[expression.index].role if isinstance(expression, Column) else None
+            fields.append(Field(name, expression.type, expression.nullable, role))
+        return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class WatermarkAssign(_Unary):
+    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds its split's watermark from below."""
+
+    time_column: int
+    watermark: Expression
+
+    @property
+    def schema(self) -> Schema:
+        fields = list(self.input.schema.fields)
+        fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME)
+        return Schema(tuple(fields))
+
+
+class WindowKind(StrEnum):
+    """The four window functions."""
+
+    TUMBLE = "tumble"
+    HOP = "hop"
+    CUMULATE = "cumulate"
+    SESSION = "session"
+
+
+@dataclass(frozen=True)
+class Windowing:
+    """How event times fall into windows; microseconds. TUMBLE: size. HOP: size, step = slide. CUMULATE: size = max size, step. SESSION: size = gap.
+
+    ``partition_keys`` (SESSION) are positions of the columns that have sessions of their own. ``sliced``: the time column holds the ends of
+    slices aggregated below, so a row of slice end e counts as time e - 1 us.
+    """
+
+    kind: WindowKind
+    time_column: int
+    size_us: int
+    step_us: int = 0
+    offset_us: int = 0
+    partition_keys: tuple[int, ...] = ()
+    sliced: bool = False
+
+    def __post_init__(self) -> None:
+        _demand(self.size_us > 0, "a window of no size")
+        if self.kind in (WindowKind.HOP, WindowKind.CUMULATE):
+            _demand(self.step_us > 0 and self.size_us % self.step_us == 0, "a window whose size is no multiple of its step")
+
+
+@dataclass(frozen=True)
+class AttachedWindow:
+    """Windows already on the rows as two columns (below: a WindowTable, a window join, an earlier window aggregate)."""
+
+    start_column: int
+    end_column: int
+
+
+def window_fields() -> tuple[Field, Field, Field]:
+    """Return the fields window_start, window_end, window_time (= end - 1 ms, an event-time attribute)."""
+    return (
+        Field("window_start", TIMESTAMP, False, Role.WINDOW_START),
+        Field("window_end", TIMESTAMP, False, Role.WINDOW_END),
+        Field("window_time", TIMESTAMP, False, Role.WINDOW_TIME),
+    )
+
+
+@dataclass(frozen=True)
+class WindowTable(_Unary):
+    """A windowing table-valued function: each row once per window it falls in, with window_start, window_end, window_time appended.
+
+    Rows whose time is NULL are dropped and counted.
+    """
+
+    window: Windowing
+
+    def __post_init__(self) -> None:
+        _demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
+
+    @property
+    def schema(self) -> Schema:
+        kind = self.input.schema[self.window.time_column].type
+        return Schema(self.input.schema.fields + tuple(replace(f, type=kind) for f in window_fields()))
+
+
+class Phase(StrEnum):
+    """Which part of a split aggregate a node is. LOCAL gives partial columns, GLOBAL merges them."""
+
+    SINGLE = "single"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Aggregate(_Unary):
+    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then aggregates.
+
+    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No aggregates: DISTINCT.
+    LOCAL keeps no state between batches and gives one partial row per key and batch; GLOBAL is an ordinary aggregate over those rows (a count
+    merges by ``sum0``); the rule that splits makes both equal SINGLE.
+    """
+
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+
+    def __post_init__(self) -> None:
+        _demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
+
+    @property
+    def schema(self) -> Schema:
+        keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
+        return Schema(keys + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)))
+
+
+@dataclass(frozen=True)
+class WindowAggregate(_Unary):
+    """GROUP BY window_start, window_end, keys: insert-only, each row emitted when the watermark passes the window's end.
+
+    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over the input's time column
+    (sliced state), or an AttachedWindow when the rows carry their window already.
+    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before every watermark and barrier;
+    GLOBAL reads it through a Windowing whose ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
+    """
+
+    window: Windowing | AttachedWindow
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+
+    @property
+    def schema(self) -> Schema:
+        source = self.input.schema
+        fields = tuple(replace(source[key], role=None) for key in self.keys)
+        fields += tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
+        time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
+        if self.phase is Phase.LOCAL:
+            return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
+        return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))
+
+
+class JoinKind(StrEnum):
+    """Join kinds; the engine of this release runs INNER and LEFT, bounded backends all of them."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True)
+class Join(LogicalPlan):
+    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI)."""
+
+    left: LogicalPlan
+    right: LogicalPlan
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None = None
+
+    def __post_init__(self) -> None:
+        _demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        _demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a join of unlike key types")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    @property
+    def schema(self) -> Schema:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        left, right = self.left.schema, self.right.schema
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            left = left.nullable()
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            right = right.nullable()
+        return left.concat(right)
+
+
+@dataclass(frozen=True)
+class Union(LogicalPlan):
+    """UNION ALL of inputs of one layout."""
+
+    branches: tuple[LogicalPlan, ...]
+
+    def __post_init__(self) -> None:
+        types = [[field.type for field in branch.schema] for branch in self.branches]
+        _demand(len(types) >= 2 and all(kinds == types[0] for kinds in types), "a union of unlike inputs")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.branches
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, branches=inputs)
+
+    @property
+    def schema(self) -> Schema:
+        fields = []
+        for position, first in enumerate(self.branches[0].schema):
+            others = [branch.schema[position] for branch in self.branches]
+            role = first.role if all(other.role is first.role for other in others) else None
+            fields.append(replace(first, nullable=any(other.nullable for other in others), role=role))
+        return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class Sort(_Unary):
+    """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded rows."""
+
+    keys: tuple[SortKey, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Limit(_Unary):
+    """LIMIT / OFFSET without an order: the first rows that come."""
+
+    limit: int | None
+    offset: int = 0
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class TopN(_Unary):
+    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are broken by all columns in order."""
+
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int = 0
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Sink(_Unary):
+    """Write rows to a table; ``table`` None collects them to the client."""
+
+    table: Table | None
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class StatementSet(LogicalPlan):
+    """Several sinks run as one job."""
+
+    sinks: tuple[Sink, ...]
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.sinks
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, sinks=inputs)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema((Field("done", BOOLEAN, False),))
+
+
+@dataclass(frozen=True)
+class Exchange(_Unary):
+    """An edge laid by ``optimizer.edges``: how the input's rows travel to the node above."""
+
+    edge: Edge
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema

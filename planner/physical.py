@@ -1,0 +1,185 @@
+"""The physical plan as pure data: operator specs, chains of them, edges between chains. Nothing here runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.schema import Schema
+from catalog.tables import Table
+from planner.edges import Edge
+from planner.expressions import AggregateCall, Expression, Literal, SortKey
+from planner.logical import AttachedWindow, JoinKind, LogicalPlan, Phase, Windowing
+
+DEFAULT_MAX_PARALLELISM = 128
+
+
+@dataclass(frozen=True)
+class OperatorSpec:
+    """Base of operator specs: a stable id (a hash of the meaning of the subplan), a name for people, and the output columns."""
+
+    operator_id: str
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class SourceSpec(OperatorSpec):
+    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those columns) already skipped."""
+
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None
+
+
+@dataclass(frozen=True)
+class ValuesSpec(OperatorSpec):
+    """Give literal rows once, from subtask 0."""
+
+    rows: tuple[tuple[Literal, ...], ...]
+
+
+@dataclass(frozen=True)
+class BoundedSourceSpec(OperatorSpec):
+    """Give the rows of a bounded subplan computed by the bounded backend."""
+
+    plan: LogicalPlan
+
+
+@dataclass(frozen=True)
+class CalcSpec(OperatorSpec):
+    """Filter and project fused: keep rows whose ``predicate`` is TRUE, then compute ``projections`` (None: all input columns)."""
+
+    predicate: Expression | None
+    projections: tuple[Expression, ...] | None
+
+
+@dataclass(frozen=True)
+class WatermarkSpec(OperatorSpec):
+    """Watermarks per split from an expression; rows behind their split's watermark are marked."""
+
+    time_column: int
+    watermark: Expression
+    idle_timeout_ms: int
+
+
+@dataclass(frozen=True)
+class WindowTableSpec(OperatorSpec):
+    """Append window columns, one row per window."""
+
+    window: Windowing
+
+
+@dataclass(frozen=True)
+class WindowAggregateSpec(OperatorSpec):
+    """Windowed aggregation; see ``planner.logical.WindowAggregate``."""
+
+    input_schema: Schema
+    window: Windowing | AttachedWindow
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    phase: Phase
+    insert_only: bool
+
+
+@dataclass(frozen=True)
+class GroupAggregateSpec(OperatorSpec):
+    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only`` says the input never retracts."""
+
+    input_schema: Schema
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    phase: Phase
+    insert_only: bool
+
+
+@dataclass(frozen=True)
+class JoinSpec(OperatorSpec):
+    """Equi-join of port 0 and port 1; a side named in ``bounded_ports`` is loaded to its end before rows of the other side are joined."""
+
+    left_schema: Schema
+    right_schema: Schema
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None
+    bounded_ports: tuple[int, ...]
+    insert_only: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class UnionSpec(OperatorSpec):
+    """Pass on rows of every port."""
+
+    ports: int
+
+
+@dataclass(frozen=True)
+class LimitSpec(OperatorSpec):
+    """The first rows that come; runs in one task."""
+
+    limit: int | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class TopNSpec(OperatorSpec):
+    """The first rows by an order, kept up to date; runs in one task."""
+
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class SinkSpec(OperatorSpec):
+    """Write rows to a table; ``table`` None collects to the client. ``upsert_key`` are the columns that identify a row of a changelog."""
+
+    table: Table | None
+    upsert_key: tuple[int, ...] | None
+    insert_only: bool
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operators that share a task, first to last; the first may have several ports, the others take the one before."""
+
+    chain_id: int
+    operators: tuple[OperatorSpec, ...]
+    parallelism: int
+
+    @property
+    def is_source(self) -> bool:
+        """Whether rows begin here."""
+        return isinstance(self.operators[0], SourceSpec | ValuesSpec | BoundedSourceSpec)
+
+    @property
+    def name(self) -> str:
+        """The chain's name for people."""
+        return " -> ".join(operator.name for operator in self.operators)
+
+
+@dataclass(frozen=True)
+class ChainEdge:
+    """Rows of ``source`` chain's last operator travel by ``edge`` into ``port`` of ``target`` chain's first operator."""
+
+    source: int
+    target: int
+    port: int
+    edge: Edge
+
+
+@dataclass(frozen=True)
+class JobGraph:
+    """A whole job: chains in topological order, the edges between them, and the number of key groups."""
+
+    chains: tuple[Chain, ...]
+    edges: tuple[ChainEdge, ...]
+    max_parallelism: int = DEFAULT_MAX_PARALLELISM
+
+    def inputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
+        """Return the edges into a chain, by port."""
+        return tuple(sorted((e for e in self.edges if e.target == chain_id), key=lambda e: (e.port, e.source)))
+
+    def outputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
+        """Return the edges out of a chain."""
+        return tuple(e for e in self.edges if e.source == chain_id)

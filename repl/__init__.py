@@ -1,0 +1,1 @@
+"""The shell, scripts and the command line."""
