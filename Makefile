@@ -1,0 +1,32 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint bench accept clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed ## set up, then run a continuous query over a year of real flights
+	@rm -rf out/flights out/state
+	@$(BIN)/penstock run queries/flights.sql --state out/state
+
+test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py
+
+bench: $(VENV)/.installed ## throughput beside DuckDB, scaling, cost per batch, start-up times
+	@$(BIN)/python -m bench
+
+accept: $(VENV)/.installed ## rewrite the expected output of golden tests with what comes out now (then read the diff)
+	@ACCEPT=1 $(BIN)/python -m pytest -m 'not spark' tests -k golden
+
+clean: ## remove the environment, caches and everything written by runs
+	@rm -rf $(VENV) out build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

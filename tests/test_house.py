@@ -1,0 +1,145 @@
+"""The house rules, held by tests: sizes, floors, banned words, no clock or chance in the core, faces without logic, clean linters."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FLOORS = ("catalog", "planner", "optimizer", "engine", "client", "repl")
+SOURCES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")) + [ROOT / "penstock.py"]
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 70
+BANNED_FILES = {"utils", "util", "helpers", "common", "misc", "base"}
+BANNED_WORDS = {
+    r"\bNotImplementedError\b": "refuse at planning time with a sentence",
+    r"\b(TODO|FIXME|XXX)\b": "finish it or file it",
+    r"\b(pickle|cloudpickle|marshal|shelve|dill)\b": "no pickle anywhere",
+    r"(?<![.\w])(eval|exec)\(": "no code from strings",
+    r"\bshell=True\b": "no shells",
+    r"\bimport_module\(|\b__import__\(": "no import by name",
+}
+# Who may know more than the core does, and why.
+WORD_EXEMPT = {
+    "engine/bounded/spark_results.py": {r"\b(pickle|cloudpickle|marshal|shelve|dill)\b"},
+}
+CORE = [path for path in SOURCES if path.parts[len(ROOT.parts)] in ("engine", "planner", "optimizer", "catalog")]
+CLOCK_WORDS = re.compile(r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\(")
+# The doors to the outside: everything else is handed its clock, its randomness and its threads.
+CLOCK_EXEMPT = {
+    "engine/clock.py": "is the clock",
+}
+THREAD_EXEMPT: dict[str, str] = {}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_files_are_small() -> None:
+    long = {relative(p): n for p in SOURCES if (n := len(p.read_text(encoding="utf-8").splitlines())) > MAX_FILE_LINES}
+    assert not long, f"files over {MAX_FILE_LINES} lines: {long}"
+
+
+def test_functions_fit_a_screen() -> None:
+    long = []
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                size = (node.end_lineno or node.lineno) - node.lineno + 1
+                if size > MAX_FUNCTION_LINES:
+                    long.append(f"{relative(path)}:{node.lineno} {node.name} {size}")
+    assert not long, f"functions over {MAX_FUNCTION_LINES} lines: {long}"
+
+
+def test_no_rooms_without_a_noun() -> None:
+    assert not [relative(p) for p in SOURCES if p.stem in BANNED_FILES]
+
+
+@pytest.mark.parametrize("pattern", BANNED_WORDS)
+def test_banned_words(pattern: str) -> None:
+    found = []
+    for path in SOURCES:
+        if pattern in WORD_EXEMPT.get(relative(path), set()):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(pattern, line):
+                found.append(f"{relative(path)}:{number}")
+    assert not found, f"{pattern} ({BANNED_WORDS[pattern]}): {found}"
+
+
+def test_no_clock_and_no_chance_in_the_core() -> None:
+    found = []
+    for path in CORE:
+        if relative(path) in CLOCK_EXEMPT:
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if CLOCK_WORDS.search(line.split("#")[0]):
+                found.append(f"{relative(path)}:{number} {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+def test_threads_live_in_named_rooms() -> None:
+    found = []
+    for path in CORE:
+        for node in ast.walk(parsed(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+            if any(name in ("threading", "concurrent.futures", "multiprocessing", "socket", "subprocess") for name in names) and (
+                relative(path) not in THREAD_EXEMPT
+            ):
+                found.append(relative(path))
+    assert not found, found
+
+
+def test_faces_have_no_logic() -> None:
+    for path in SOURCES:
+        if path.name == "__init__.py":
+            kinds = {type(node) for node in parsed(path).body}
+            assert kinds <= {ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign}, relative(path)
+
+
+def test_no_swallowed_errors() -> None:
+    found = []
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ExceptHandler):
+                broad = node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+                silent = all(isinstance(child, ast.Pass) for child in node.body)
+                if broad and silent:
+                    found.append(f"{relative(path)}:{node.lineno}")
+    assert not found, found
+
+
+def test_nothing_names_another_place() -> None:
+    found = [relative(p) for p in SOURCES if re.search(r"/work/|\.\./shared", p.read_text(encoding="utf-8"))]
+    assert not found, found
+
+
+def tool(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+
+
+def test_ruff() -> None:
+    tool(sys.executable, "-m", "ruff", "check", ".")
+
+
+def test_format() -> None:
+    tool(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+def test_types() -> None:
+    tool(sys.executable, "-m", "mypy")
+
+
+def test_floors() -> None:
+    tool(str(Path(sys.executable).with_name("lint-imports")))
