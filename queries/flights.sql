@@ -11,7 +11,6 @@ CREATE TEMPORARY TABLE flights (
   arr_time INT, sched_arr_time INT, arr_delay INT,
   carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING,
   air_time INT, distance INT, `hour` INT, `minute` INT, time_hour STRING,
-  hhmm AS COALESCE(dep_time, sched_dep_time),
   departed AS TIMESTAMPADD(MINUTE, COALESCE(dep_time, sched_dep_time) DIV 100 * 60 + COALESCE(dep_time, sched_dep_time) % 100,
                            CAST(MAKE_DATE(`year`, `month`, `day`) AS TIMESTAMP)),
   -- each month's file is a split of its own; inside one, a day's cancelled flights stand behind those that left

@@ -1,0 +1,25 @@
+-- Cancellations as they pile up: a day's window every six hours (HOP), per airport.
+--
+--   penstock run queries/cancellations.sql
+
+CREATE TEMPORARY TABLE flights (
+  `year` INT, `month` INT, `day` INT,
+  dep_time INT, sched_dep_time INT, dep_delay INT,
+  arr_time INT, sched_arr_time INT, arr_delay INT,
+  carrier STRING, flight INT, tailnum STRING, origin STRING, dest STRING,
+  air_time INT, distance INT, `hour` INT, `minute` INT, time_hour STRING,
+  departed AS TIMESTAMPADD(MINUTE, COALESCE(dep_time, sched_dep_time) DIV 100 * 60 + COALESCE(dep_time, sched_dep_time) % 100,
+                           CAST(MAKE_DATE(`year`, `month`, `day`) AS TIMESTAMP)),
+  -- each month's file is a split of its own; inside one, a day's cancelled flights stand behind those that left
+  WATERMARK FOR departed AS departed - INTERVAL '1' DAY
+) WITH (
+  'connector' = 'filesystem', 'path' = 'queries/data/flights', 'format' = 'csv',
+  'csv.null-literal' = 'NA', 'source.replay' = 'true'
+);
+
+SELECT window_start, window_end, origin,
+       COUNT(*) AS planned,
+       COUNT(*) FILTER (WHERE dep_time IS NULL) AS cancelled
+FROM TABLE(HOP(TABLE flights, DESCRIPTOR(departed), INTERVAL '6' HOUR, INTERVAL '1' DAY))
+GROUP BY window_start, window_end, origin
+HAVING COUNT(*) FILTER (WHERE dep_time IS NULL) > 150;
