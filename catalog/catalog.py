@@ -1,0 +1,113 @@
+"""The catalog of one session: tables and views by name, compared without case."""
+
+from __future__ import annotations
+
+from catalog.errors import PenstockError, Span
+from catalog.names import did_you_mean
+from catalog.tables import Table, View
+
+Relation = Table | View
+
+
+class Catalog:
+    """Tables and views in one namespace. A temporary relation hides a permanent one of the same name until it is dropped."""
+
+    def __init__(self) -> None:
+        self._permanent: dict[str, Relation] = {}
+        self._temporary: dict[str, Relation] = {}
+
+    def find(self, name: str) -> Relation | None:
+        """Return the table or view of that name, or ``None``."""
+        folded = name.lower()
+        return self._temporary.get(folded) or self._permanent.get(folded)
+
+    def resolve(self, name: str, span: Span | None = None) -> Relation:
+        """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
+        relation = self.find(name)
+        if relation is None:
+            raise PenstockError("SQL-1041", f'table "{name}" does not exist', span=span, hint=self._near(name), sqlstate="42P01")
+        return relation
+
+    def table(self, name: str, span: Span | None = None) -> Table:
+        """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
+        relation = self.resolve(name, span)
+        if not isinstance(relation, Table):
+            raise PenstockError("SQL-1303", f'"{relation.name}" is a view, not a table', span=span, sqlstate="42809")
+        return relation
+
+    def view(self, name: str, span: Span | None = None) -> View:
+        """Return the view of that name; raise SQL-1041 when there is none and SQL-1303 when it is a table."""
+        relation = self.resolve(name, span)
+        if not isinstance(relation, View):
+            raise PenstockError("SQL-1303", f'"{relation.name}" is a table, not a view', span=span, sqlstate="42809")
+        return relation
+
+    def create_table(self, table: Table, if_not_exists: bool = False, span: Span | None = None) -> bool:
+        """Add a table and return whether it was added; raise SQL-1302 when the name is taken and ``if_not_exists`` is not set."""
+        return self._create(table, if_not_exists, span)
+
+    def create_view(self, view: View, *, or_replace: bool = False, if_not_exists: bool = False, span: Span | None = None) -> bool:
+        """Add a view and return whether it was added; ``or_replace`` takes the place of a view (never of a table)."""
+        space = self._space(view)
+        if or_replace and isinstance(space.get(view.name.lower()), View):
+            space[view.name.lower()] = view
+            return True
+        return self._create(view, if_not_exists, span)
+
+    def replace_table(self, table: Table) -> None:
+        """Put a changed table in the place of the one of its name, as ALTER TABLE does."""
+        self._space(table)[table.name.lower()] = table
+
+    def drop_table(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
+        """Remove a table and return whether there was one."""
+        if if_exists and self.find(name) is None:
+            return False
+        return self._remove(self.table(name, span))
+
+    def drop_view(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
+        """Remove a view and return whether there was one."""
+        if if_exists and self.find(name) is None:
+            return False
+        return self._remove(self.view(name, span))
+
+    def tables(self) -> list[Table]:
+        """Return the tables that can be seen, by name."""
+        return [relation for relation in self._visible() if isinstance(relation, Table)]
+
+    def views(self) -> list[View]:
+        """Return the views that can be seen, by name."""
+        return [relation for relation in self._visible() if isinstance(relation, View)]
+
+    def permanent(self) -> list[Relation]:
+        """Return what outlives the session, in the order it was created (a view after the tables it reads)."""
+        return list(self._permanent.values())
+
+    def names(self) -> list[str]:
+        """Return the names of all tables and views that can be seen."""
+        return [relation.name for relation in self._visible()]
+
+    def _visible(self) -> list[Relation]:
+        merged = {**self._permanent, **self._temporary}
+        return [merged[name] for name in sorted(merged)]
+
+    def _space(self, relation: Relation) -> dict[str, Relation]:
+        return self._temporary if relation.temporary else self._permanent
+
+    def _create(self, relation: Relation, if_not_exists: bool, span: Span | None) -> bool:
+        space = self._space(relation)
+        held = space.get(relation.name.lower())
+        if held is None:
+            space[relation.name.lower()] = relation
+            return True
+        if if_not_exists:
+            return False
+        noun = "table" if isinstance(held, Table) else "view"
+        hint = f"drop it first with DROP {noun.upper()} {held.name}, or write CREATE {noun.upper()} IF NOT EXISTS"
+        raise PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
+
+    def _remove(self, relation: Relation) -> bool:
+        del self._space(relation)[relation.name.lower()]
+        return True
+
+    def _near(self, name: str) -> str:
+        return did_you_mean(name, self.names(), others=True) or "no table is declared yet: CREATE TABLE declares one"

@@ -1,0 +1,211 @@
+"""Session settings: the one declared table of keys, and the values a session has set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from catalog.errors import PenstockError, Span
+from catalog.names import did_you_mean
+
+SettingValue = bool | int | str
+
+
+class SettingKind(StrEnum):
+    """How the text of a setting is read."""
+
+    BOOL = "bool"
+    INT = "int"
+    DURATION = "duration"
+    STRING = "string"
+    ENUM = "enum"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One declared setting. ``default`` is text, read like the user's; ``least`` and ``most`` bound an INT."""
+
+    key: str
+    kind: SettingKind
+    default: str
+    help: str
+    choices: tuple[str, ...] = ()
+    least: int = 0
+    most: int | None = None
+
+
+def _declare(*rows: Setting) -> dict[str, Setting]:
+    return {row.key: row for row in rows}
+
+
+SETTINGS: dict[str, Setting] = _declare(
+    Setting("execution.runtime-mode", SettingKind.ENUM, "automatic", "who runs a plan", ("automatic", "streaming", "batch")),
+    Setting("parallelism.default", SettingKind.INT, "1", "subtasks of each operator", least=1, most=1024),
+    Setting("pipeline.max-parallelism", SettingKind.INT, "128", "number of key groups; fixed for the life of a job's state", least=1, most=32768),
+    Setting("pipeline.name", SettingKind.STRING, "", "name of the next job"),
+    Setting("execution.checkpointing.interval", SettingKind.DURATION, "0", "time between checkpoints; 0 is off"),
+    Setting("execution.checkpointing.timeout", SettingKind.DURATION, "10 min", "a checkpoint that takes longer is given up"),
+    Setting("execution.checkpointing.min-pause", SettingKind.DURATION, "0", "least time between the end of a checkpoint and the next"),
+    Setting("execution.checkpointing.dir", SettingKind.STRING, "", "directory of checkpoints; empty keeps them for the process's life only"),
+    Setting("execution.checkpointing.mode", SettingKind.ENUM, "EXACTLY_ONCE", "guarantee of a checkpoint", ("EXACTLY_ONCE",)),
+    Setting("execution.buffer-timeout", SettingKind.DURATION, "10 ms", "longest wait to fill a batch; 0 ships at once"),
+    Setting("execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000),
+    Setting("table.exec.state.ttl", SettingKind.DURATION, "0", "state not touched for so long may be dropped; 0 is never"),
+    Setting("table.exec.source.idle-timeout", SettingKind.DURATION, "30 s", "a split silent so long stops holding back the watermark; 0 is never"),
+    Setting("table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"),
+    Setting("table.dml-sync", SettingKind.BOOL, "false", "INSERT waits for its job to end"),
+    Setting("restart-strategy.type", SettingKind.ENUM, "exponential-delay", "what follows a failure", ("none", "fixed-delay", "exponential-delay")),
+    Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
+    Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
+    Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
+    Setting("deployment", SettingKind.ENUM, "embedded", "where tasks run", ("embedded",)),
+    Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
+    Setting("result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")),
+    Setting("optimizer.disabled-rules", SettingKind.STRING, "", "names of optimizer rules to skip, separated by commas"),
+    Setting("optimizer.split-aggregates", SettingKind.BOOL, "true", "aggregate before an exchange and again after it"),
+)
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Zµ]*)\s*")
+_DURATION_MS = {
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+}
+_MEMORY = {
+    **dict.fromkeys(("", "b", "bytes"), 1),
+    **dict.fromkeys(("k", "kb", "kib"), 1 << 10),
+    **dict.fromkeys(("m", "mb", "mib"), 1 << 20),
+    **dict.fromkeys(("g", "gb", "gib"), 1 << 30),
+    **dict.fromkeys(("t", "tb", "tib"), 1 << 40),
+}
+_BOOLS = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+
+
+def parse_duration_ms(text: str) -> int | None:
+    """Return a duration such as ``5 s``, ``50 ms`` or ``1 min`` in milliseconds (no unit: milliseconds), or ``None`` when it is none."""
+    return _scaled(text, _DURATION_MS)
+
+
+def parse_memory_bytes(text: str) -> int | None:
+    """Return a size such as ``64 mb`` in bytes, or ``None`` when it is none."""
+    return _scaled(text, _MEMORY)
+
+
+def _scaled(text: str, units: dict[str, int]) -> int | None:
+    match = _DURATION.fullmatch(text)
+    if match is None or match[2].lower() not in units:
+        return None
+    number = match[1] if "." in match[1] else None
+    return round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
+
+
+def _refuse(setting: Setting, text: str, wanted: str, span: Span | None, hint: str | None = None) -> PenstockError:
+    return PenstockError("SQL-1402", f"'{text}' is no value for setting '{setting.key}': {wanted}", span=span, hint=hint)
+
+
+def read_value(setting: Setting, text: str, span: Span | None = None) -> SettingValue:
+    """Return the typed value of a setting's text; raise SQL-1402 when the text does not fit its kind."""
+    folded = text.strip().lower()
+    match setting.kind:
+        case SettingKind.BOOL:
+            if folded not in _BOOLS:
+                raise _refuse(setting, text, "it takes true or false", span)
+            return _BOOLS[folded]
+        case SettingKind.INT:
+            if not re.fullmatch(r"[+-]?\d{1,18}", folded):
+                raise _refuse(setting, text, "it takes a whole number", span)
+            return _bounded(setting, int(folded), text, span)
+        case SettingKind.ENUM:
+            for choice in setting.choices:
+                if choice.lower() == folded:
+                    return choice
+            raise _refuse(setting, text, f"it takes {_or(setting.choices)}", span, did_you_mean(folded, setting.choices))
+        case SettingKind.DURATION:
+            if (duration := parse_duration_ms(text)) is None:
+                raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
+            return duration
+        case SettingKind.MEMORY:
+            if (size := parse_memory_bytes(text)) is None:
+                raise _refuse(setting, text, "it takes a size such as '64 mb'", span)
+            return size
+    if setting.key == "table.local-time-zone":
+        return _zone(setting, text, span)
+    return text
+
+
+def _bounded(setting: Setting, number: int, text: str, span: Span | None) -> int:
+    if number < setting.least or (setting.most is not None and number > setting.most):
+        limit = f"from {setting.least} to {setting.most}" if setting.most is not None else f"of at least {setting.least}"
+        raise _refuse(setting, text, f"it takes a whole number {limit}", span)
+    return number
+
+
+def _zone(setting: Setting, text: str, span: Span | None) -> str:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise _refuse(setting, text, "it takes a time zone such as 'UTC' or 'Europe/Berlin'", span) from error
+    return text
+
+
+def _or(choices: tuple[str, ...]) -> str:
+    return choices[0] if len(choices) == 1 else f"{', '.join(choices[:-1])} or {choices[-1]}"
+
+
+class Settings:
+    """The settings of one session: declared defaults, and over them what was set."""
+
+    def __init__(self, values: dict[str, str] | None = None) -> None:
+        self._texts: dict[str, str] = {}
+        for key, text in (values or {}).items():
+            self.set(key, text)
+
+    def declaration(self, key: str, span: Span | None = None) -> Setting:
+        """Return the declaration of a key; raise SQL-1401 with the nearest key when there is none."""
+        setting = SETTINGS.get(key.strip().lower())
+        if setting is None:
+            hint = did_you_mean(key.strip().lower(), SETTINGS) or "SET without a key lists all settings"
+            raise PenstockError("SQL-1401", f"setting '{key}' does not exist", span=span, hint=hint)
+        return setting
+
+    def get(self, key: str) -> SettingValue:
+        """Return the typed value of a key: bool, int (also milliseconds and bytes) or str."""
+        setting = self.declaration(key)
+        return read_value(setting, self._texts.get(setting.key, setting.default))
+
+    def set(self, key: str, text: str, span: Span | None = None, *, key_span: Span | None = None) -> None:
+        """Set a key from text; raise SQL-1401 for an unknown key and SQL-1402 for a text that does not fit."""
+        setting = self.declaration(key, key_span or span)
+        read_value(setting, text, span)
+        self._texts[setting.key] = text
+
+    def reset(self, key: str | None = None, span: Span | None = None) -> None:
+        """Return one key, or all, to the declared default."""
+        if key is None:
+            self._texts.clear()
+        else:
+            self._texts.pop(self.declaration(key, span).key, None)
+
+    def text(self, key: str) -> str:
+        """Return the text of a key as it was set or declared."""
+        setting = self.declaration(key)
+        return self._texts.get(setting.key, setting.default)
+
+    def is_set(self, key: str) -> bool:
+        """Return whether a key was set in this session."""
+        return self.declaration(key).key in self._texts
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        """Yield every declared key with its current text, in declared order."""
+        for key in SETTINGS:
+            yield key, self.text(key)
+
+    def copy(self) -> Settings:
+        """Return an independent copy, as a job keeps of the session that started it."""
+        return Settings(dict(self._texts))
