@@ -94,7 +94,11 @@ class GroupAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class JoinSpec(OperatorSpec):
-    """Equi-join of port 0 and port 1; a side named in ``bounded_ports`` is loaded to its end before rows of the other side are joined."""
+    """Equi-join of port 0 and port 1; a side named in ``bounded_ports`` is loaded to its end before rows of the other side are joined.
+
+    A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
+    complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
+    """
 
     left_schema: Schema
     right_schema: Schema
