@@ -1,0 +1,142 @@
+"""Arrow columns as columns of text, one kernel call at a time: what a person or a file sees of a value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_US_PER_SECOND = 1_000_000
+
+
+def text_column(column: pa.Array, zone: str | None = None) -> pa.Array:
+    """Return the values as strings, NULL staying NULL. ``zone``: the session's time zone, in which instants are shown; None shows UTC with a Z."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return column
+    if pa.types.is_floating(kind):
+        return _float_text(column)
+    if pa.types.is_timestamp(kind):
+        return _timestamp_text(column, zone)
+    if pa.types.is_time(kind):
+        return _without_trailing_zeros(pc.cast(column, pa.string()))
+    if pa.types.is_duration(kind):
+        return _duration_text(column)
+    if pa.types.is_binary(kind):
+        return _binary_text(column)
+    if pa.types.is_nested(kind):
+        return json_column(column)
+    return pc.cast(column, pa.string())
+
+
+def json_column(column: pa.Array) -> pa.Array:
+    """Return the values as JSON texts, NULL as ``null``. Not-a-number and infinities become strings; so do dates, times and bytes."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        text = _json_list(column)
+    elif pa.types.is_map(kind):
+        text = _json_map(column)
+    elif pa.types.is_struct(kind):
+        text = _json_struct(column)
+    elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        text = pc.cast(column, pa.string())
+    elif pa.types.is_floating(kind):
+        finite = pc.is_finite(column)
+        text = _float_text(column)
+        text = pc.if_else(pc.fill_null(finite, True), text, json_string(text))
+    elif pa.types.is_null(kind):
+        text = pc.cast(column, pa.string())
+    else:
+        text = json_string(text_column(column))
+    return pc.fill_null(text, "null")
+
+
+def json_string(text: pa.Array) -> pa.Array:
+    """Return strings quoted and escaped as JSON demands."""
+    escaped = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(escaped, r"[\x00-\x1f]")).as_py():
+        for character, escape in _JSON_ESCAPES:
+            escaped = pc.replace_substring(escaped, character, escape)
+    return pc.binary_join_element_wise('"', escaped, '"', "")
+
+
+_JSON_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_JSON_ESCAPES = [(chr(code), _JSON_SHORT.get(chr(code), f"\\u{code:04x}")) for code in range(0x20)]
+
+
+def visible(text: pa.Array) -> pa.Array:
+    """Return strings that cannot move a terminal's cursor: line ends and tabs as two-letter escapes, other control characters as one sign."""
+    if not pc.any(pc.match_substring_regex(text, r"[\x00-\x1f\x7f-\x9f]")).as_py():
+        return text
+    for character, escape in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = pc.replace_substring(text, character, escape)
+    return pc.replace_substring_regex(text, r"[\x00-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}")
+
+
+def _float_text(column: pa.Array) -> pa.Array:
+    text = pc.cast(column, pa.string())
+    text = pc.replace_substring_regex(text, r"^(-?\d+)$", r"\1.0")
+    text = pc.replace_substring_regex(text, r"^-?nan$", "NaN")
+    return pc.replace_substring_regex(text, r"^(-?)inf$", r"\1Infinity")
+
+
+def _timestamp_text(column: pa.Array, zone: str | None) -> pa.Array:
+    if column.type.tz is not None and zone is not None and zone != "UTC":
+        column = pc.local_timestamp(pc.cast(column, pa.timestamp(column.type.unit, zone)))
+    return _without_trailing_zeros(pc.cast(column, pa.string()))
+
+
+def _without_trailing_zeros(text: pa.Array) -> pa.Array:
+    text = pc.replace_substring_regex(text, r"(\.\d*?)0+(Z?)$", r"\1\2")
+    return pc.replace_substring_regex(text, r"\.(Z?)$", r"\1")
+
+
+def _duration_text(column: pa.Array) -> pa.Array:
+    """Return day-time intervals as ``[-]D HH:MM:SS[.ffffff]``."""
+    whole = pc.cast(pc.cast(column, pa.duration("us")), pa.int64())
+    sign = pc.if_else(pc.less(whole, 0), "-", "")
+    whole = pc.abs(whole)
+    day_us = 86_400 * _US_PER_SECOND
+    days = pc.divide(whole, day_us)
+    clock = pc.cast(pc.subtract(whole, pc.multiply(days, day_us)), pa.time64("us"))
+    return pc.binary_join_element_wise(sign, pc.cast(days, pa.string()), " ", _without_trailing_zeros(pc.cast(clock, pa.string())), "")
+
+
+def _binary_text(column: pa.Array) -> pa.Array:
+    """Return bytes in hexadecimal, ``0x`` first: the whole buffer is spelled in one go and cut at doubled offsets."""
+    column = pc.cast(pa.concat_arrays([column]), pa.large_binary())
+    _, offsets_buffer, data = column.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
+    spelled = pa.py_buffer((data.to_pybytes() if data else b"").hex().encode())
+    whole = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets * 2), spelled)
+    text = pc.binary_join_element_wise("0x", pc.cast(whole, pa.string()), "")
+    return pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string()))
+
+
+def _json_list(column: pa.Array) -> pa.Array:
+    offsets = column.offsets
+    return _joined(column, json_column(column.values.slice(offsets[0].as_py(), offsets[-1].as_py() - offsets[0].as_py())), "[", "]")
+
+
+def _json_map(column: pa.Array) -> pa.Array:
+    start, end = column.offsets[0].as_py(), column.offsets[-1].as_py()
+    keys = json_string(text_column(column.keys.slice(start, end - start)))
+    items = json_column(column.items.slice(start, end - start))
+    return _joined(column, pc.binary_join_element_wise(keys, items, ": "), "{", "}")
+
+
+def _joined(column: pa.Array, texts: pa.Array, left: str, right: str) -> pa.Array:
+    """Return per list or map the texts of its items (those of all lists, in order) between two brackets."""
+    offsets = pc.subtract(column.offsets, column.offsets[0])
+    lists = pa.ListArray.from_arrays(pc.cast(offsets, pa.int32()), texts)
+    text = pc.binary_join_element_wise(left, pc.binary_join(lists, ", "), right, "")
+    return pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string()))
+
+
+def _json_struct(column: pa.Array) -> pa.Array:
+    parts: list[object] = ["{"]
+    for index, field in enumerate(column.type):
+        name = json_string(pa.array([field.name]))[0].as_py()
+        parts += [("" if index == 0 else ", ") + name + ": ", json_column(column.field(index))]
+    text = pc.binary_join_element_wise(*parts, "}", "")
+    return pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string()))
