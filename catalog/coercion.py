@@ -1,0 +1,217 @@
+"""Type coercion as Spark SQL does it in ANSI mode: common types, implicit casts, decimal arithmetic."""
+
+from __future__ import annotations
+
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    INTEGERS,
+    MAX_DECIMAL_PRECISION,
+    NULL,
+    SMALLINT,
+    TIME,
+    TINYINT,
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    Map,
+    Null,
+    Row,
+    String,
+    Time,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    is_integer,
+    is_numeric,
+    is_timestamp,
+)
+
+MINIMUM_ADJUSTED_SCALE = 6
+
+_INTEGER_DIGITS: dict[DataType, int] = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
+
+
+def is_interval(kind: DataType) -> bool:
+    """Return whether a type is a day-time or a year-month interval."""
+    return isinstance(kind, DayTimeInterval | YearMonthInterval)
+
+
+def is_orderable(kind: DataType) -> bool:
+    """Return whether values of a type have an order: everything but maps, as far as its parts have one."""
+    match kind:
+        case Map():
+            return False
+        case Array(element):
+            return is_orderable(element)
+        case Row(fields):
+            return all(is_orderable(part) for _, part in fields)
+    return True
+
+
+def as_decimal(kind: DataType) -> Decimal | None:
+    """Return the decimal type that holds every value of an integer or decimal type, or ``None`` for other types."""
+    if isinstance(kind, Decimal):
+        return kind
+    digits = _INTEGER_DIGITS.get(kind)
+    return None if digits is None else Decimal(digits, 0)
+
+
+def adjusted_decimal(precision: int, scale: int) -> Decimal:
+    """Return the decimal type of an arithmetic result; above 38 digits the scale gives way, down to six digits (Spark's precision loss)."""
+    if precision <= MAX_DECIMAL_PRECISION:
+        return Decimal(precision, scale)
+    integral = precision - scale
+    kept = min(scale, MINIMUM_ADJUSTED_SCALE)
+    return Decimal(MAX_DECIMAL_PRECISION, max(MAX_DECIMAL_PRECISION - integral, kept))
+
+
+def bounded_decimal(precision: int, scale: int) -> Decimal:
+    """Return a decimal type with both numbers cut to 38."""
+    return Decimal(min(precision, MAX_DECIMAL_PRECISION), min(scale, MAX_DECIMAL_PRECISION))
+
+
+def wider_decimal(a: Decimal, b: Decimal) -> Decimal:
+    """Return the decimal type that holds the values of both, as far as 38 digits go."""
+    scale = max(a.scale, b.scale)
+    return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+
+
+def decimal_result(operator: str, a: Decimal, b: Decimal) -> Decimal:
+    """Return the result type of ``add``, ``subtract``, ``multiply``, ``divide``, ``mod`` or ``pmod`` on two decimal types."""
+    scale = max(a.scale, b.scale)
+    match operator:
+        case "add" | "subtract":
+            return adjusted_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale + 1, scale)
+        case "multiply":
+            return adjusted_decimal(a.precision + b.precision + 1, a.scale + b.scale)
+        case "divide":
+            scale = max(MINIMUM_ADJUSTED_SCALE, a.scale + b.precision + 1)
+            return adjusted_decimal(a.precision - a.scale + b.scale + scale, scale)
+        case "mod" | "pmod":
+            return adjusted_decimal(max(1, min(a.precision - a.scale, b.precision - b.scale) + scale), scale)
+    raise AssertionError(operator)
+
+
+def common_type(a: DataType, b: DataType) -> DataType | None:
+    """Return the type both types widen to, or ``None``; a string next to a number becomes that number (BIGINT or DOUBLE)."""
+    if a == b or isinstance(b, Null):
+        return a
+    if isinstance(a, Null):
+        return b
+    if is_numeric(a) and is_numeric(b):
+        return _common_number(a, b)
+    if isinstance(a, String) or isinstance(b, String):
+        return _common_with_string(b if isinstance(a, String) else a)
+    if isinstance(a, Date) and is_timestamp(b):
+        return b
+    if is_timestamp(a) and isinstance(b, Date):
+        return a
+    if is_timestamp(a) and is_timestamp(b):
+        return _common_timestamp(a, b)
+    return _common_nested(a, b)
+
+
+def common_type_of(kinds: list[DataType]) -> DataType | None:
+    """Return the common type of a list: strings are met last, so that (STRING, INT, INT) and (INT, STRING, INT) agree."""
+    ordered = sorted(kinds, key=lambda kind: isinstance(kind, String))
+    result: DataType = NULL
+    for kind in ordered:
+        wider = common_type(result, kind)
+        if wider is None:
+            return None
+        result = wider
+    return result
+
+
+def _common_number(a: DataType, b: DataType) -> DataType:
+    if is_integer(a) and is_integer(b):
+        return INTEGERS[max(INTEGERS.index(a), INTEGERS.index(b))]
+    left, right = as_decimal(a), as_decimal(b)
+    if left is not None and right is not None:
+        return wider_decimal(left, right)
+    return DOUBLE
+
+
+def _common_with_string(other: DataType) -> DataType | None:
+    if is_integer(other):
+        return BIGINT
+    if is_numeric(other):
+        return DOUBLE
+    if isinstance(other, Boolean | Binary | Date | Time | Timestamp | TimestampLtz):
+        return other
+    return None
+
+
+def _common_timestamp(a: DataType, b: DataType) -> DataType:
+    assert isinstance(a, Timestamp | TimestampLtz) and isinstance(b, Timestamp | TimestampLtz)
+    precision = max(a.precision, b.precision)
+    if isinstance(a, TimestampLtz) or isinstance(b, TimestampLtz):
+        return TimestampLtz(precision)
+    return Timestamp(precision)
+
+
+def _common_nested(a: DataType, b: DataType) -> DataType | None:
+    match a, b:
+        case Array(left), Array(right):
+            element = common_type(left, right)
+            return None if element is None else Array(element)
+        case Map(left_key, left_value), Map(right_key, right_value):
+            key, value = common_type(left_key, right_key), common_type(left_value, right_value)
+            return None if key is None or value is None else Map(key, value)
+        case Row(left), Row(right) if len(left) == len(right):
+            kinds = [common_type(mine, theirs) for (_, mine), (_, theirs) in zip(left, right, strict=True)]
+            if any(kind is None for kind in kinds):
+                return None
+            return Row(tuple((name, kind) for (name, _), kind in zip(left, kinds, strict=True) if kind is not None))
+    return None
+
+
+def can_cast(a: DataType, b: DataType) -> bool:
+    """Return whether CAST from ``a`` to ``b`` exists (single values may still fail to cast)."""
+    if a == b or isinstance(a, Null):
+        return True
+    if isinstance(b, String):
+        return not isinstance(a, Array | Map | Row)
+    if isinstance(a, String):
+        return not (isinstance(b, Null | Array | Map | Row) or is_interval(b))
+    if is_numeric(a):
+        return is_numeric(b) or isinstance(b, Boolean | TimestampLtz)
+    if isinstance(a, Boolean):
+        return is_numeric(b)
+    if isinstance(a, Date):
+        return is_timestamp(b)
+    if is_timestamp(a):
+        return isinstance(b, Date) or is_timestamp(b) or (isinstance(a, TimestampLtz) and is_numeric(b)) or isinstance(b, Time)
+    if isinstance(a, Array) and isinstance(b, Array):
+        return can_cast(a.element, b.element)
+    if isinstance(a, Row) and isinstance(b, Row):
+        pairs = zip(a.fields, b.fields, strict=False)
+        return len(a.fields) == len(b.fields) and all(can_cast(mine, theirs) for (_, mine), (_, theirs) in pairs)
+    return False
+
+
+def implicit_cast(given: DataType, wanted: DataType) -> bool:
+    """Return whether a function that wants one type takes an argument of another by itself."""
+    if given == wanted or isinstance(given, Null):
+        return True
+    if isinstance(wanted, String):
+        return is_numeric(given) or isinstance(given, Boolean | Date | Time | Timestamp | TimestampLtz)
+    if is_integer(wanted):
+        return is_integer(given) or isinstance(given, String)
+    if isinstance(wanted, Double | Float | Decimal):
+        return is_numeric(given) or isinstance(given, String)
+    if wanted == BOOLEAN:
+        return isinstance(given, String)
+    if wanted == DATE or is_timestamp(wanted):
+        return is_timestamp(given) or isinstance(given, Date | String)
+    return wanted == TIME and isinstance(given, String)

@@ -1,0 +1,142 @@
+"""The registry of functions: names and aliases, what a call's arguments become, what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from catalog.aggregate_functions import AGGREGATES
+from catalog.coercion import can_cast, common_type
+from catalog.errors import PenstockError, Span
+from catalog.function_rules import Function, Mismatch, Operand
+from catalog.names import did_you_mean
+from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS
+from catalog.string_functions import STRINGS
+from catalog.time_functions import TIMES
+from catalog.types import DataType
+
+__all__ = [
+    "AGGREGATE_NAMES",
+    "SCALAR_FAMILIES",
+    "Signature",
+    "can_cast",
+    "common_type",
+    "function_names",
+    "is_aggregate",
+    "is_deterministic",
+    "is_fallible",
+    "resolve",
+    "resolve_aggregate",
+]
+
+SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
+    "Operators": OPERATORS,
+    "Conditions": CONDITIONALS,
+    "Mathematics": MATHEMATICS,
+    "Text": STRINGS,
+    "Dates and times": TIMES,
+}
+
+INTERNAL_NAMES = frozenset({"sum0", "concat_op", "null_safe_equal", "is_true", "is_false"})
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A resolved call: its canonical name, the types its arguments must be cast to, its type; ``nullable`` None: NULL when an argument is."""
+
+    canonical: str
+    arg_types: tuple[DataType, ...]
+    result: DataType
+    nullable: bool | None
+
+
+def _by_name(functions: tuple[Function, ...]) -> dict[str, Function]:
+    return {name: function for function in functions for name in (function.name, *function.aliases)}
+
+
+_SCALARS: dict[str, Function] = _by_name(tuple(f for family in SCALAR_FAMILIES.values() for f in family))
+_AGGREGATES: dict[str, Function] = _by_name(AGGREGATES)
+AGGREGATE_NAMES = frozenset(_AGGREGATES)
+
+
+def function_names() -> list[str]:
+    """Return every name a user may call, aliases included, sorted."""
+    return sorted((set(_SCALARS) | set(_AGGREGATES)) - INTERNAL_NAMES)
+
+
+def is_aggregate(name: str) -> bool:
+    """Return whether a name (any alias, any case) is an aggregate function."""
+    return name.lower() in _AGGREGATES
+
+
+def is_deterministic(canonical: str) -> bool:
+    """Return whether a function gives equal results for equal arguments."""
+    function = _SCALARS.get(canonical.lower()) or _AGGREGATES.get(canonical.lower())
+    return function is None or function.deterministic
+
+
+def is_fallible(canonical: str) -> bool:
+    """Return whether a function can raise on some values (overflow, division by zero, unreadable text)."""
+    function = _SCALARS.get(canonical.lower()) or _AGGREGATES.get(canonical.lower())
+    return function is not None and function.fallible
+
+
+def resolve(name: str, args: Sequence[object], span: Span | None = None) -> Signature:
+    """Return the signature of a scalar call; ``args`` are DataTypes, or typed expressions (a constant's value may decide a type).
+
+    Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an aggregate where none may stand.
+    """
+    function = _SCALARS.get(name.lower())
+    if function is None and is_aggregate(name):
+        raise PenstockError(
+            "SQL-1104", f"{name.lower()} is an aggregate function and cannot stand here", span=span, hint="aggregate first, in a subquery"
+        )
+    if function is None:
+        raise _unknown(name, span)
+    return _sign(function, args, span)
+
+
+def resolve_aggregate(name: str, args: Sequence[object], distinct: bool = False, span: Span | None = None) -> Signature:
+    """Return the signature of an aggregate call; raises as ``resolve``, and SQL-1105 where DISTINCT is not offered."""
+    function = _AGGREGATES.get(name.lower())
+    if function is None:
+        raise _unknown(name, span)
+    if distinct and (not function.distinct or not args):
+        raise PenstockError(
+            "SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint="DISTINCT goes with count, sum, avg, min, max of a value"
+        )
+    return _sign(function, args, span)
+
+
+def _unknown(name: str, span: Span | None) -> PenstockError:
+    hint = did_you_mean(name, function_names()) or "docs/FUNCTIONS.md lists every function"
+    return PenstockError("SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883")
+
+
+def _sign(function: Function, args: Sequence[object], span: Span | None) -> Signature:
+    least, most = function.arity
+    if len(args) < least or (most is not None and len(args) > most):
+        raise PenstockError("SQL-1102", f"{function.name} takes {_count(least, most)}, not {len(args)}", span=span, hint=f"write {function.usage}")
+    try:
+        kinds, result = function.rule([_operand(arg) for arg in args])
+    except Mismatch as refusal:
+        hint = refusal.hint or f"usage: {function.usage}"
+        raise PenstockError("SQL-1103", f"{function.name}: {refusal.message}", span=span, hint=hint, sqlstate="42804") from None
+    return Signature(function.name, kinds, result, function.nullable)
+
+
+def _operand(arg: object) -> Operand:
+    """Read a DataType, or an expression by its ``type`` and (a constant) ``value``, without knowing the floor expressions live on."""
+    if isinstance(arg, DataType):
+        return Operand(arg)
+    kind = getattr(arg, "type", None)
+    assert isinstance(kind, DataType), arg
+    return Operand(kind, hasattr(arg, "value"), getattr(arg, "value", None))
+
+
+def _count(least: int, most: int | None) -> str:
+    if most is None:
+        return f"at least {least} argument{'s' if least != 1 else ''}"
+    if least == most:
+        return f"{least} argument{'s' if least != 1 else ''}"
+    return f"{least} to {most} arguments"
