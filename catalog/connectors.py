@@ -1,0 +1,243 @@
+"""Connectors as promises: what each is called, which options it takes, and what the planner may rely on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from catalog.datagen_options import DATAGEN_OPTIONS
+from catalog.errors import PenstockError, Span
+from catalog.filesystem_options import FILESYSTEM_OPTIONS, split_suffixes
+from catalog.names import did_you_mean
+from catalog.options import Option, OptionKind, OptionValue
+from catalog.schema import Field, Schema
+from catalog.tables import Table
+from catalog.types import BIGINT, STRING, DataType, TimestampLtz
+
+
+class Boundedness(StrEnum):
+    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream, UNBOUNDED a stream."""
+
+    BOUNDED = "bounded"
+    REPLAY = "replay"
+    UNBOUNDED = "unbounded"
+
+
+@dataclass(frozen=True)
+class Connector:
+    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in CREATE TABLE."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...] = ()
+    source: bool = False
+    sink: bool = False
+    pushes_filters: bool = False
+    replayable: bool = False
+    exactly_once: bool = False
+    accepts_changelog: bool = False
+    internal: bool = False
+
+    def option(self, key: str) -> Option | None:
+        """Return the declaration of a key, or ``None``."""
+        return next((option for option in self.options if option.matches(key)), None)
+
+
+_ALL = (
+    Connector(
+        "filesystem",
+        "csv, json lines, parquet and arrow files in a directory, here or at a URL",
+        FILESYSTEM_OPTIONS,
+        source=True,
+        sink=True,
+        pushes_filters=True,
+        replayable=True,
+        exactly_once=True,
+    ),
+    Connector("datagen", "generated rows, the same ones for the same seed", DATAGEN_OPTIONS, source=True, pushes_filters=True, replayable=True),
+    Connector(
+        "print",
+        "prints each change",
+        (Option("print-identifier", OptionKind.STRING, "", "a word before each row"),),
+        sink=True,
+        accepts_changelog=True,
+    ),
+    Connector("blackhole", "takes rows and forgets them", sink=True, accepts_changelog=True),
+    Connector("collect", "gives rows to the client", sink=True, accepts_changelog=True, internal=True),
+    Connector(
+        "registered",
+        "Arrow tables, pandas frames and Python iterables registered by name",
+        (
+            Option("name", required=True, help="the name it was registered under"),
+            Option("source.replay", OptionKind.BOOL, False, "read it as a stream that ends, instead of a bounded table"),
+            Option("source.unbounded", OptionKind.BOOL, False, "the iterable never ends"),
+        ),
+        source=True,
+        pushes_filters=True,
+        replayable=True,
+    ),
+    Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
+)
+CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
+
+ERRORS_SUFFIX = "$errors"
+_METADATA: dict[str, dict[str, DataType]] = {
+    "filesystem": {
+        "file.path": STRING,
+        "file.name": STRING,
+        "file.row": BIGINT,
+        "file.size": BIGINT,
+        "file.modification-time": TimestampLtz(3),
+    },
+    "datagen": {"row": BIGINT},
+}
+ERRORS_SCHEMA = Schema(
+    (
+        Field("raw", STRING),
+        Field("source", STRING, False),
+        Field("split", STRING, False),
+        Field("position", BIGINT, False),
+        Field("column", STRING),
+        Field("error", STRING, False),
+    )
+)
+
+
+def connector_named(name: str, span: Span | None = None) -> Connector:
+    """Return a connector by name; SQL-1502 with the nearest name when there is none."""
+    connector = CONNECTORS.get(name.lower())
+    if connector is None:
+        known = [c.name for c in _ALL if not c.internal]
+        raise PenstockError("SQL-1502", f"there is no connector '{name}'", hint=did_you_mean(name, known, others=True), span=span)
+    return connector
+
+
+def connector_of(table: Table) -> Connector:
+    """Return the connector of a table."""
+    return connector_named(table.connector)
+
+
+def option(table: Table, key: str) -> OptionValue:
+    """Return the typed value of one of a table's options, its default when absent; KeyError for a key the connector does not declare."""
+    declared = connector_of(table).option(key)
+    if declared is None:
+        raise KeyError(key)
+    text = table.options.get(key)
+    return declared.default if text is None else declared.parse(key, text)
+
+
+def boundedness(table: Table) -> Boundedness:
+    """Return whether a table's rows end."""
+    name = table.connector
+    if name == "datagen":
+        return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
+    if name == "registered" and option(table, "source.unbounded"):
+        return Boundedness.UNBOUNDED
+    if name == "filesystem" and option(table, "source.monitor-interval") is not None:
+        return Boundedness.UNBOUNDED
+    if name in ("filesystem", "registered") and option(table, "source.replay"):
+        return Boundedness.REPLAY
+    return Boundedness.BOUNDED
+
+
+def datagen_is_finite(options: dict[str, str]) -> bool:
+    """Return whether generated rows end: a number of rows is given, or some sequence has an end."""
+    return "number-of-rows" in options or any(key.startswith("fields.") and key.endswith(".end") for key in options)
+
+
+def metadata_keys(connector: str) -> dict[str, DataType]:
+    """Return the metadata a connector can fill columns with, by key."""
+    return dict(_METADATA.get(connector.lower(), {}))
+
+
+def check_options(options: dict[str, str], spans: dict[str, Span]) -> None:
+    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands.
+
+    SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value, 1506 bad unit, 1507 options that
+    exclude each other.
+    """
+    if "connector" not in options:
+        raise PenstockError("SQL-1501", "the WITH clause names no connector", hint=f"write 'connector' = 'filesystem'; there is {_public_names()}")
+    connector = connector_named(options["connector"], spans.get("connector"))
+    if connector.internal:
+        raise PenstockError(
+            "SQL-1502", f"connector '{connector.name}' is the engine's own", hint=f"there is {_public_names()}", span=spans.get("connector")
+        )
+    for key, text in options.items():
+        if key != "connector":
+            _declared(connector, key, spans.get(key)).parse(key, text, spans.get(key))
+    for declared in connector.options:
+        if declared.required and declared.key not in options:
+            hint = f"add '{declared.key}' = '..': {declared.help}"
+            raise PenstockError("SQL-1504", f"connector '{connector.name}' needs option '{declared.key}'", hint=hint, span=spans.get("connector"))
+    if connector.name == "filesystem":
+        _check_filesystem(options, spans)
+
+
+def _public_names() -> str:
+    return ", ".join(sorted(c.name for c in _ALL if not c.internal))
+
+
+def _declared(connector: Connector, key: str, span: Span | None) -> Option:
+    declared = connector.option(key)
+    if declared is None:
+        column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
+        known = [o.key.replace("*", column) for o in connector.options]
+        hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
+        raise PenstockError("SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span)
+    return declared
+
+
+def _check_filesystem(options: dict[str, str], spans: dict[str, Span]) -> None:
+    kind, _ = split_suffixes(options["path"])
+    kind = options.get("format", kind)
+    if kind is None:
+        message = f"the path '{redact_url(options['path'])}' does not say its format"
+        raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=spans.get("path"))
+    for key in options:
+        if key.startswith("csv.") and kind.strip().lower() != "csv":
+            raise PenstockError("SQL-1507", f"option '{key}' is of format csv, the format is {kind}", hint="leave it out", span=spans.get(key))
+    quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
+    if quote is not None and quote == delimiter:
+        raise PenstockError("SQL-1507", "csv.quote and csv.delimiter are the same character", span=spans.get("csv.quote"))
+    if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
+        hint = "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
+        raise PenstockError("SQL-1507", "a table cannot be both replayed and watched", hint=hint, span=spans.get("source.monitor-interval"))
+
+
+def file_format(table: Table) -> str:
+    """Return the format of a filesystem table: what its option says, or its path's suffix."""
+    declared = option(table, "format")
+    return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
+
+
+_SECRET_KEY = re.compile(r"password|passwd|secret|token|credential|jaas|(api|access|private|account|encryption)[-_.]?key")
+_URL_SECRET = re.compile(
+    r"(?P<head>[A-Za-z][A-Za-z0-9+.-]*://)[^/@\s]*@|(?P<key>[?&][^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*=)[^&\s]*", re.IGNORECASE
+)
+
+
+def is_secret(connector: str, key: str) -> bool:
+    """Return whether an option's value must never be shown."""
+    declared = CONNECTORS[connector].option(key) if connector in CONNECTORS else None
+    return (declared is not None and declared.secret) or _SECRET_KEY.search(key.lower()) is not None
+
+
+def redact_url(text: str) -> str:
+    """Return a text with user info and secret query values of URLs replaced by ``******``."""
+    return _URL_SECRET.sub(lambda m: f"{m['head']}******@" if m["head"] else f"{m['key']}******", text)
+
+
+def redacted(options: dict[str, str]) -> dict[str, str]:
+    """Return options as they may be shown: secrets replaced by ``******``."""
+    name = options.get("connector", "")
+    return {key: "******" if is_secret(name, key) else redact_url(text) for key, text in options.items()}
+
+
+def errors_table(table: Table) -> Table:
+    """Return the table `<name>$errors` over the bad records of a table; SQL-1508 when the table does not keep them."""
+    if connector_of(table).option("on-error") is None or option(table, "on-error") != "table":
+        hint = "create it with 'on-error' = 'table'"
+        raise PenstockError("SQL-1508", f"table {table.name} keeps no bad records", hint=hint)
+    return Table(table.name + ERRORS_SUFFIX, ERRORS_SCHEMA, ERRORS_SCHEMA, {"connector": "errors", "table": table.name}, temporary=True)
