@@ -1,0 +1,109 @@
+"""Arrow arrays as what kernels read: int64 words, validity bytes, string offsets and bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+
+NO_BYTES = np.zeros(0, np.uint8)
+NO_WORDS = np.zeros(0, np.int64)
+CANONICAL_NAN_BITS = 0x7FF8000000000000
+
+_WIDTHS: dict[str, type] = {
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+    "date32[day]": np.int32,
+    "time32[s]": np.int32,
+    "time32[ms]": np.int32,
+}
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Return whether values of a type are strings of bytes (STRING, BINARY)."""
+    return pa.types.is_string(kind) or pa.types.is_binary(kind)
+
+
+def is_wide(kind: pa.DataType) -> bool:
+    """Return whether a value needs two words: a decimal of more than 18 digits."""
+    return pa.types.is_decimal128(kind) and kind.precision > 18
+
+
+def refuse_nested(kind: pa.DataType) -> None:
+    """Raise SQL-1290 when values of a type cannot be keys."""
+    if is_bytes(kind) or pa.types.is_primitive(kind) or pa.types.is_decimal128(kind) or pa.types.is_null(kind):
+        return
+    message = f"values of type {kind} cannot be grouped, partitioned or compared"
+    raise PenstockError("SQL-1290", message, hint="use one of its fields or elements instead", kind=Kind.USER)
+
+
+def validity(array: pa.Array) -> np.ndarray:
+    """Return one byte per value, 1 when it is not NULL; no bytes at all (length 0) when no value is NULL."""
+    if array.null_count == 0:
+        return NO_BYTES
+    return array.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
+
+
+def _buffer(array: pa.Array, dtype: type, per_value: int = 1) -> np.ndarray:
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros(len(array) * per_value, dtype)
+    item = np.dtype(dtype).itemsize
+    return np.frombuffer(data, dtype, len(array) * per_value, array.offset * per_value * item)
+
+
+def words(array: pa.Array) -> np.ndarray:
+    """Return the values as int64 words, equal exactly when the values are (-0.0 is 0.0, every NaN the same); undefined under NULL.
+
+    Decimals give their low word, which decides up to 18 digits; see ``wide_words``.
+    """
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return float_words(floats(array))
+    if pa.types.is_boolean(kind):
+        return array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    if pa.types.is_decimal128(kind):
+        return np.ascontiguousarray(_buffer(array, np.int64, 2)[::2])
+    if pa.types.is_null(kind):
+        return np.zeros(len(array), np.int64)
+    refuse_nested(kind)
+    narrow = _WIDTHS.get(str(kind))
+    if narrow is not None:
+        return _buffer(array, narrow).astype(np.int64, copy=False)
+    return _buffer(array, np.int64)
+
+
+def wide_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the low and the high int64 word of decimal128 values."""
+    pairs = _buffer(array, np.int64, 2)
+    return np.ascontiguousarray(pairs[::2]), np.ascontiguousarray(pairs[1::2])
+
+
+def floats(array: pa.Array) -> np.ndarray:
+    """Return floating-point values as float64; undefined under NULL."""
+    return _buffer(array, np.float32 if array.type == pa.float32() else np.float64).astype(np.float64, copy=False)
+
+
+def float_words(values: np.ndarray) -> np.ndarray:
+    """Return the canonical bits of float64 values as int64 words."""
+    bits = (values + 0.0).view(np.int64)
+    nan = np.isnan(values)
+    if nan.any():
+        bits[nan] = CANONICAL_NAN_BITS
+    return bits
+
+
+def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the offsets (int32, one more than values) and the bytes of a string or binary array."""
+    _, offsets, data = array.buffers()
+    if offsets is None or not len(array):
+        return np.zeros(len(array) + 1, np.int32), NO_BYTES
+    starts = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
+    return starts, NO_BYTES if data is None else np.frombuffer(data, np.uint8)

@@ -1,0 +1,97 @@
+"""Stable 64-bit hashes of rows: the same on every machine, in every run, for ever, because key groups in checkpoints depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from engine.kernels import columns as col
+from engine.kernels.memory import load_half, load_word
+from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_U64, U64, VOID
+
+SEED = np.uint64(0x51AB1E5EEDF00D11)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_NULL = np.uint64(0xD6E8FEB86659FD93)
+_TEXT = np.uint64(0x2545F4914F6CDD1D)
+
+
+@njit(U64(U64), nogil=True, cache=True, inline="always")
+def mix(word):
+    """Return a 64-bit word with every bit depending on every bit."""
+    word = (word ^ (word >> np.uint64(30))) * _FIRST
+    word = (word ^ (word >> np.uint64(27))) * _SECOND
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(U64(U64, U64), nogil=True, cache=True, inline="always")
+def combine(hashed, word):
+    """Return the hash of a row that goes on with another column's word."""
+    return mix(hashed * _STEP + word + _STEP)
+
+
+@njit(U64(IN_U8, I64, I64), nogil=True, cache=True)
+def hash_bytes(data, start, end):
+    """Return the hash of the bytes ``data[start:end]``."""
+    length = end - start
+    hashed = np.uint64(length) * _STEP + _TEXT
+    at = start
+    while at + 8 <= end:
+        hashed = (hashed ^ load_word(data, at)) * _FIRST
+        hashed ^= hashed >> np.uint64(29)
+        at += 8
+    tail = np.uint64(0)
+    if at == end:
+        pass
+    elif length >= 8:
+        tail = load_word(data, end - 8)
+    elif length >= 4:
+        tail = load_half(data, start) | load_half(data, end - 4) << np.uint64(32)
+    else:
+        tail = np.uint64(data[start]) | np.uint64(data[start + length // 2]) << np.uint64(8) | np.uint64(data[end - 1]) << np.uint64(16)
+    hashed = (hashed ^ tail) * _STEP
+    return hashed ^ (hashed >> np.uint64(32))
+
+
+@njit(VOID(IN_I64, IN_U8, OUT_U64), nogil=True, cache=True)
+def _hash_words(words, valid, out):
+    if valid.size == 0:
+        for i in range(words.size):
+            out[i] = combine(out[i], np.uint64(words[i]))
+    else:
+        for i in range(words.size):
+            out[i] = combine(out[i], np.uint64(words[i]) if valid[i] else _NULL)
+
+
+@njit(VOID(IN_I32, IN_U8, IN_U8, OUT_U64), nogil=True, cache=True)
+def _hash_strings(offsets, data, valid, out):
+    for i in range(out.size):
+        if valid.size and not valid[i]:
+            out[i] = combine(out[i], _NULL)
+        else:
+            out[i] = combine(out[i], hash_bytes(data, offsets[i], offsets[i + 1]))
+
+
+def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
+    """Return a uint64 hash per row over one or more columns of equal length.
+
+    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as 0.0, all NaN alike, NULL like NULL.
+    Raises SQL-1290 for nested types.
+    """
+    hashes = np.full(len(columns[0]), SEED, np.uint64)
+    for column in columns:
+        valid = col.validity(column)
+        if col.is_bytes(column.type):
+            offsets, data = col.string_parts(column)
+            _hash_strings(offsets, data, valid, hashes)
+        elif pa.types.is_decimal128(column.type):
+            low, high = col.wide_words(column)
+            _hash_words(low, valid, hashes)
+            _hash_words(high, valid, hashes)
+        else:
+            _hash_words(col.words(column), valid, hashes)
+    return hashes
