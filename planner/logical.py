@@ -6,18 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from catalog.errors import Kind, PenstockError
 from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
-from catalog.types import BOOLEAN, TIMESTAMP, Boolean, Null
+from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
 from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
-
-
-def _demand(condition: bool, message: str) -> None:
-    """Refuse a node that cannot mean anything: a bug of ours, never of the statement."""
-    if not condition:
-        raise PenstockError("INT-9001", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
+from planner.windowing import AttachedWindow, Windowing, demand, window_fields
 
 
 def _reads_inside(expression: Expression, schema: Schema) -> bool:
@@ -92,7 +86,7 @@ class Values(LogicalPlan):
     row_schema: Schema
 
     def __post_init__(self) -> None:
-        _demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
+        demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
 
     @property
     def schema(self) -> Schema:
@@ -117,8 +111,8 @@ class Filter(_Unary):
     predicate: Expression
 
     def __post_init__(self) -> None:
-        _demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
-        _demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
+        demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
+        demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
 
     @property
     def schema(self) -> Schema:
@@ -133,8 +127,8 @@ class Project(_Unary):
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
-        _demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
+        demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
+        demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
 
     @property
     def schema(self) -> Schema:
@@ -159,54 +153,6 @@ class WatermarkAssign(_Unary):
         return Schema(tuple(fields))
 
 
-class WindowKind(StrEnum):
-    """The four window functions."""
-
-    TUMBLE = "tumble"
-    HOP = "hop"
-    CUMULATE = "cumulate"
-    SESSION = "session"
-
-
-@dataclass(frozen=True)
-class Windowing:
-    """How event times fall into windows; microseconds. TUMBLE: size. HOP: size, step = slide. CUMULATE: size = max size, step. SESSION: size = gap.
-
-    ``partition_keys`` (SESSION) are positions of the columns that have sessions of their own. ``sliced``: the time column holds the ends of
-    slices aggregated below, so a row of slice end e counts as time e - 1 us.
-    """
-
-    kind: WindowKind
-    time_column: int
-    size_us: int
-    step_us: int = 0
-    offset_us: int = 0
-    partition_keys: tuple[int, ...] = ()
-    sliced: bool = False
-
-    def __post_init__(self) -> None:
-        _demand(self.size_us > 0, "a window of no size")
-        if self.kind in (WindowKind.HOP, WindowKind.CUMULATE):
-            _demand(self.step_us > 0 and self.size_us % self.step_us == 0, "a window whose size is no multiple of its step")
-
-
-@dataclass(frozen=True)
-class AttachedWindow:
-    """Windows already on the rows as two columns (below: a WindowTable, a window join, an earlier window aggregate)."""
-
-    start_column: int
-    end_column: int
-
-
-def window_fields() -> tuple[Field, Field, Field]:
-    """Return the fields window_start, window_end, window_time (= end - 1 ms, an event-time attribute)."""
-    return (
-        Field("window_start", TIMESTAMP, False, Role.WINDOW_START),
-        Field("window_end", TIMESTAMP, False, Role.WINDOW_END),
-        Field("window_time", TIMESTAMP, False, Role.WINDOW_TIME),
-    )
-
-
 @dataclass(frozen=True)
 class WindowTable(_Unary):
     """A windowing table-valued function: each row once per window it falls in, with window_start, window_end, window_time appended.
@@ -217,7 +163,7 @@ class WindowTable(_Unary):
     window: Windowing
 
     def __post_init__(self) -> None:
-        _demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
+        demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
 
     @property
     def schema(self) -> Schema:
@@ -248,7 +194,7 @@ class Aggregate(_Unary):
     phase: Phase = Phase.SINGLE
 
     def __post_init__(self) -> None:
-        _demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
+        demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
 
     @property
     def schema(self) -> Schema:
@@ -306,9 +252,9 @@ class Join(LogicalPlan):
     residual: Expression | None = None
 
     def __post_init__(self) -> None:
-        _demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
+        demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
         pairs = zip(self.left_keys, self.right_keys, strict=True)
-        _demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a join of unlike key types")
+        demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a join of unlike key types")
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -337,7 +283,7 @@ class Union(LogicalPlan):
 
     def __post_init__(self) -> None:
         types = [[field.type for field in branch.schema] for branch in self.branches]
-        _demand(len(types) >= 2 and all(kinds == types[0] for kinds in types), "a union of unlike inputs")
+        demand(len(types) >= 2 and all(kinds == types[0] for kinds in types), "a union of unlike inputs")
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:

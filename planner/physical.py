@@ -8,7 +8,8 @@ from catalog.schema import Schema
 from catalog.tables import Table
 from planner.edges import Edge
 from planner.expressions import AggregateCall, Expression, Literal, SortKey
-from planner.logical import AttachedWindow, JoinKind, LogicalPlan, Phase, Windowing
+from planner.logical import JoinKind, LogicalPlan, Phase
+from planner.windowing import AttachedWindow, Windowing
 
 DEFAULT_MAX_PARALLELISM = 128
 
