@@ -1,0 +1,45 @@
+"""The order of final rows: what ORDER BY asked of a result that came as a stream."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.expressions.compiler import compile_expression
+from planner.expressions import Column, SortKey
+
+
+def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
+    """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how the rows came."""
+    if rows.num_rows < 2 or not keys:
+        return rows
+    rows = rows.combine_chunks()
+    columns: list[pa.Array] = []
+    directions: list[str] = []
+    for key in keys:
+        _add_key(columns, directions, _values(rows, key), key.descending, key.nulls_first)
+    for column in rows.columns:
+        if not pa.types.is_nested(column.type):
+            _add_key(columns, directions, column, False, True)
+    names = [str(position) for position in range(len(columns))]
+    order = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
+    return rows.take(order)
+
+
+def _values(rows: pa.Table, key: SortKey) -> pa.Array:
+    if isinstance(key.expression, Column):
+        return rows.column(key.expression.index)
+    batch = rows.to_batches()[0]
+    return compile_expression(key.expression)(batch)
+
+
+def _add_key(columns: list[pa.Array], directions: list[str], values: pa.Array, descending: bool, nulls_first: bool) -> None:
+    """Add the sort columns of one key: where its NULLs go, where NaN goes (largest), then the values."""
+    direction = "descending" if descending else "ascending"
+    columns.append(pc.is_null(values))
+    directions.append("descending" if nulls_first else "ascending")
+    if pa.types.is_floating(values.type):
+        columns.append(pc.is_nan(values))
+        directions.append(direction)
+    columns.append(values)
+    directions.append(direction)

@@ -1,0 +1,89 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from client.changelog import Fold, change_rows, group_numbers, new_rows, summed
+from engine.elements import Batch
+
+
+def batch(rows, weights=None):
+    columns = pa.RecordBatch.from_pydict({"k": pa.array([r[0] for r in rows], pa.string()), "n": pa.array([r[1] for r in rows], pa.int64())})
+    return Batch(columns, None if weights is None else np.array(weights, np.int64))
+
+
+def listed(table):
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def test_fold_keeps_order_and_multiplicity():
+    fold = Fold(batch([]).rows.schema)
+    fold.add(batch([("a", 1), ("b", 1), ("a", 1)]))
+    assert listed(fold.rows()) == [("a", 1), ("b", 1), ("a", 1)]
+    fold.add(batch([("b", 1), ("c", None), ("a", 1)], [-1, 2, -1]))
+    assert listed(fold.rows()) == [("a", 1), ("c", None), ("c", None)]
+
+
+def test_fold_takes_a_retraction_before_its_row():
+    fold = Fold(batch([]).rows.schema)
+    fold.add(batch([("a", 1)], [-1]))
+    assert listed(fold.rows()) == []
+    fold.add(batch([("a", 1), ("a", 2)]))
+    assert listed(fold.rows()) == [("a", 2)]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([1, 2, None]), st.sampled_from([-2, -1, 1, 2])), max_size=30))
+def test_fold_is_the_sum_of_weights(changes):
+    fold = Fold(batch([]).rows.schema)
+    for row in changes:
+        fold.add(batch([row[:2]], [row[2]]))
+    expected = {}
+    for *row, weight in changes:
+        expected[tuple(row)] = expected.get(tuple(row), 0) + weight
+    counted = {}
+    for row in listed(fold.rows()):
+        counted[row] = counted.get(row, 0) + 1
+    assert counted == {row: n for row, n in expected.items() if n > 0}
+
+
+def test_nested_values_are_compared_whole():
+    values = pa.array([[1, 2], [1, None], None, [], [1, 2], [1]])
+    structs = pa.array([{"x": 1}, {"x": None}, None, {"x": 1}, {"x": 1}, {"x": 2}], pa.struct([("x", pa.int64())]))
+    maps = pa.array([[("k", 1)], [("k", 2)], None, [], [("k", 1)], [("k", 1), ("l", 2)]], pa.map_(pa.string(), pa.int64()))
+    for column, distinct in ((values, 5), (structs, 4), (maps, 5)):
+        number, _ = group_numbers(pa.table({"c": column}))
+        assert len(set(number.tolist())) == distinct
+        assert number[0] == number[4]
+    rows, counts = summed(pa.table({"c": values}), np.array([1, 1, 1, 1, -1, 1]))
+    assert rows.column("c").to_pylist() == [[1, None], None, [], [1]]
+    assert counts.tolist() == [1, 1, 1, 1]
+
+
+def test_ops_pair_updates_of_one_key():
+    rows = change_rows(batch([("a", 1), ("b", 1), ("c", 5), ("a", 2), ("d", 9)], [-1, -1, 1, 1, 2]), (0,))
+    assert listed(rows) == [("-U", "a", 1), ("+U", "a", 2), ("-D", "b", 1), ("+I", "c", 5), ("+I", "d", 9), ("+I", "d", 9)]
+
+
+def test_ops_put_the_old_row_first_even_when_it_comes_second():
+    assert listed(change_rows(batch([("a", 2), ("a", 1)], [1, -1]), (0,))) == [("-U", "a", 1), ("+U", "a", 2)]
+
+
+def test_ops_without_a_key_are_inserts_and_deletes():
+    assert [row[0] for row in listed(change_rows(batch([("a", 1), ("a", 2)], [-1, 1]), None))] == ["-D", "+I"]
+
+
+def test_a_key_of_no_columns_is_one_row_for_all():
+    assert [row[0] for row in listed(change_rows(batch([("a", 1), ("a", 2)], [-1, 1]), ()))] == ["-U", "+U"]
+
+
+def test_new_rows_drop_what_is_taken_back():
+    assert listed(new_rows(batch([("a", 1), ("a", 2)], [-1, 1]))) == [("a", 2)]
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_folding_almost_nothing(rows):
+    fold = Fold(batch([]).rows.schema)
+    fold.add(batch([("a", 1)] * rows, [1] * rows))
+    assert fold.rows().num_rows == rows
