@@ -107,3 +107,40 @@ def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(len(array) + 1, np.int32), NO_BYTES
     starts = np.frombuffer(offsets, np.int32, len(array) + 1, array.offset * 4)
     return starts, NO_BYTES if data is None else np.frombuffer(data, np.uint8)
+
+
+def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return the Arrow array of a type whose ``words`` are these; ``valid`` bytes mark what is not NULL (none: all)."""
+    if pa.types.is_decimal128(kind):
+        return array_of_wide_words(values, values >> 63, valid, kind)
+    if pa.types.is_null(kind):
+        return pa.nulls(values.size)
+    if pa.types.is_boolean(kind):
+        return pa.array(values != 0, mask=None if valid.size == 0 else valid == 0)
+    if pa.types.is_floating(kind):
+        numbers = np.ascontiguousarray(values).view(np.float64)
+        return _from_buffer(numbers.astype(np.float32) if kind == pa.float32() else numbers, valid, kind)
+    narrow = _WIDTHS.get(str(kind))
+    return _from_buffer(values if narrow is None else values.astype(narrow, copy=False), valid, kind)
+
+
+def array_of_wide_words(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return the decimal128 array with these low and high words."""
+    pairs = np.empty((low.size, 2), np.int64)
+    pairs[:, 0] = low
+    pairs[:, 1] = high
+    return _from_buffer(pairs, valid, kind)
+
+
+def array_of_strings(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return the string or binary array with these offsets (int32) and bytes."""
+    return pa.Array.from_buffers(kind, offsets.size - 1, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _from_buffer(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def bitmap(valid: np.ndarray) -> pa.Buffer | None:
+    """Return validity bytes as Arrow's bits; no bytes mean no bitmap."""
+    return None if valid.size == 0 else pa.py_buffer(np.packbits(valid, bitorder="little"))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import windows
-from planner.logical import Windowing, WindowKind
+from planner.windowing import Windowing, WindowKind
 
 KINDS = st.sampled_from([WindowKind.TUMBLE, WindowKind.HOP, WindowKind.CUMULATE])
 

@@ -1,0 +1,176 @@
+"""Open addressing over keys that stand elsewhere: rows of int64 words, or strings in an arena.
+
+``table`` int64[2**bits] holds ``tag << 32 | slot + 1`` (0: empty), the tag being the top 32 bits of the key's hash; a home is the tag's top ``bits``
+bits, so growing and removing never touch keys. ``tags`` int64 holds each slot's tag. ``state`` int64[6]: live keys, slots ever given, free slots
+in ``free``, slot + 1 of the NULL key, arena bytes used, arena bytes of removed keys.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from engine.kernels.hash import combine, hash_bytes, mix
+from engine.kernels.signatures import BOOL, I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
+from engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
+
+USED, GARBAGE = 4, 5
+_SLOT = 0xFFFFFFFF
+
+
+@njit(BOOL(IN_U8, I64, IN_U8, I64, I64), nogil=True, cache=True, inline="always")
+def _same_bytes(left, left_start, right, right_start, length):
+    k = 0
+    while k < length and left[left_start + k] == right[right_start + k]:
+        k += 1
+    return k == length
+
+
+@njit(VOID(OUT_I64, I64, I64, OUT_I64, I64), nogil=True, cache=True, inline="always")
+def _put(table, at, tag, tags, slot):
+    table[at] = (tag << 32) | (slot + 1)
+    tags[slot] = tag
+
+
+@njit(I64(TABLE_I64, I64), nogil=True, cache=True, inline="always")
+def _row_tag(rows, i):
+    hashed = np.uint64(rows.shape[1])
+    for k in range(rows.shape[1]):
+        hashed = combine(hashed, np.uint64(rows[i, k]))
+    return np.int64(hashed >> np.uint64(32))
+
+
+@njit(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
+def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
+    """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if ``give`` is set, else -1.
+
+    A row that brought a new key has its slot written as ``-2 - slot``.
+    """
+    mask = (1 << bits) - 1
+    width = rows.shape[1]
+    for i in range(start, rows.shape[0]):
+        tag = _row_tag(rows, i)
+        at = tag >> (32 - bits)
+        while True:
+            entry = table[at]
+            if entry == 0:
+                if not give:
+                    out[i] = -1
+                    break
+                if state[FREE] == 0 and state[GIVEN] == tags.size:
+                    return i
+                slot = take_slot(free, state)
+                _put(table, at, tag, tags, slot)
+                for k in range(width):
+                    keys[slot, k] = rows[i, k]
+                out[i] = -2 - slot
+                break
+            if (entry >> 32) & _SLOT == tag:
+                slot = (entry & _SLOT) - 1
+                same = True
+                for k in range(width):
+                    same &= keys[slot, k] == rows[i, k]
+                if same:
+                    out[i] = slot
+                    break
+            at = (at + 1) & mask
+    return rows.shape[0]
+
+
+@njit(
+    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
+    nogil=True,
+    cache=True,
+)
+def insert_strings(offsets, data, valid, start, table, bits, arena, starts, lengths, tags, free, state, give, out):
+    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out)."""
+    mask = (1 << bits) - 1
+    for i in range(start, out.size):
+        if valid.size and not valid[i]:
+            if state[NULL] == 0 and give:
+                if state[FREE] == 0 and state[GIVEN] == tags.size:
+                    return i
+                state[NULL] = take_slot(free, state) + 1
+                lengths[state[NULL] - 1] = 0
+            out[i] = state[NULL] - 1
+            continue
+        first = np.int64(offsets[i])
+        length = np.int64(offsets[i + 1]) - first
+        tag = np.int64(mix(hash_bytes(data, first, first + length)) >> np.uint64(32))
+        at = tag >> (32 - bits)
+        while True:
+            entry = table[at]
+            if entry == 0:
+                if not give:
+                    out[i] = -1
+                    break
+                if (state[FREE] == 0 and state[GIVEN] == tags.size) or state[USED] + length > arena.size:
+                    return i
+                slot = take_slot(free, state)
+                _put(table, at, tag, tags, slot)
+                starts[slot] = state[USED]
+                lengths[slot] = length
+                for k in range(length):
+                    arena[state[USED] + k] = data[first + k]
+                state[USED] += length
+                out[i] = slot
+                break
+            if (entry >> 32) & _SLOT == tag:
+                slot = (entry & _SLOT) - 1
+                if lengths[slot] == length and _same_bytes(arena, starts[slot], data, first, length):
+                    out[i] = slot
+                    break
+            at = (at + 1) & mask
+    return out.size
+
+
+@njit(VOID(OUT_I64, OUT_I64, I64, IN_U8), nogil=True, cache=True)
+def rebuild(old, table, bits, dead):
+    """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no marks: all)."""
+    mask = (1 << bits) - 1
+    for p in range(old.size):
+        entry = old[p]
+        if entry == 0 or (dead.size and dead[(entry & _SLOT) - 1]):
+            continue
+        at = ((entry >> 32) & _SLOT) >> (32 - bits)
+        while table[at] != 0:
+            at = (at + 1) & mask
+        table[at] = entry
+
+
+@njit(VOID(IN_I64, IN_I64, OUT_I64, I64), nogil=True, cache=True)
+def remove(slots, tags, table, bits):
+    """Take the entries of live slots out of the table, one by one."""
+    mask = (1 << bits) - 1
+    for i in range(slots.size):
+        hole = tags[slots[i]] >> (32 - bits)
+        while table[hole] & _SLOT != slots[i] + 1:
+            hole = (hole + 1) & mask
+        at = hole
+        while True:
+            at = (at + 1) & mask
+            if table[at] == 0:
+                break
+            home = ((table[at] >> 32) & _SLOT) >> (32 - bits)
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                table[hole] = table[at]
+                hole = at
+        table[hole] = 0
+
+
+@njit(VOID(IN_I64, OUT_I64, OUT_I64, IN_U8, OUT_U8), nogil=True, cache=True)
+def gather_strings(slots, starts, lengths, arena, out):
+    """Copy the strings of slots one after another."""
+    used = 0
+    for i in range(slots.size):
+        first = starts[slots[i]]
+        for k in range(lengths[slots[i]]):
+            out[used + k] = arena[first + k]
+        used += lengths[slots[i]]
+
+
+@njit(VOID(IN_I64, I64, OUT_I64), nogil=True, cache=True)
+def bump(slots, by, counts):
+    """Add ``by`` to the count of each slot, as often as it is named."""
+    for i in range(slots.size):
+        counts[slots[i]] += by

@@ -1,0 +1,116 @@
+"""Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache miss finds a key.
+
+``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear, removal shifts back (no tombstones).
+``state`` int64[4]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL key. A slot is reused once it is free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from engine.kernels.hash import mix
+from engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
+
+LIVE, GIVEN, FREE, NULL = 0, 1, 2, 3
+
+
+@njit(I64(I64, I64), nogil=True, cache=True, inline="always")
+def _home(word, bits):
+    return np.int64(mix(np.uint64(word)) >> np.uint64(64 - bits))
+
+
+@njit(I64(OUT_I64, OUT_I64), nogil=True, cache=True, inline="always")
+def take_slot(free, state):
+    """Return a slot nobody has; the caller has made sure that there is one."""
+    state[LIVE] += 1
+    if state[FREE] > 0:
+        state[FREE] -= 1
+        return free[state[FREE]]
+    state[GIVEN] += 1
+    return state[GIVEN] - 1
+
+
+@njit(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def insert(words, valid, start, table, bits, keys, free, state, out):
+    """Write the slot of every row from ``start`` on, giving new keys a slot; return how many rows are done (fewer when slots ran out)."""
+    mask = (1 << bits) - 1
+    for i in range(start, words.size):
+        word = words[i]
+        if valid.size and not valid[i]:
+            if state[NULL] == 0:
+                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                    return i
+                state[NULL] = take_slot(free, state) + 1
+            out[i] = state[NULL] - 1
+            continue
+        at = _home(word, bits)
+        while True:
+            entry = table[2 * at + 1]
+            if entry == 0:
+                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                    return i
+                slot = take_slot(free, state)
+                table[2 * at] = word
+                table[2 * at + 1] = slot + 1
+                keys[slot] = word
+                out[i] = slot
+                break
+            if table[2 * at] == word:
+                out[i] = entry - 1
+                break
+            at = (at + 1) & mask
+    return words.size
+
+
+@njit(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def find(words, valid, table, bits, state, out):
+    """Write the slot of every row, -1 when its key has none."""
+    mask = (1 << bits) - 1
+    for i in range(words.size):
+        if valid.size and not valid[i]:
+            out[i] = state[NULL] - 1
+            continue
+        word = words[i]
+        at = _home(word, bits)
+        while table[2 * at + 1] != 0 and table[2 * at] != word:
+            at = (at + 1) & mask
+        out[i] = table[2 * at + 1] - 1
+
+
+@njit(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8), nogil=True, cache=True)
+def rebuild(old, old_bits, table, bits, dead):
+    """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks: all)."""
+    mask = (1 << bits) - 1
+    for p in range(1 << old_bits):
+        entry = old[2 * p + 1]
+        if entry == 0 or (dead.size and dead[entry - 1]):
+            continue
+        word = old[2 * p]
+        at = _home(word, bits)
+        while table[2 * at + 1] != 0:
+            at = (at + 1) & mask
+        table[2 * at] = word
+        table[2 * at + 1] = entry
+
+
+@njit(VOID(IN_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
+def remove(words, table, bits, state):
+    """Take keys that are in the table out of it, one by one."""
+    mask = (1 << bits) - 1
+    for i in range(words.size):
+        word = words[i]
+        hole = _home(word, bits)
+        while table[2 * hole] != word or table[2 * hole + 1] == 0:
+            hole = (hole + 1) & mask
+        at = hole
+        while True:
+            at = (at + 1) & mask
+            if table[2 * at + 1] == 0:
+                break
+            home = _home(table[2 * at], bits)
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                table[2 * hole] = table[2 * at]
+                table[2 * hole + 1] = table[2 * at + 1]
+                hole = at
+        table[2 * hole + 1] = 0

@@ -1,0 +1,139 @@
+"""KeyIndex against a dict."""
+
+import datetime
+import decimal
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import PenstockError
+from engine.kernels.hash import stable_hash
+from engine.state.key_index import KeyIndex
+
+D = decimal.Decimal
+VALUES = {
+    pa.int64(): st.sampled_from([0, 1, -1, 2**63 - 1, -(2**63), 7]),
+    pa.int8(): st.integers(-3, 3),
+    pa.bool_(): st.booleans(),
+    pa.float64(): st.sampled_from([0.0, -0.0, math.nan, math.inf, 1.5]),
+    pa.float32(): st.sampled_from([0.0, -0.0, math.nan, 2.5]),
+    pa.date32(): st.sampled_from([datetime.date(1969, 1, 1), datetime.date(2024, 1, 1)]),
+    pa.timestamp("us"): st.sampled_from([datetime.datetime(1969, 1, 1), datetime.datetime(2024, 1, 1)]),
+    pa.decimal128(10, 2): st.sampled_from([D("1.00"), D("-1.00"), D("0.00")]),
+    pa.decimal128(38, 0): st.sampled_from([D(2**70), D(-(2**70)), D(2**70 + 1), D(-1)]),
+    pa.string(): st.sampled_from(["", "a", "ab", "abcdefgh", "abcdefghi", "x" * 30, "é"]),
+    pa.binary(): st.sampled_from([b"", b"\x00", b"\x00\x00"]),
+    pa.null(): st.none(),
+}
+TYPES = st.lists(st.sampled_from(list(VALUES)), min_size=0, max_size=4)
+
+
+def canonical(value):
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else value + 0.0
+    return value
+
+
+@st.composite
+def steps(draw):
+    types = draw(TYPES)
+    row = st.tuples(*[st.none() | VALUES[kind] for kind in types])
+    action = st.tuples(st.sampled_from(["insert", "insert", "remove", "lookup"]), st.lists(row, min_size=1, max_size=12))
+    return types, draw(st.lists(action, max_size=12))
+
+
+def arrays(types, rows):
+    return [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps())
+def test_like_a_dict(case):
+    types, actions = case
+    index, model = KeyIndex(types), {}
+    for action, rows in actions:
+        columns = arrays(types, rows)
+        keys = [tuple(map(canonical, row)) for row in rows]
+        if action == "insert":
+            slots = index.lookup_or_insert(columns, len(rows)).tolist()
+            for key, slot in zip(keys, slots, strict=True):
+                assert model.setdefault(key, slot) == slot
+        elif action == "lookup":
+            assert index.lookup(columns, len(rows)).tolist() == [model.get(key, -1) for key in keys]
+        else:
+            gone = {key for key in keys if key in model}
+            index.remove(np.array([model.pop(key) for key in gone], np.int64))
+        check(index, model, types)
+
+
+def check(index, model, types):
+    assert len(index) == len(model)
+    slots = index.live_slots()
+    assert slots.tolist() == sorted(model.values())
+    assert len(set(model.values())) == len(model)
+    assert all(slot < index.capacity for slot in model.values())
+    columns = index.keys(slots)
+    assert [column.type for column in columns] == types
+    by_slot = {slot: key for key, slot in model.items()}
+    rows = [tuple(canonical(v) for v in row) for row in zip(*[c.to_pylist() for c in columns], strict=True)] if types else [()] * len(slots)
+    assert rows == [by_slot[slot] for slot in slots.tolist()]
+    for column in columns:
+        column.validate(full=True)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: [pa.array(n)], lambda n: [pa.array([f"key {i}" for i in n])], lambda n: [pa.array(n % 7), pa.array([str(i) for i in n])]]
+)
+def test_many_keys_with_growth_and_churn(make):
+    rng = np.random.default_rng(3)
+    index = KeyIndex([c.type for c in make(np.arange(1))])
+    model = {}
+    for _ in range(30):
+        numbers = rng.integers(0, 20_000, 3_000)
+        slots = index.lookup_or_insert(make(numbers))
+        for number, slot in zip(numbers.tolist(), slots.tolist(), strict=True):
+            assert model.setdefault(number, slot) == slot
+        gone = rng.permutation(list(model))[: rng.choice([10, len(model) // 2])].tolist()
+        index.remove(np.array([model.pop(number) for number in gone]))
+        assert len(index) == len(model)
+    numbers = np.arange(20_000)
+    assert index.lookup(make(numbers)).tolist() == [model.get(i, -1) for i in numbers.tolist()]
+    index.remove(index.live_slots())
+    assert len(index) == 0
+    assert (index.lookup(make(numbers)) == -1).all()
+
+
+def test_strings_of_removed_keys_are_forgotten():
+    index = KeyIndex([pa.string(), pa.int64()])
+    for round_ in range(50):
+        columns = [pa.array([f"{round_} {i}" for i in range(200)]), pa.array(range(200))]
+        index.remove(index.lookup_or_insert(columns))
+    assert len(index) == 0
+    assert index.capacity < 1_000
+
+
+def test_key_groups_are_those_of_the_stable_hash():
+    columns = [pa.array(["LGA", None, "JFK"]), pa.array([1, 2, None])]
+    index = KeyIndex([pa.string(), pa.int64()])
+    slots = index.lookup_or_insert(columns)
+    assert index.key_groups(slots, 128).tolist() == (stable_hash(columns) % np.uint64(128)).tolist()
+    assert KeyIndex([]).key_groups(np.zeros(1, np.int64), 128).tolist() == [0]
+
+
+def test_more_than_64_columns_keep_their_nulls_apart():
+    types = [pa.int64()] * 70
+    index = KeyIndex(types)
+    rows = [pa.array([None if i == 1 else 0, None if i == 66 else 0]) for i in range(70)]
+    rows = [pa.array(column.to_pylist(), pa.int64()) for column in rows]
+    slots = index.lookup_or_insert(rows)
+    assert slots[0] != slots[1]
+    assert [c.to_pylist() for c in index.keys(slots)] == [c.to_pylist() for c in rows]
+
+
+def test_nested_keys_are_refused():
+    with pytest.raises(PenstockError, match="cannot be grouped"):
+        KeyIndex([pa.list_(pa.int64())])
