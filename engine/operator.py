@@ -80,7 +80,10 @@ class KeyGroups:
 
 @dataclass
 class Context:
-    """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends)."""
+    """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends).
+
+    ``job_id`` is the same after every restart of the job and of no other job: sinks put it into the names of what they publish.
+    """
 
     operator_id: str
     name: str
@@ -90,6 +93,7 @@ class Context:
     clock: Clock
     metrics: OperatorMetrics
     services: Services
+    job_id: str = ""
 
 
 class Services:
