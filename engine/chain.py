@@ -1,0 +1,232 @@
+"""Operator chains: operators that share a task call each other directly, counting rows as they pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.metrics import OperatorMetrics
+from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
+from engine.record_writer import TaskOutput
+
+
+@dataclass(frozen=True)
+class OperatorSnapshot:
+    """The declared state of one operator of one subtask: keyed tables and list items by state name."""
+
+    operator_id: str
+    keyed: dict[str, pa.Table] = field(default_factory=dict)
+    items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass
+class ChainedOperator:
+    """An operator at its place in a chain with the context it opens with."""
+
+    operator: Operator
+    context: Context
+
+    @property
+    def metrics(self) -> OperatorMetrics:
+        """The operator's counters."""
+        return self.context.metrics
+
+
+def failure_in(operator: str, cause: Exception) -> PenstockError:
+    """Return any exception as an error that names the operator it came from."""
+    if isinstance(cause, PenstockError):
+        return cause.with_operator(operator)
+    message = f"{operator} failed: {type(cause).__name__}: {cause}"
+    kind = Kind.EXTERNAL if isinstance(cause, OSError) else Kind.INTERNAL
+    error = PenstockError("RUN-2900", message[:300], kind=kind, retriable=kind is Kind.EXTERNAL, sqlstate="58000", operator=operator)
+    error.__cause__ = cause
+    return error
+
+
+class _Link:
+    """The output of one operator: the way into the next one of the chain."""
+
+    __slots__ = ("_metrics", "_name", "_on_batch", "_operator", "_out", "_upstream")
+
+    def __init__(self, upstream: OperatorMetrics, target: ChainedOperator, out: Output) -> None:
+        self._upstream = upstream
+        self._operator = target.operator
+        self._on_batch = target.operator.on_batch
+        self._metrics = target.metrics
+        self._name = target.context.name
+        self._out = out
+
+    def collect(self, batch: Batch) -> None:
+        rows = batch.rows.num_rows
+        if rows == 0:
+            return
+        self._upstream.rows_out += rows
+        self._metrics.rows_in += rows
+        try:
+            self._on_batch(batch, 0, self._out)
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+
+    def watermark(self, time_us: int) -> None:
+        self._metrics.watermark_us = time_us
+        try:
+            self._operator.on_watermark(time_us, self._out)
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+        self._out.watermark(time_us)
+
+    def idle(self) -> None:
+        self._out.idle()
+
+    def split(self, event: SplitEvent) -> None:
+        self._operator.on_split(event, self._out)
+
+
+class _Tail:
+    """The output of the last operator: the task's record writers. News of splits ends here."""
+
+    __slots__ = ("_output", "_upstream")
+
+    def __init__(self, upstream: OperatorMetrics, output: TaskOutput) -> None:
+        self._upstream = upstream
+        self._output = output
+
+    def collect(self, batch: Batch) -> None:
+        rows = batch.rows.num_rows
+        if rows:
+            self._upstream.rows_out += rows
+            self._output.collect(batch)
+
+    def watermark(self, time_us: int) -> None:
+        self._output.watermark(time_us)
+
+    def idle(self) -> None:
+        self._output.idle()
+
+    def split(self, event: SplitEvent) -> None:
+        """Nobody is left to tell."""
+
+
+class OperatorChain:
+    """The operators of one task, first to last, linked into one another and into the task's output."""
+
+    def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput) -> None:
+        self.operators = tuple(operators)
+        self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
+        for upstream, target in zip(reversed(self.operators[:-1]), reversed(self.operators[1:]), strict=True):
+            self._outs.insert(0, _Link(upstream.metrics, target, self._outs[0]))
+        self._head = self.operators[0]
+        self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
+        self._ticking = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_processing_time is not Operator.on_processing_time)
+        self._time_us = MIN_WATERMARK_US
+
+    @property
+    def ready(self) -> bool:
+        """Whether every operator can take rows now."""
+        for operator in self._gates:
+            if not operator.ready():
+                return False
+        return True
+
+    @property
+    def ticks(self) -> bool:
+        """Whether some operator wants to know processing time."""
+        return bool(self._ticking)
+
+    def open(self) -> None:
+        """Open the operators, first to last."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda chained=chained: chained.operator.open(chained.context))
+
+    def poll(self) -> SourceStatus:
+        """Poll the source at the head."""
+        source = self._head.operator
+        if not isinstance(source, SourceOperator):
+            raise PenstockError("INT-9014", f"{self._head.context.name} has no input and is no source", kind=Kind.INTERNAL, sqlstate="XX000")
+        try:
+            return source.poll(self._outs[0])
+        except Exception as cause:
+            raise failure_in(self._head.context.name, cause) from cause
+
+    def push(self, batch: Batch, port: int) -> None:
+        """Give rows of a port to the head."""
+        rows = batch.rows.num_rows
+        if rows == 0:
+            return
+        self._head.metrics.rows_in += rows
+        try:
+            self._head.operator.on_batch(batch, port, self._outs[0])
+        except Exception as cause:
+            raise failure_in(self._head.context.name, cause) from cause
+
+    def watermark(self, time_us: int) -> None:
+        """Give the merged watermark to the head; links take it on down the chain and out."""
+        if self._time_us == MAX_WATERMARK_US:
+            return
+        self._time_us = time_us
+        self._head.metrics.watermark_us = time_us
+        self._guarded(0, lambda: self._head.operator.on_watermark(time_us, self._outs[0]))
+        self._outs[0].watermark(time_us)
+
+    def idle(self) -> None:
+        """Pass on that time stands still."""
+        self._outs[0].idle()
+
+    def tick(self, now_ms: int) -> None:
+        """Tell processing time, in wall milliseconds, to the operators that want it."""
+        for index in self._ticking:
+            self._guarded(index, lambda index=index: self.operators[index].operator.on_processing_time(now_ms, self._outs[index]))
+
+    def port_end(self, port: int) -> None:
+        """Tell the head that one of its ports has ended."""
+        self._guarded(0, lambda: self._head.operator.on_port_end(port, self._outs[0]))
+
+    def end(self) -> None:
+        """End time, then let each operator emit what it has left."""
+        self.watermark(MAX_WATERMARK_US)
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda index=index, chained=chained: chained.operator.on_end(self._outs[index]))
+
+    def before_barrier(self, checkpoint_id: int) -> None:
+        """Let each operator flush what is not state, first to last."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda index=index, chained=chained: chained.operator.before_barrier(checkpoint_id, self._outs[index]))
+
+    def snapshot(self) -> tuple[OperatorSnapshot, ...]:
+        """Return the declared state of every operator as it is now."""
+        return tuple(self._guarded(index, lambda chained=chained: _snapshot(chained)) for index, chained in enumerate(self.operators))
+
+    def checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tell every operator that a checkpoint is durable."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id))
+
+    def close(self) -> None:
+        """Close every operator, whatever happens to the others; raise the first failure when all are closed."""
+        failures = []
+        for chained in self.operators:
+            try:
+                chained.operator.close()
+            except Exception as cause:  # noqa: BLE001 - one operator's failure must not keep the others open; it is raised below
+                failures.append(failure_in(chained.context.name, cause))
+        if failures:
+            raise failures[0]
+
+    def _guarded(self, index: int, call: Any) -> Any:
+        """Call into one operator; what it raises comes out naming it."""
+        try:
+            return call()
+        except Exception as cause:
+            raise failure_in(self.operators[index].context.name, cause) from cause
+
+
+def _snapshot(chained: ChainedOperator) -> OperatorSnapshot:
+    operator = chained.operator
+    keyed = {name: state.snapshot() for name, state in operator.keyed_states().items()}
+    items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
+    return OperatorSnapshot(chained.context.operator_id, keyed, items)

@@ -1,0 +1,103 @@
+"""What travels between a job's master, its tasks, its I/O and its user: a closed set of frozen messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.chain import OperatorSnapshot
+
+
+@dataclass(frozen=True, order=True)
+class TaskId:
+    """One subtask of one chain."""
+
+    chain: int
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.chain}.{self.subtask}"
+
+
+# To tasks.
+
+
+@dataclass(frozen=True)
+class TriggerCheckpoint:
+    """Inject a barrier at a source task; with ``then_stop`` it reads nothing after it."""
+
+    checkpoint_id: int
+    then_stop: bool = False
+
+
+@dataclass(frozen=True)
+class CheckpointComplete:
+    """A checkpoint is durable: sinks commit."""
+
+    checkpoint_id: int
+
+
+TaskMessage = TriggerCheckpoint | CheckpointComplete
+
+
+# From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for what it is.
+
+
+@dataclass(frozen=True)
+class SnapshotTaken:
+    """A task has passed a barrier; ``operators`` is empty when nobody keeps snapshots."""
+
+    attempt: int
+    task: TaskId
+    checkpoint_id: int
+    operators: tuple[OperatorSnapshot, ...]
+
+
+@dataclass(frozen=True)
+class TaskEnded:
+    """A task has given all it had; ``last_checkpoint_id`` is the last barrier it passed before its final snapshot."""
+
+    attempt: int
+    task: TaskId
+    last_checkpoint_id: int
+    operators: tuple[OperatorSnapshot, ...]
+
+
+@dataclass(frozen=True)
+class CompletionTaken:
+    """A task has told its operators that a checkpoint is durable (sinks have committed)."""
+
+    attempt: int
+    task: TaskId
+    checkpoint_id: int
+
+
+@dataclass(frozen=True)
+class TaskFailed:
+    """A task cannot go on."""
+
+    attempt: int
+    task: TaskId
+    error: Exception
+
+
+@dataclass(frozen=True)
+class TasksReleased:
+    """Every task of a deployment is closed."""
+
+    attempt: int
+
+
+TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed | TasksReleased
+
+
+# From the user.
+
+
+@dataclass(frozen=True)
+class CancelRequested:
+    """End the job now."""
+
+
+@dataclass(frozen=True)
+class StopRequested:
+    """End the job after one more checkpoint."""

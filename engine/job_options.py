@@ -1,0 +1,65 @@
+"""Options of one job: plain values, checked once, given to every operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartStrategy
+
+
+class SettingValues(Protocol):
+    """What job options are read from: typed values by setting key."""
+
+    def get(self, key: str) -> Any:
+        """Return the typed value of a setting."""
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel."""
+
+    name: str = "job"
+    batch_max_rows: int = 32_768
+    buffer_timeout_ms: int = 10
+    checkpoint_interval_ms: int = 0
+    checkpoint_timeout_ms: int = 600_000
+    checkpoint_min_pause_ms: int = 0
+    state_dir: Path | None = None
+    restart: RestartStrategy = field(default_factory=NoRestart)
+    time_zone: str = "UTC"
+    idle_timeout_ms: int = 30_000
+    state_ttl_ms: int = 0
+    channel_capacity: int = 8
+    retained_checkpoints: int = 2
+    tolerable_failed_checkpoints: int = 10
+
+    @classmethod
+    def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
+        """Return the options a session's settings stand for; ``name`` and ``state_dir`` win over the settings."""
+        directory = state_dir if state_dir is not None else settings.get("execution.checkpointing.dir")
+        return cls(
+            name=name or settings.get("pipeline.name") or "job",
+            batch_max_rows=settings.get("execution.batch.max-rows"),
+            buffer_timeout_ms=settings.get("execution.buffer-timeout"),
+            checkpoint_interval_ms=settings.get("execution.checkpointing.interval") or 0,
+            checkpoint_timeout_ms=settings.get("execution.checkpointing.timeout"),
+            checkpoint_min_pause_ms=settings.get("execution.checkpointing.min-pause") or 0,
+            state_dir=Path(directory) if directory else None,
+            restart=_strategy(settings),
+            time_zone=settings.get("table.local-time-zone") or "UTC",
+            idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
+            state_ttl_ms=settings.get("table.exec.state.ttl") or 0,
+        )
+
+
+def _strategy(settings: SettingValues) -> RestartStrategy:
+    """Return the restart strategy the ``restart-strategy.*`` settings name."""
+    kind = settings.get("restart-strategy.type")
+    attempts, delay = settings.get("restart-strategy.attempts"), settings.get("restart-strategy.delay")
+    if kind == "fixed-delay":
+        return FixedDelay(attempts=attempts, delay=delay)
+    if kind == "exponential-delay":
+        return ExponentialDelay(attempts=attempts, delay=delay, max_delay=settings.get("restart-strategy.max-delay"))
+    return NoRestart()

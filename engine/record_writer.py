@@ -1,0 +1,220 @@
+"""Record writers: how the rows of a chain's last operator get to the input channels of the next chain, per edge kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from engine.channels import Channel
+from engine.clock import Clock
+from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
+
+
+class RecordWriter:
+    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target."""
+
+    def __init__(self, targets: Sequence[Channel]) -> None:
+        self._targets = tuple(targets)
+
+    @property
+    def deadline_ms(self) -> float | None:
+        """When buffered rows must be shipped, in monotonic milliseconds; ``None`` when nothing is buffered."""
+        return None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether some target has no credit."""
+        for target in self._targets:  # a loop, not any(): this is asked at every step
+            if target.full:
+                return True
+        return False
+
+    def write(self, batch: Batch) -> None:
+        """Take rows."""
+        self._targets[0].put(batch)
+
+    def flush(self) -> None:
+        """Ship what is buffered."""
+
+    def control(self, element: Element) -> None:
+        """Ship what is buffered, then the element to every target."""
+        self.flush()
+        for target in self._targets:
+            target.put(element)
+
+
+class ShuffleWriter(RecordWriter):
+    """Gives whole batches to the targets in turn."""
+
+    def __init__(self, targets: Sequence[Channel], first: int = 0) -> None:
+        super().__init__(targets)
+        self._next = first % len(self._targets)
+
+    def write(self, batch: Batch) -> None:
+        self._targets[self._next].put(batch)
+        self._next = (self._next + 1) % len(self._targets)
+
+
+class BroadcastWriter(RecordWriter):
+    """Gives every batch to every target."""
+
+    def write(self, batch: Batch) -> None:
+        for target in self._targets:
+            target.put(batch)
+
+
+class PartitionWriter(RecordWriter):
+    """Gives each row to the subtask that owns its key group, gathering small pieces per target.
+
+    A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited ``timeout_ms`` (0: at once).
+    """
+
+    def __init__(self, targets: Sequence[Channel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float) -> None:
+        from engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
+        from engine.kernels.partition import partition
+
+        super().__init__(targets)
+        self._keys = keys
+        self._max_parallelism = max_parallelism
+        self._clock = clock
+        self._max_rows = max_rows
+        self._timeout_ms = timeout_ms
+        self._pieces: list[list[Batch]] = [[] for _ in self._targets]
+        self._rows = [0] * len(self._targets)
+        self._deadline_ms: float | None = None
+        self._hash, self._partition = stable_hash, partition
+
+    @property
+    def deadline_ms(self) -> float | None:
+        return self._deadline_ms
+
+    def write(self, batch: Batch) -> None:
+        columns = [batch.rows.column(key) for key in self._keys]
+        order, offsets = self._partition(self._hash(columns), len(self._targets), self._max_parallelism)
+        counts = np.diff(offsets)
+        whole = int(counts.argmax())
+        if counts[whole] == batch.num_rows:
+            self._hold(whole, batch)
+        else:
+            ordered = batch.take(order)
+            for target in np.flatnonzero(counts):
+                self._hold(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
+        if self._timeout_ms <= 0:
+            self.flush()
+
+    def flush(self) -> None:
+        for target in range(len(self._targets)):
+            self._ship(target)
+        self._deadline_ms = None
+
+    def _hold(self, target: int, piece: Batch) -> None:
+        self._pieces[target].append(piece)
+        self._rows[target] += piece.num_rows
+        if self._rows[target] >= self._max_rows:
+            self._ship(target)
+            if not any(self._rows):
+                self._deadline_ms = None
+        elif self._deadline_ms is None:
+            self._deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+
+    def _ship(self, target: int) -> None:
+        pieces = self._pieces[target]
+        if not pieces:
+            return
+        self._pieces[target], self._rows[target] = [], 0
+        for batch in gather(pieces):
+            self._targets[target].put(batch)
+
+
+def gather(pieces: Sequence[Batch]) -> list[Batch]:
+    """Return the pieces as one batch (more only where Arrow cannot join the columns into one)."""
+    if len(pieces) == 1:
+        return [pieces[0]]
+    weights = _joined(pieces, [piece.weights for piece in pieces], 1)
+    behind = _joined(pieces, [piece.behind for piece in pieces], -(2**63))
+    batches, start = [], 0
+    for rows in pa.Table.from_batches([piece.rows for piece in pieces]).combine_chunks().to_batches():
+        end = start + rows.num_rows
+        batches.append(Batch(rows, None if weights is None else weights[start:end], None if behind is None else behind[start:end]))
+        start = end
+    return batches
+
+
+def _joined(pieces: Sequence[Batch], columns: Sequence[np.ndarray | None], absent: int) -> np.ndarray | None:
+    """Return the per-row numbers of all pieces end to end; ``absent`` fills pieces without; ``None`` when no piece has any."""
+    if all(column is None for column in columns):
+        return None
+    filled = [np.full(piece.num_rows, absent, np.int64) if column is None else column for piece, column in zip(pieces, columns, strict=True)]
+    return np.concatenate(filled)
+
+
+class TaskOutput:
+    """All record writers of a task: each element goes to every edge."""
+
+    def __init__(self, writers: Sequence[RecordWriter]) -> None:
+        self._writers = tuple(writers)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether some channel has no credit."""
+        for writer in self._writers:
+            if writer.blocked:
+                return True
+        return False
+
+    def ship_due(self, now_ms: float) -> float | None:
+        """Ship what has waited long enough; return when the next buffered rows fall due, or ``None``."""
+        earliest = None
+        for writer in self._writers:
+            deadline = writer.deadline_ms
+            if deadline is None:
+                continue
+            if deadline <= now_ms:
+                writer.flush()
+            elif earliest is None or deadline < earliest:
+                earliest = deadline
+        return earliest
+
+    def collect(self, batch: Batch) -> None:
+        """Write rows to every edge."""
+        for writer in self._writers:
+            writer.write(batch)
+
+    def watermark(self, time_us: int) -> None:
+        """Forward a watermark."""
+        self._control(Watermark(time_us))
+
+    def idle(self) -> None:
+        """Forward that time stands still here."""
+        self._control(Idle())
+
+    def barrier(self, checkpoint_id: int) -> None:
+        """Forward a barrier."""
+        self._control(Barrier(checkpoint_id))
+
+    def end(self) -> None:
+        """Say that nothing follows."""
+        self._control(EndOfInput())
+
+    def _control(self, element: Element) -> None:
+        for writer in self._writers:
+            writer.control(element)
+
+
+def record_writer(
+    edge: Edge, targets: Sequence[Channel], *, subtask: int, max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+) -> RecordWriter:
+    """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
+    if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
+        return PartitionWriter(targets, edge.keys, max_parallelism, clock, max_rows, timeout_ms)
+    if isinstance(edge, Broadcast):
+        return BroadcastWriter(targets)
+    if isinstance(edge, Shuffle) and len(targets) > 1:
+        return ShuffleWriter(targets, subtask)
+    if isinstance(edge, Forward | Partition | Shuffle):
+        return RecordWriter(targets)
+    raise PenstockError("INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000")

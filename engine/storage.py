@@ -1,0 +1,68 @@
+"""Storage behind six verbs (create-exclusive, append, sync, publish, list, delete), reading, and a lock: what checkpoints are written with."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from catalog.errors import Kind, PenstockError
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+
+
+class Storage(Protocol):
+    """A flat directory of append-only files. What was not synced, and names whose directory was not synced, may be lost when power fails.
+
+    Names match ``[A-Za-z0-9._-]{1,200}``. Every verb raises OSError when the medium fails.
+    """
+
+    def create(self, name: str) -> None:
+        """Create an empty file; FileExistsError when the name is taken."""
+
+    def append(self, name: str, data: bytes) -> None:
+        """Append bytes to a created file."""
+
+    def sync(self, name: str) -> None:
+        """Make a file's bytes durable and finish writing it."""
+
+    def sync_directory(self) -> None:
+        """Make the names durable."""
+
+    def publish(self, name: str, target: str) -> None:
+        """Atomically give a synced file the name ``target`` (replacing what had it) and make that durable."""
+
+    def list(self) -> list[str]:
+        """Return all names, sorted."""
+
+    def delete(self, name: str) -> None:
+        """Remove a file; no matter if it is gone already."""
+
+    def size(self, name: str) -> int:
+        """Return a file's length in bytes; FileNotFoundError when there is none."""
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """Return bytes of a file (fewer at its end); FileNotFoundError when there is none."""
+
+    def lock(self) -> None:
+        """Keep other processes out until ``close``; raises STA-3001 when one is in."""
+
+    def close(self) -> None:
+        """Let go of open files and the lock."""
+
+
+def check_name(name: str) -> str:
+    """Return the name; raise STA-3003 for one that could leave the directory."""
+    if NAME.fullmatch(name) is None or name in (".", ".."):
+        raise PenstockError("STA-3003", f"{name[:80]!r} is no file name of a checkpoint", kind=Kind.EXTERNAL, sqlstate="58030")
+    return name
+
+
+def locked(where: str) -> PenstockError:
+    """Return the error for a state directory another process works in."""
+    return PenstockError(
+        "STA-3001",
+        f"the job's state in {where} is in use by another process",
+        hint="stop that process first, or give this job another state directory or name",
+        kind=Kind.EXTERNAL,
+        sqlstate="55006",
+    )

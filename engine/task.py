@@ -1,0 +1,255 @@
+"""A task: one subtask of one chain. ``step`` takes what is ready, does it, and returns; it never waits and knows no thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from engine.chain import OperatorChain, OperatorSnapshot
+from engine.channels import Wakeup, no_wakeup
+from engine.clock import Clock
+from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
+from engine.input_gate import InputGate, PortEnd
+from engine.job_messages import CheckpointComplete, CompletionTaken, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TaskReport, TriggerCheckpoint
+from engine.metrics import TaskMetrics
+from engine.record_writer import TaskOutput
+
+TICK_MS = 50.0
+NOT_READY_RETRY_MS = 5.0
+SOURCE_RETRY_MS = 10.0
+SOURCE_WAIT_MS_MAX = 1_000.0
+
+
+class Did(Enum):
+    """What a step found: work (step again), nothing to take, no room to put, or the task's end."""
+
+    WORKED = "worked"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a step did; unless woken before, step again at ``wake_ms`` (monotonic) or never when ``None``."""
+
+    did: Did
+    wake_ms: float | None = None
+
+
+WORKED = StepResult(Did.WORKED)
+ENDED = StepResult(Did.ENDED)
+
+
+class Phase(StrEnum):
+    """The life of a task."""
+
+    NEW = "new"
+    RUNNING = "running"
+    ENDED = "ended"
+    CLOSED = "closed"
+
+
+class Task:
+    """Drives one operator chain between an input gate (or a source at its head) and its record writers.
+
+    ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot was the chain's last, so that
+    the task only says so downstream; ``keep_snapshots`` is False when nobody would store them.
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        chain: OperatorChain,
+        gate: InputGate | None,
+        output: TaskOutput,
+        *,
+        clock: Clock,
+        report: Callable[[TaskReport], None],
+        attempt: int = 1,
+        last_checkpoint_id: int = 0,
+        keep_snapshots: bool = True,
+        restore: Callable[[OperatorChain], None] | None = None,
+        finished: bool = False,
+        wake: Wakeup = no_wakeup,
+    ) -> None:
+        self.task_id = task_id
+        self.chain = chain
+        self.phase = Phase.NEW
+        self.metrics = TaskMetrics(operators={o.context.operator_id: o.metrics for o in chain.operators})
+        self._gate = gate
+        self._output = output
+        self._clock = clock
+        self._report = report
+        self._attempt = attempt
+        self._last_checkpoint_id = last_checkpoint_id
+        self._keep_snapshots = keep_snapshots
+        self._restore = restore
+        self._finished = finished
+        self._wake = wake
+        self._mailbox: deque[TaskMessage] = deque()
+        self._paused = False
+        self._poll_again_ms = 0.0
+        self._next_tick_ms = 0.0
+        self._last: Did = Did.WORKED
+        self._last_ms = clock.monotonic_ms()
+
+    @property
+    def attempt(self) -> int:
+        """The deployment the task belongs to."""
+        return self._attempt
+
+    @property
+    def is_source(self) -> bool:
+        """Whether barriers are injected here."""
+        return self._gate is None
+
+    def post(self, message: TaskMessage) -> None:
+        """Leave a message for the next step; any thread may."""
+        self._mailbox.append(message)
+        self._wake()
+
+    def step(self) -> StepResult:
+        """Do one piece of work: a message, or one element, or one poll of the source."""
+        started_ms = self._clock.monotonic_ms()
+        self._account(started_ms)
+        result = self._advance(started_ms)
+        self._last = result.did
+        if result.did is Did.WORKED:
+            self._last_ms = self._clock.monotonic_ms()
+            self.metrics.busy_ms += self._last_ms - started_ms
+        else:
+            self._last_ms = started_ms
+        return result
+
+    def close(self) -> None:
+        """Close the operators; raises the first failure after all are closed."""
+        if self.phase is not Phase.CLOSED:
+            opened = self.phase is not Phase.NEW
+            self.phase = Phase.CLOSED
+            if opened:
+                self.chain.close()
+
+    def _account(self, now_ms: float) -> None:
+        """Count the time since the last step as what that step found."""
+        if self._last is Did.WAITING:
+            self.metrics.idle_ms += now_ms - self._last_ms
+        elif self._last is Did.BLOCKED:
+            self.metrics.backpressured_ms += now_ms - self._last_ms
+
+    def _advance(self, now_ms: float) -> StepResult:
+        if self.phase is Phase.NEW:
+            self._start()
+            return WORKED
+        if self._mailbox:
+            self._on_message(self._mailbox.popleft())
+            return WORKED
+        if self.phase is not Phase.RUNNING:
+            return ENDED
+        due_ms = self._keep_time(now_ms)
+        ready = self.chain.ready
+        blocked = self._output.blocked or not ready
+        if self._poll_source(now_ms, blocked) if self._gate is None else self._take(self._gate, blocked):
+            return WORKED
+        if self._gate is None and not self._paused and not blocked:
+            due_ms = min(due_ms, self._poll_again_ms)
+        if not ready:
+            due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
+        return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
+
+    def _start(self) -> None:
+        """Open, restore, and take part; a chain that had finished only says so again."""
+        self.phase = Phase.RUNNING
+        self.chain.open()
+        if self._restore is not None:
+            self._restore(self.chain)
+            self._restore = None
+        self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
+        if self._finished:
+            self._say_end(self._snapshot())
+
+    def _keep_time(self, now_ms: float) -> float:
+        """Ship buffered rows that are due and tick; return when either is due again (infinity: never)."""
+        ship_ms = self._output.ship_due(now_ms)
+        due_ms = float("inf") if ship_ms is None else ship_ms
+        if self.chain.ticks:
+            if now_ms >= self._next_tick_ms:
+                self._next_tick_ms = now_ms + TICK_MS
+                self.chain.tick(self._clock.wall_ms())
+            due_ms = min(due_ms, self._next_tick_ms)
+        return due_ms
+
+    def _poll_source(self, now_ms: float, blocked: bool) -> bool:
+        """Poll the source unless there is no room or it asked to be left alone; return whether it had something."""
+        if blocked or self._paused or now_ms < self._poll_again_ms:
+            return False
+        counters = self.chain.operators[0].metrics
+        rows_before = counters.rows_out
+        status = self.chain.poll()
+        gave_rows = counters.rows_out > rows_before
+        self.metrics.batches += gave_rows
+        if status.ended:
+            self._finish()
+        elif not status.more:
+            wait_ms = SOURCE_RETRY_MS if status.wake_ms is None else status.wake_ms - now_ms
+            self._poll_again_ms = now_ms + min(max(wait_ms, 1.0), SOURCE_WAIT_MS_MAX)
+            return gave_rows
+        return True
+
+    def _take(self, gate: InputGate, blocked: bool) -> bool:
+        """Act on the next event of the gate (only barriers pass while there is no room); return whether there was one."""
+        event = gate.next(only_barriers=blocked)
+        if event is None:
+            return False
+        match event:
+            case Batch():
+                self.metrics.batches += 1
+                self.chain.push(event, gate.port)
+            case Watermark(time_us):
+                self.chain.watermark(time_us)
+            case Idle():
+                self.chain.idle()
+            case Barrier(checkpoint_id):
+                self._checkpoint(checkpoint_id)
+            case PortEnd(port):
+                self.chain.port_end(port)
+            case EndOfInput():
+                self._finish()
+        return True
+
+    def _on_message(self, message: TaskMessage) -> None:
+        match message:
+            case TriggerCheckpoint(checkpoint_id, then_stop):
+                if self.phase is Phase.RUNNING and self._gate is None:
+                    self._checkpoint(checkpoint_id)
+                    self._paused = then_stop
+            case CheckpointComplete(checkpoint_id):
+                if self.phase is not Phase.CLOSED:
+                    self.chain.checkpoint_complete(checkpoint_id)
+                    self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
+
+    def _checkpoint(self, checkpoint_id: int) -> None:
+        """Flush, snapshot, and only then let the barrier go on."""
+        self.chain.before_barrier(checkpoint_id)
+        operators = self._snapshot()
+        self._output.barrier(checkpoint_id)
+        self._last_checkpoint_id = checkpoint_id
+        self._report(SnapshotTaken(self._attempt, self.task_id, checkpoint_id, operators))
+
+    def _finish(self) -> None:
+        """End the chain. Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed."""
+        self.chain.end()
+        self.chain.before_barrier(self._last_checkpoint_id + 1)
+        self._say_end(self._snapshot())
+
+    def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
+        if self._finished:
+            self._output.watermark(MAX_WATERMARK_US)
+        self._output.end()
+        self.phase = Phase.ENDED
+        self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
+
+    def _snapshot(self) -> tuple[OperatorSnapshot, ...]:
+        return self.chain.snapshot() if self._keep_snapshots else ()

@@ -1,0 +1,95 @@
+"""The task manager: gives a job's tasks their slots and its I/O a worker thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.channels import Wakeup
+from engine.clock import Clock
+from engine.job_messages import TasksReleased
+from engine.slots import Slot
+from engine.task import Task
+
+
+class IoThread:
+    """One thread that does blocking work in the order it was given; it starts with the first piece."""
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._started = False
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Queue a piece of work."""
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        self._work.put(work)
+
+    def close(self) -> None:
+        """End the thread after the work that is queued."""
+        if self._started:
+            self._work.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+class ThreadedWorkers:
+    """The workers of one job in this process: a slot thread per subtask number, made anew for each deployment."""
+
+    def __init__(self, name: str, clock: Clock, post: Callable[[Any], None], io: IoThread) -> None:
+        self._name = name
+        self._clock = clock
+        self._post = post
+        self._io = io
+        self._attempt = 0
+        self._slots: dict[int, Slot] = {}
+        self._running = 0
+        self._lock = threading.Lock()
+
+    def wakeup(self, slot: int) -> Wakeup:
+        if slot not in self._slots:
+            self._slots[slot] = Slot(f"{self._name}-slot-{slot}", self._clock, self._post)
+        return self._slots[slot].wake
+
+    def start(self, attempt: int, tasks: Sequence[Task]) -> None:
+        self._attempt = attempt
+        by_slot: dict[int, list[Task]] = {}
+        for task in tasks:
+            by_slot.setdefault(task.task_id.subtask, []).append(task)
+            self.wakeup(task.task_id.subtask)
+        self._slots = {number: self._slots[number] for number in by_slot}
+        self._running = len(by_slot)
+        for number, mine in by_slot.items():
+            self._slots[number].start(mine, self._slot_released)
+
+    def release(self) -> None:
+        slots, self._slots = self._slots, {}
+        if not self._running:
+            self._post(TasksReleased(self._attempt))
+            return
+        for slot in slots.values():
+            slot.release()
+
+    def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        def run() -> None:
+            try:
+                outcome = work()
+            except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
+                outcome = failed(error)
+            self._post(outcome)
+
+        self._io.submit(run)
+
+    def _slot_released(self) -> None:
+        with self._lock:
+            self._running -= 1
+            last = self._running == 0
+        if last:
+            self._post(TasksReleased(self._attempt))
