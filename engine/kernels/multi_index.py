@@ -1,0 +1,65 @@
+"""Doubly linked lists of row ids, one list per slot, in arrays: ``heads`` by slot; ``nexts``, ``priors`` and ``owners`` by row id; -1 ends a list."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
+
+
+@njit(VOID(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def link(slots, ids, heads, counts, nexts, priors, owners):
+    """Put each row id at the head of its slot's list."""
+    for i in range(ids.size):
+        slot, row = slots[i], ids[i]
+        head = heads[slot]
+        nexts[row] = head
+        priors[row] = -1
+        owners[row] = slot
+        if head >= 0:
+            priors[head] = row
+        heads[slot] = row
+        counts[slot] += 1
+
+
+@njit(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def unlink(ids, heads, counts, nexts, priors, owners):
+    """Take each row id out of the list it is in."""
+    for i in range(ids.size):
+        row = ids[i]
+        before, after = priors[row], nexts[row]
+        if before >= 0:
+            nexts[before] = after
+        else:
+            heads[owners[row]] = after
+        if after >= 0:
+            priors[after] = before
+        counts[owners[row]] -= 1
+        owners[row] = -1
+
+
+@njit(I64(IN_I64, OUT_I64), nogil=True, cache=True)
+def total(slots, counts):
+    """Return how many rows the lists of these slots hold together; slot -1 holds none."""
+    rows = 0
+    for i in range(slots.size):
+        if slots[i] >= 0:
+            rows += counts[slots[i]]
+    return rows
+
+
+@njit(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def expand(slots, heads, counts, nexts, positions, ids):
+    """Write, per slot in order, one (position in ``slots``, row id) pair for each row of its list, oldest first."""
+    written = 0
+    for i in range(slots.size):
+        if slots[i] < 0:
+            continue
+        written += counts[slots[i]]
+        at = written - 1
+        row = heads[slots[i]]
+        while row >= 0:
+            positions[at] = i
+            ids[at] = row
+            at -= 1
+            row = nexts[row]

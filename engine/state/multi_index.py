@@ -1,0 +1,62 @@
+"""MultiIndex: a slot to its row ids. Derived state: its owner links rows again when it restores them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels import multi_index as kernel
+from engine.state.word_index import grown
+
+_FIRST = 64
+
+
+class MultiIndex:
+    """Slots (of a KeyIndex) to row ids (of a RowStore); each row id is in at most one slot's list. ``len()`` is the number of linked rows."""
+
+    def __init__(self) -> None:
+        self._linked = 0
+        self._heads = np.full(_FIRST, -1, np.int64)
+        self._counts = np.zeros(_FIRST, np.int64)
+        self._nexts, self._priors, self._owners = (np.full(_FIRST, -1, np.int64) for _ in range(3))
+
+    def __len__(self) -> int:
+        return self._linked
+
+    def link(self, slots: np.ndarray, ids: np.ndarray) -> None:
+        """Add row ids that are in no list to the lists of their slots (int64 each)."""
+        if not ids.size:
+            return
+        self._reserve(int(slots.max()) + 1, int(ids.max()) + 1)
+        kernel.link(slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners)
+        self._linked += ids.size
+
+    def unlink(self, ids: np.ndarray) -> np.ndarray:
+        """Take distinct linked row ids out of their lists; return the slots whose lists became empty, ascending."""
+        owners = self._owners[ids]
+        kernel.unlink(ids, self._heads, self._counts, self._nexts, self._priors, self._owners)
+        self._linked -= ids.size
+        return np.unique(owners[self._counts[owners] == 0])
+
+    def counts(self, slots: np.ndarray) -> np.ndarray:
+        """Return how many rows each slot has; slot -1 and slots never linked have none."""
+        known = (slots >= 0) & (slots < self._counts.size)
+        return np.where(known, self._counts[np.where(known, slots, 0)], 0)
+
+    def expand(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return all (position in ``slots``, row id) pairs, by position, a slot's rows in the order they were linked. Slots may repeat or be -1."""
+        if slots.size and int(slots.max()) >= self._heads.size:
+            self._reserve(int(slots.max()) + 1, 0)
+        count = kernel.total(slots, self._counts)
+        positions, ids = np.empty(count, np.int64), np.empty(count, np.int64)
+        kernel.expand(slots, self._heads, self._counts, self._nexts, positions, ids)
+        return positions, ids
+
+    def _reserve(self, slots: int, ids: int) -> None:
+        if slots > self._heads.size:
+            size = max(slots, 2 * self._heads.size)
+            used = self._heads.size
+            self._heads, self._counts = grown(self._heads, size), grown(self._counts, size)
+            self._heads[used:] = -1
+        if ids > self._nexts.size:
+            size = max(ids, 2 * self._nexts.size)
+            self._nexts, self._priors, self._owners = (grown(array, size) for array in (self._nexts, self._priors, self._owners))

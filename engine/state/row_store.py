@@ -1,0 +1,146 @@
+"""RowStore: whole rows with weights, in append-only Arrow chunks, addressed by row ids that stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.kernels.hash import stable_hash
+from engine.kernels.partition import counting_sort
+from engine.state.key_groups import groups_of_hashes
+from engine.state.word_index import grown
+
+_FIRST_IDS = 64
+_COMPACT_FROM = 1024
+
+
+class RowStore:
+    """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
+
+    Chunks are merged as they come, each at least twice its successor, so there are few; they are rewritten without dead rows when more than half
+    are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._clear()
+
+    def _clear(self) -> None:
+        self._chunks = [_no_rows(self.schema)]
+        self._rows = 0
+        self._live = 0
+        self._given = 0
+        self._free = np.zeros(0, np.int64)
+        self._positions = np.zeros(_FIRST_IDS, np.int64)
+        self._weights = np.zeros(_FIRST_IDS, np.int64)
+
+    def __len__(self) -> int:
+        return self._live
+
+    @property
+    def capacity(self) -> int:
+        """The bound of ids given so far and until more rows come."""
+        return self._weights.size
+
+    def append(self, rows: pa.RecordBatch, weights: np.ndarray | None = None) -> np.ndarray:
+        """Add rows of non-zero weight (None: all +1); return their ids, int64."""
+        ids = self._take_ids(rows.num_rows)
+        self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
+        self._weights[ids] = 1 if weights is None else weights
+        self._rows += rows.num_rows
+        self._live += rows.num_rows
+        if rows.num_rows:
+            self._chunks.append(rows)
+            self._merge_chunks()
+        return ids
+
+    def _take_ids(self, count: int) -> np.ndarray:
+        reused = self._free[max(0, self._free.size - count) :][::-1]
+        self._free = self._free[: self._free.size - reused.size]
+        fresh = np.arange(self._given, self._given + count - reused.size)
+        self._given += fresh.size
+        if self._given > self.capacity:
+            size = max(self._given, 2 * self.capacity)
+            self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
+        return np.concatenate([reused, fresh])
+
+    def _merge_chunks(self) -> None:
+        first = len(self._chunks) - 1
+        size = self._chunks[first].num_rows
+        while first > 0 and self._chunks[first - 1].num_rows < 2 * size:
+            first -= 1
+            size += self._chunks[first].num_rows
+        if first < len(self._chunks) - 1:
+            self._chunks[first:] = [pa.concat_batches(self._chunks[first:])]
+
+    def weights(self, ids: np.ndarray) -> np.ndarray:
+        """Return the weights of live rows, int64."""
+        return self._weights[ids]
+
+    def add_weights(self, ids: np.ndarray, changes: np.ndarray) -> np.ndarray:
+        """Add to the weights of live rows (an id may be named more than once); return the ids of the rows that are gone now."""
+        np.add.at(self._weights, ids, changes)
+        gone = np.unique(ids[self._weights[ids] == 0])
+        self._free = np.concatenate([self._free, gone[::-1]])
+        self._live -= gone.size
+        if self._live == 0:
+            self._clear()
+        elif self._rows > _COMPACT_FROM and self._live * 2 < self._rows:
+            self._compact()
+        return gone
+
+    def _compact(self) -> None:
+        live = self.live_ids()
+        live = live[np.argsort(self._positions[live], kind="stable")]
+        self._chunks = [self.take(live)]
+        self._positions[live] = np.arange(live.size)
+        self._rows = live.size
+
+    def live_ids(self) -> np.ndarray:
+        """Return the ids of all live rows, ascending."""
+        return np.flatnonzero(self._weights[: self._given])
+
+    def take(self, ids: np.ndarray) -> pa.RecordBatch:
+        """Return the rows of live ids, in that order, as often as named."""
+        positions = self._positions[ids]
+        if len(self._chunks) == 1:
+            return self._chunks[0].take(pa.array(positions))
+        starts = np.cumsum([0] + [chunk.num_rows for chunk in self._chunks])
+        chunk_of = np.searchsorted(starts, positions, side="right") - 1
+        order, offsets = counting_sort(chunk_of, len(self._chunks))
+        pieces = [
+            chunk.take(pa.array(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
+            for i, chunk in enumerate(self._chunks)
+            if offsets[i] < offsets[i + 1]
+        ]
+        gathered = pa.concat_batches(pieces) if pieces else self._chunks[0].slice(0, 0)
+        if len(pieces) == 1:
+            return gathered
+        back = np.empty(order.size, np.int64)
+        back[order] = np.arange(order.size)
+        return gathered.take(pa.array(back))
+
+    def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
+        """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then the row's columns as c0, c1, ..."""
+        ids = self.live_ids()
+        rows = self.take(ids)
+        groups = np.zeros(ids.size, np.uint16)
+        if key_columns:
+            groups = groups_of_hashes(stable_hash([rows.column(i) for i in key_columns]), max_parallelism)
+        order, _ = counting_sort(groups.astype(np.int64), max_parallelism)
+        rows = rows.take(pa.array(order))
+        columns = [pa.array(groups[order]), pa.array(self._weights[ids[order]]), *rows.columns]
+        return pa.table(columns, names=["key_group", "weight", *[f"c{i}" for i in range(len(self.schema))]])
+
+    def restore(self, part: pa.Table) -> tuple[np.ndarray, pa.RecordBatch]:
+        """Add the rows of a snapshot; return their ids and the rows, for the owner to index them."""
+        part = part.combine_chunks()
+        batches = pa.Table.from_arrays(part.columns[2:], schema=self.schema).combine_chunks().to_batches()
+        rows = batches[0] if batches else _no_rows(self.schema)
+        return self.append(rows, part.column("weight").to_numpy()), rows
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)

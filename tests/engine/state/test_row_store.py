@@ -1,0 +1,135 @@
+"""RowStore, MultiIndex and Timers against lists and dicts."""
+
+import heapq
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.kernels.hash import stable_hash
+from engine.state.key_groups import key_group_range
+from engine.state.multi_index import MultiIndex
+from engine.state.row_store import RowStore
+from engine.timers import Timers
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
+
+
+def batch(numbers):
+    return pa.record_batch(
+        [pa.array(numbers, pa.int64()), pa.array([[str(n)] if n % 3 else None for n in numbers], pa.list_(pa.string()))], schema=SCHEMA
+    )
+
+
+def value(number):
+    return {"k": number, "v": [str(number)] if number % 3 else None}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 30), max_size=40)), max_size=15), st.randoms(use_true_random=False))
+def test_row_store_like_a_dict(steps, random):
+    store, model = RowStore(SCHEMA), {}
+    for insert, numbers in steps:
+        if insert:
+            ids = store.append(batch(numbers), np.array([n % 2 + 1 for n in numbers], np.int64)).tolist()
+            assert not set(ids) & set(model)
+            model |= {i: [n, n % 2 + 1] for i, n in zip(ids, numbers, strict=True)}
+        elif model:
+            ids = random.choices(sorted(model), k=len(numbers))
+            ids = list(dict.fromkeys(ids))
+            gone = store.add_weights(np.array(ids, np.int64), np.full(len(ids), -1)).tolist()
+            for i in ids:
+                model[i][1] -= 1
+            dead = [i for i in ids if model[i][1] == 0]
+            assert gone == sorted(dead)
+            for i in dead:
+                del model[i]
+        assert store.live_ids().tolist() == sorted(model)
+        assert len(store) == len(model)
+        ids = random.choices(sorted(model), k=7) if model else []
+        assert store.take(np.array(ids, np.int64)).to_pylist() == [value(model[i][0]) for i in ids]
+        assert store.weights(np.array(ids, np.int64)).tolist() == [model[i][1] for i in ids]
+
+
+def test_row_store_compacts_and_keeps_ids():
+    store = RowStore(SCHEMA)
+    ids = np.concatenate([store.append(batch(range(i * 100, i * 100 + 100))) for i in range(50)])
+    keep = ids[::7]
+    store.add_weights(np.setdiff1d(ids, keep), np.full(ids.size - keep.size, -1))
+    assert store.take(keep).column(0).to_pylist() == list(range(0, 5000, 7))
+    assert sum(chunk.num_rows for chunk in store._chunks) == keep.size
+    assert len(store._chunks) == 1
+
+
+def test_row_store_rescales_exactly():
+    store = RowStore(SCHEMA)
+    store.append(batch([*range(300), 5]), np.array([1] * 300 + [4]))
+    table = store.snapshot([0], 128)
+    groups = table.column("key_group").to_numpy()
+    assert (np.diff(groups.astype(int)) >= 0).all()
+    assert groups.tolist() == (stable_hash([table.column("c0").combine_chunks()]) % np.uint64(128)).tolist()
+    for widths in ([1, 3, 2], [3, 1]):
+        tables = [table]
+        for parallelism in widths:
+            whole = pa.concat_tables(tables)
+            tables = []
+            for subtask in range(parallelism):
+                owned = key_group_range(128, parallelism, subtask)
+                kg = whole.column("key_group").to_numpy()
+                part, restored = RowStore(SCHEMA), whole.filter(pa.array((kg >= owned.start) & (kg < owned.end)))
+                ids, rows = part.restore(restored)
+                assert part.take(ids).equals(rows)
+                tables.append(part.snapshot([0], 128))
+        rows = sorted((r["c0"], r["weight"]) for r in pa.concat_tables(tables).to_pylist())
+        assert rows == sorted([(n, 1) for n in range(300)] + [(5, 4)])
+
+
+def test_row_store_of_nothing():
+    store = RowStore(SCHEMA)
+    assert store.take(np.zeros(0, np.int64)).num_rows == 0
+    assert store.snapshot([0], 128).num_rows == 0
+    assert store.snapshot([], 128).schema.names == ["key_group", "weight", "c0", "c1"]
+    assert store.restore(store.snapshot([0], 128))[0].size == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 5), max_size=10)), max_size=15), st.randoms(use_true_random=False))
+def test_multi_index_like_lists(steps, random):
+    index, lists, spare = MultiIndex(), {}, list(range(200))
+    for link, slots in steps:
+        if link:
+            ids = [spare.pop(0) for _ in slots]
+            index.link(np.array(slots, np.int64), np.array(ids, np.int64))
+            for slot, row in zip(slots, ids, strict=True):
+                lists.setdefault(slot, []).append(row)
+        else:
+            ids = random.sample([row for rows in lists.values() for row in rows], k=min(len(slots), sum(map(len, lists.values()))))
+            empty = index.unlink(np.array(ids, np.int64)).tolist()
+            touched = {slot for slot, rows in lists.items() if set(rows) & set(ids)}
+            for slot in touched:
+                lists[slot] = [row for row in lists[slot] if row not in ids]
+            assert empty == sorted(slot for slot in touched if not lists[slot])
+            spare += ids
+        probe = [*random.choices(range(7), k=4), -1, 500]
+        positions, ids = index.expand(np.array(probe, np.int64))
+        assert list(zip(positions.tolist(), ids.tolist(), strict=True)) == [(i, row) for i, slot in enumerate(probe) for row in lists.get(slot, [])]
+        assert index.counts(np.array(probe, np.int64)).tolist() == [len(lists.get(slot, [])) for slot in probe]
+        assert len(index) == sum(map(len, lists.values()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 9)), max_size=20), st.integers(-60, 60)), max_size=10))
+def test_timers_like_heapq(steps):
+    timers, model = Timers(), []
+    for pairs, watermark in steps:
+        timers.add(np.array([t for t, _ in pairs], np.int64), np.array([s for _, s in pairs], np.int64))
+        for pair in pairs:
+            heapq.heappush(model, pair)
+        assert list(zip(*[a.tolist() for a in timers.entries()], strict=True)) == sorted(model)
+        assert timers.next_us == (model[0][0] if model else None)
+        times, slots = timers.due(watermark)
+        due = [heapq.heappop(model) for _ in range(sum(t <= watermark for t, _ in model))]
+        assert times.tolist() == [t for t, _ in due]
+        assert sorted(zip(times.tolist(), slots.tolist(), strict=True)) == sorted(due)
+        assert len(timers) == len(model)
