@@ -109,12 +109,13 @@ class Result:
     def final_rows(self, timeout_s: float | None = None, limit: int | None = None) -> pa.Table:
         """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are ``limit`` rows (never changing ones).
 
-        Raises CLI-6010 for an endless result without a timeout or limit. Rows read stay in the fold: a later call returns them too.
+        Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may still change again.
         """
         if not self.shape.finite and timeout_s is None and (limit is None or self.shape.folds):
             hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
             raise PenstockError("CLI-6010", "this result never ends, so its rows cannot be fetched all", hint=hint, sqlstate="0A000")
-        fold = self._fold = self._fold or Fold(self.arrow_schema)
+        fold = self._fold or Fold(self.arrow_schema)
+        self._fold = fold if self.shape.folds else None
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         taken = 0
         while limit is None or self.shape.folds or taken < limit:

@@ -1,0 +1,286 @@
+"""PEP 249 cursors: one statement's result at a time, as rows, Arrow, pandas, batches or changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from client.changelog import new_rows
+from client.exceptions import InterfaceError, ProgrammingError, client_error
+from client.results import Result
+from engine.clock import SystemClock
+
+if TYPE_CHECKING:
+    from catalog.schema import Schema
+    from client.feeds import RunningJob
+    from client.session import Session
+
+Row = tuple[Any, ...]
+_POLL_S = 0.1
+
+
+@contextmanager
+def _as_client_errors(on_interrupt: Callable[[], None]) -> Iterator[None]:
+    """Turn the engine's errors into the ten classes; on Ctrl-C cancel first."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        on_interrupt()
+        raise
+    except PenstockError as error:
+        raised = client_error(error)
+        if raised is error:
+            raise
+        raise raised from error
+
+
+class Cursor:
+    """The way to a result. Used by one thread at a time; ``cancel`` may come from any.
+
+    Rows of a result that ends are final. Of an endless result that changes, each new version of a row comes when it is known;
+    what it replaces is told by ``changes`` only.
+    """
+
+    arraysize = 1
+    lastrowid = None
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._result: Result | None = None
+        self._rows: deque[Row] = deque()
+        self._taken = 0
+        self._rowcount = -1
+        self._closed = False
+        self._clock = SystemClock()
+
+    # -- execute
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
+        """Execute one statement; ``params`` take the places of its ``?``. Returns at once, also when the result never ends."""
+        self._renew()
+        with self._errors():
+            self._result = self._session.execute(sql, params)
+        return self
+
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
+        """Execute a statement that gives no rows once per row of parameters; ProgrammingError for a query."""
+        for params in rows:
+            self.execute(sql, params)
+            if self._result is not None and self._result.has_rows:
+                self._renew()
+                raise ProgrammingError("CLI-6004", "executemany takes statements that give no rows", hint="call execute for each query")
+        return self
+
+    def executescript(self, sql: str) -> Cursor:
+        """Execute statements in order, stopping at the first error; what is left is the last one's result."""
+        self._renew()
+        with self._errors():
+            for statement in self._session.parse(sql):
+                if self._result is not None:
+                    self._result.close()
+                self._result = self._session.run(statement)
+        return self
+
+    # -- what came of it
+
+    @property
+    def result(self) -> Result:
+        """The result of the last execute; InterfaceError when there is none."""
+        self._check_open()
+        if self._result is None:
+            raise InterfaceError("CLI-6001", "nothing has been executed on this cursor", hint="call execute first", sqlstate="24000")
+        return self._result
+
+    @property
+    def description(self) -> list[tuple[str, pa.DataType, None, None, None, None, bool]] | None:
+        """Name, Arrow type and nullability of each column, or None for a statement that gives no rows."""
+        if self._result is None or not self._result.has_rows:
+            return None
+        arrow = self._result.arrow_schema
+        return [(f.name, arrow.field(i).type, None, None, None, None, f.nullable) for i, f in enumerate(self._result.schema)]
+
+    @property
+    def schema(self) -> Schema:
+        """The columns with their SQL types and time attributes."""
+        return self.result.schema
+
+    @property
+    def change_mode(self) -> str:
+        """``append``, ``upsert`` or ``retract``: whether rows of this result can be taken back."""
+        return self.result.shape.change_mode
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows once all are fetched, else -1."""
+        return self._rowcount
+
+    @property
+    def job(self) -> RunningJob | None:
+        """The job the statement started, or None."""
+        return self.result.job
+
+    @property
+    def note(self) -> str | None:
+        """What a statement without rows did, in a sentence."""
+        return self.result.note
+
+    # -- rows
+
+    def fetchone(self) -> Row | None:
+        """Return the next row, waiting for it; None only at the end of a result that ends."""
+        rows = self._fetch(1, None)
+        return rows[0] if rows else None
+
+    def fetchmany(self, size: int | None = None, timeout: float | None = None) -> list[Row]:
+        """Return up to ``size`` rows; after ``timeout`` seconds what there is, the result staying open."""
+        return self._fetch(self.arraysize if size is None else size, timeout)
+
+    def fetchall(self, timeout: float | None = None, limit: int | None = None) -> list[Row]:
+        """Return all remaining rows; an endless result asks for ``timeout`` or ``limit`` (else NotSupportedError).
+
+        A timeout before the end gives what is true so far.
+        """
+        result = self._rows_result()
+        if self._rowcount < 0:
+            with self._errors():
+                self._load(result, timeout, limit)
+        rows = list(self._rows)
+        self._rows.clear()
+        return rows
+
+    def __iter__(self) -> Iterator[Row]:
+        return self
+
+    def __next__(self) -> Row:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
+
+    def __aiter__(self) -> Cursor:
+        return self
+
+    async def __anext__(self) -> Row:
+        while True:
+            rows = await asyncio.to_thread(self._fetch, 1, _POLL_S)
+            if rows:
+                return rows[0]
+            if self._rows_result().ended and not self._rows:
+                raise StopAsyncIteration
+
+    # -- Arrow, pandas, changes
+
+    def fetch_arrow_table(self, timeout: float | None = None, limit: int | None = None) -> pa.Table:
+        """Return all rows as an Arrow table; an endless result asks for ``timeout`` or ``limit``."""
+        with self._errors():
+            return self._rows_result().final_rows(timeout, limit)
+
+    def fetch_df(self, timeout: float | None = None, limit: int | None = None) -> Any:
+        """Return all rows as a pandas frame; an endless result asks for ``timeout`` or ``limit``."""
+        return self.fetch_arrow_table(timeout, limit).to_pandas()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield rows as Arrow batches as they come (final rows of a changing result that ends)."""
+        result = self._rows_result()
+        with self._errors():
+            yield from result.batches()
+
+    def changes(self, timeout: float | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield every change in order as Arrow batches whose first column ``op`` is +I, -U, +U or -D; ``timeout``: end when silent so long."""
+        result = self._rows_result()
+        with self._errors():
+            yield from result.changes(timeout)
+
+    # -- end
+
+    def cancel(self) -> None:
+        """Stop the query, from any thread; a waiting fetch returns."""
+        if self._result is not None:
+            self._result.cancel()
+
+    def close(self) -> None:
+        """Stop the query and give up the cursor."""
+        if not self._closed:
+            self.cancel()
+            self._closed = True
+
+    def setinputsizes(self, sizes: Sequence[Any]) -> None:
+        """Do nothing (PEP 249)."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Do nothing (PEP 249)."""
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    # -- inside
+
+    def _errors(self):  # type: ignore[no-untyped-def]  # a context manager
+        return _as_client_errors(self.cancel)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("CLI-6002", "the cursor is closed", sqlstate="24000")
+
+    def _renew(self) -> None:
+        self._check_open()
+        self.cancel()
+        self._result = None
+        self._rows.clear()
+        self._taken = 0
+        self._rowcount = -1
+
+    def _rows_result(self) -> Result:
+        result = self.result
+        if not result.has_rows:
+            raise InterfaceError("CLI-6003", "the statement gave no rows", sqlstate="24000")
+        return result
+
+    def _fetch(self, size: int, timeout: float | None) -> list[Row]:
+        result = self._rows_result()
+        with self._errors():
+            self._fill(result, size, timeout)
+        rows = [self._rows.popleft() for _ in range(min(size, len(self._rows)))]
+        self._taken += len(rows)
+        return rows
+
+    def _load(self, result: Result, timeout: float | None, limit: int | None) -> None:
+        """Read all there is, or up to a limit."""
+        table = result.final_rows(timeout, None if limit is None else max(0, limit - len(self._rows)))
+        self._rows.extend(_tuples(table))
+        if result.ended:
+            self._rowcount = self._taken + len(self._rows)
+
+    def _fill(self, result: Result, size: int, timeout: float | None) -> None:
+        """Read until ``size`` rows wait here, the time is up, or the end."""
+        if result.shape.folds and result.shape.finite:
+            if self._rowcount < 0:
+                table = result.final_rows(timeout)
+                if result.ended:
+                    self._rows.extend(_tuples(table))
+                    self._rowcount = len(self._rows)
+            return
+        deadline = None if timeout is None else self._clock.monotonic_ms() + timeout * 1000
+        while len(self._rows) < size:
+            left_s = None if deadline is None else max(0.0, (deadline - self._clock.monotonic_ms()) / 1000)
+            batch = result.next(left_s)
+            if batch is None:
+                break
+            self._rows.extend(_tuples(new_rows(batch)))
+        if result.ended:
+            self._rowcount = self._taken + len(self._rows)
+
+
+def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
+    """Return rows as Python tuples, which is what PEP 249 asks for."""
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))

@@ -1,0 +1,114 @@
+"""PEP 249 in process: connections. Cursors are next door."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from catalog.errors import PenstockError
+from client import exceptions
+from client.cursor import Cursor
+from client.exceptions import NotSupportedError, client_error
+from client.session import Session
+
+if TYPE_CHECKING:
+    from client.feeds import RunningJob
+    from planner.table_api import Table
+
+
+def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
+    """Return a connection to an engine in this process; raises NotSupportedError for a URL."""
+    if url:
+        hint = "penstock.connect() without a URL runs the engine in this process"
+        raise NotSupportedError("CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000")
+    try:
+        return Connection(Session(settings))
+    except PenstockError as error:
+        raise client_error(error) from error
+
+
+class Connection:
+    """One session: its catalog, settings and jobs. May be shared by threads; give each thread a cursor of its own."""
+
+    Warning = exceptions.Warning
+    Error = exceptions.Error
+    InterfaceError = exceptions.InterfaceError
+    DatabaseError = exceptions.DatabaseError
+    DataError = exceptions.DataError
+    OperationalError = exceptions.OperationalError
+    IntegrityError = exceptions.IntegrityError
+    InternalError = exceptions.InternalError
+    ProgrammingError = exceptions.ProgrammingError
+    NotSupportedError = exceptions.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
+        self._closed = False
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor."""
+        self._check_open()
+        cursor = Cursor(self.session)
+        self._cursors.add(cursor)
+        return cursor
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
+        """Execute one statement on a new cursor and return the cursor."""
+        return self.cursor().execute(sql, params)
+
+    def executescript(self, sql: str) -> Cursor:
+        """Execute statements in order, stopping at the first error; the cursor returned holds the last one's result."""
+        return self.cursor().executescript(sql)
+
+    def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
+        """Make an Arrow table or reader, a pandas frame or an iterable readable as table ``name``.
+
+        ``time_column`` becomes the event-time attribute, its watermark ``delay`` behind (a timedelta, or text such as '5 s'). ``stream``: read as
+        a stream instead of a bounded table; by default so for iterators and wherever there is a time column. Raises ProgrammingError.
+        """
+        self._check_open()
+        try:
+            self.session.register(name, source, time_column=time_column, delay=delay, stream=stream)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def table(self, name: str) -> Table:
+        """Return a table or view as a Table API object."""
+        self._check_open()
+        try:
+            return self.session.table(name)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def jobs(self) -> Iterable[RunningJob]:
+        """Return the jobs this connection has started."""
+        return self.session.jobs()
+
+    def commit(self) -> None:
+        """Do nothing: every statement takes effect at once."""
+        self._check_open()
+
+    def rollback(self) -> None:
+        """Raise NotSupportedError: there are no transactions."""
+        raise NotSupportedError("CLI-6021", "there are no transactions to roll back: every statement takes effect at once", sqlstate="0A000")
+
+    def close(self) -> None:
+        """Close the cursors, stop what still runs in this process, release the engine."""
+        if not self._closed:
+            self._closed = True
+            for cursor in list(self._cursors):
+                cursor.close()
+            self.session.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise exceptions.InterfaceError("CLI-6002", "the connection is closed", sqlstate="08003")

@@ -1,0 +1,99 @@
+"""The ten exceptions of PEP 249, each carrying what the engine's error says, and which of them an error becomes."""
+
+from __future__ import annotations
+
+from catalog.errors import Kind, PenstockError, SourceText, Span
+
+
+class Warning(Exception):  # noqa: A001  # the name PEP 249 asks for
+    """An important warning."""
+
+
+class Error(PenstockError):
+    """Base of all errors a client sees: a PenstockError, so ``code``, ``span``, ``line``, ``column``, ``hint``, ``kind`` and ``sqlstate`` are there."""
+
+
+class InterfaceError(Error):
+    """The client was used wrongly: a closed cursor, a fetch before execute."""
+
+
+class DatabaseError(Error):
+    """Base of errors that come from the engine."""
+
+
+class DataError(DatabaseError):
+    """A value could not be computed or read."""
+
+
+class OperationalError(DatabaseError):
+    """The outside world failed: a file, a connection, a timeout."""
+
+
+class IntegrityError(DatabaseError):
+    """A promise about the data was broken."""
+
+
+class InternalError(DatabaseError):
+    """A bug of ours."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement is wrong."""
+
+
+class NotSupportedError(DatabaseError):
+    """The statement asks for what is not there."""
+
+
+def class_of(error: PenstockError) -> type[Error]:
+    """Return the PEP 249 class an engine's error belongs to."""
+    if error.kind is Kind.INTERNAL:
+        return InternalError
+    if error.sqlstate.startswith("0A"):
+        return NotSupportedError
+    if error.sqlstate.startswith("23"):
+        return IntegrityError
+    if error.code.startswith(("RUN-2", "DAT-")) or error.sqlstate.startswith("22"):
+        return DataError
+    if error.code.startswith("CLI-"):
+        return InterfaceError
+    if error.kind is Kind.EXTERNAL:
+        return OperationalError
+    return ProgrammingError
+
+
+def client_error(error: PenstockError) -> Error:
+    """Return an engine's error as the exception a client raises; one that is already is returned as it is."""
+    if isinstance(error, Error):
+        return error
+    made = class_of(error)(
+        error.code,
+        error.message,
+        detail=error.detail,
+        hint=error.hint,
+        span=error.span,
+        source=error.source,
+        kind=error.kind,
+        retriable=error.retriable,
+        sqlstate=error.sqlstate,
+        operator=error.operator,
+    )
+    made.__cause__ = error
+    return made
+
+
+__all__ = [
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "PenstockError",
+    "ProgrammingError",
+    "SourceText",
+    "Span",
+    "Warning",
+]

@@ -1,0 +1,70 @@
+"""penstock: declarative continuous SQL. ``connect()`` gives a DB-API connection; the rest of the engine is imported when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from catalog.errors import PenstockError
+from client.exceptions import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+
+if TYPE_CHECKING:
+    from client.dbapi import Connection
+
+__version__ = "0.1.0"
+apilevel = "2.0"
+threadsafety = 2
+paramstyle = "qmark"
+
+
+def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
+    """Return a connection to an engine in this process; ``settings`` are SET at once.
+
+    Raises NotSupportedError for a URL: this release has no server yet.
+    """
+    from client.dbapi import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
+
+    return open_connection(url, settings=settings)
+
+
+_TABLE_API = frozenset({"col", "lit", "tumble", "hop", "cumulate", "session", "Table"})
+
+
+def __getattr__(name: str) -> Any:
+    """Return a constructor of the Table API, loading it on first use."""
+    if name in _TABLE_API:
+        from planner import table_api
+
+        return getattr(table_api, name)
+    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+
+
+__all__ = [
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "PenstockError",
+    "ProgrammingError",
+    "Warning",
+    "__version__",
+    "apilevel",
+    "connect",
+    "paramstyle",
+    "threadsafety",
+]
