@@ -1,0 +1,202 @@
+"""How DuckDB spells operators and the functions of numbers, so that they mean what they mean on Spark."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    STRING,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    YearMonthInterval,
+    is_integer,
+    to_spark,
+)
+from planner.duckdb_casts import failing
+from planner.duckdb_strings import constant
+from planner.expressions import Call
+from planner.spark_functions import conditional, is_truth, nvl2
+from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, integer, named, same_names, text, when
+
+_HUGE = exp.DataType.build("HUGEINT", dialect="duckdb")
+
+
+def duck(kind: DataType) -> exp.DataType:
+    """Return DuckDB's type."""
+    if isinstance(kind, DayTimeInterval | YearMonthInterval):
+        return exp.DataType.build("INTERVAL")
+    return exp.DataType.build(to_spark(kind), dialect="spark")
+
+
+def typed(spelling: Spelling) -> Spelling:
+    """Return the spelling cast to the call's type, where DuckDB's own result type is another."""
+    return lambda call, args: cast(spelling(call, args), duck(call.type))
+
+
+def guarded(call: Call, divisor: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """Return ``value`` where the divisor is not zero; zero raises."""
+    zero = exp.EQ(this=divisor.copy(), expression=integer(0))
+    return when(zero, failing("DIVIDE_BY_ZERO: division by zero", duck(call.type)), value)
+
+
+def _moved(node: type[exp.Expr]) -> Spelling:
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        result = binary(node, *args)
+        if isinstance(call.type, DayTimeInterval) and isinstance(call.args[0].type, Date):
+            return function("to_days", cast(result, duck(INT)))
+        if isinstance(call.type, Decimal | Date):
+            return cast(result, duck(call.type))
+        return result
+
+    return spelling
+
+
+def _multiply(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    kinds = [arg.type for arg in call.args]
+    for interval, factor in ((0, 1), (1, 0)):
+        if isinstance(kinds[interval], DayTimeInterval):
+            return _micros(binary(exp.Mul, function("epoch_us", args[interval]), args[factor]), is_integer(kinds[factor]))
+        if isinstance(kinds[interval], YearMonthInterval):
+            months = function("datepart", text("month"), args[interval])
+            years = binary(exp.Mul, function("datepart", text("year"), args[interval].copy()), integer(12))
+            return function("to_months", cast(function("round", binary(exp.Mul, binary(exp.Add, years, months), args[factor])), duck(INT)))
+    result = binary(exp.Mul, *args)
+    return cast(result, duck(call.type)) if isinstance(call.type, Decimal) else result
+
+
+def _micros(product: exp.Expr, exact: bool) -> exp.Expr:
+    return function("to_microseconds", product if exact else cast(function("round", product), duck(BIGINT)))
+
+
+def _divide(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    left, right = (arg.type for arg in call.args)
+    if isinstance(left, DayTimeInterval):
+        return guarded(call, args[1], _micros(binary(exp.Div, function("epoch_us", args[0]), args[1]), False))
+    if isinstance(call.type, Decimal) and isinstance(left, Decimal) and isinstance(right, Decimal):
+        return guarded(call, args[1], decimal_quotient(args[0], left.scale, args[1], right.scale, call.type))
+    return guarded(call, args[1], binary(exp.Div, *args))
+
+
+def decimal_quotient(left: exp.Expr, left_scale: int, right: exp.Expr, right_scale: int, kind: Decimal) -> exp.Expr:
+    """Return left / right as a decimal of ``kind``, halves away from zero, exactly: in 128-bit integers (too many digits raise)."""
+    shift = kind.scale - left_scale + right_scale
+    dividend, divisor = _unscaled(left, left_scale), _unscaled(right, right_scale)
+    if shift >= 0:
+        dividend = binary(exp.Mul, dividend, _power(shift))
+    else:
+        divisor = binary(exp.Mul, divisor, _power(-shift))
+    half = binary(exp.IntDiv, function("abs", divisor.copy()), integer(2))
+    signed = binary(exp.Mul, half, function("sign", dividend.copy()))
+    quotient = binary(exp.IntDiv, binary(exp.Add, dividend, signed), divisor)
+    unit = cast(text(f"0.{'0' * (kind.scale - 1)}1" if kind.scale else "1"), duck(Decimal(max(1, kind.scale), kind.scale)))
+    whole = cast(quotient, duck(Decimal(38 - kind.scale, 0) if kind.scale < 38 else Decimal(38, 0)))
+    return cast(binary(exp.Mul, whole, unit), duck(kind))
+
+
+def _power(exponent: int) -> exp.Expr:
+    return cast(text("1" + "0" * exponent), _HUGE.copy())
+
+
+def _unscaled(value: exp.Expr, scale: int) -> exp.Expr:
+    """A decimal's digits as HUGEINT."""
+    digits = function("replace", cast(value, duck(STRING)), text("."), text("")) if scale else value
+    return cast(digits, _HUGE.copy())
+
+
+def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    left, right = (arg.type for arg in call.args)
+    if isinstance(left, Decimal) and isinstance(right, Decimal):
+        scale = max(left.scale, right.scale)
+        dividend = binary(exp.Mul, _unscaled(args[0], left.scale), _power(scale - left.scale))
+        divisor = binary(exp.Mul, _unscaled(args[1], right.scale), _power(scale - right.scale))
+        return guarded(call, args[1], cast(binary(exp.IntDiv, dividend, divisor), duck(BIGINT)))
+    return guarded(call, args[1], binary(exp.IntDiv, *args))
+
+
+def _mod(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    return guarded(call, args[1], cast(binary(exp.Mod, *args), duck(call.type)))
+
+
+def _pmod(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    rest = binary(exp.Mod, *args)
+    positive = binary(exp.Mod, binary(exp.Add, rest.copy(), args[1].copy()), args[1].copy())
+    value = when(exp.LT(this=rest, expression=integer(0)), positive, rest.copy())
+    return guarded(call, args[1], cast(value, duck(call.type)))
+
+
+def _round(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """Doubles are rounded as the decimals they print as, which is what Spark rounds."""
+    digits = constant(call, 1) if len(call.args) > 1 else 0
+    if isinstance(call.type, Float | Double) and isinstance(digits, int) and 0 <= digits <= 18:
+        decimal = cast(cast(args[0], duck(STRING)), duck(Decimal(38, digits)))
+        small = exp.LT(this=function("abs", args[0].copy()), expression=integer(2**52))
+        return when(small, cast(decimal, duck(call.type)), args[0].copy())
+    return cast(function("round", *args), duck(call.type))
+
+
+def _bround(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    return cast(function("round_even", args[0], args[1] if len(args) > 1 else integer(0)), duck(call.type))
+
+
+def _within(name: str, low: int | None, otherwise: str | None, high: int | None = None, *, strict: bool = False) -> Spelling:
+    """A function that raises outside its domain here and gives NaN or NULL on Spark."""
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        x = args[-1]
+        inside: exp.Expr = (exp.GT if strict else exp.GTE)(this=x, expression=integer(low or 0))
+        if high is not None:
+            inside = exp.And(this=inside, expression=exp.LTE(this=x.copy(), expression=integer(high)))
+        outside = exp.null() if otherwise is None else cast(text(otherwise), duck(DOUBLE))
+        empty = exp.Is(this=x.copy(), expression=exp.null())
+        return exp.Case(ifs=[exp.If(this=inside, true=function(name, x.copy())), exp.If(this=empty, true=exp.null())], default=outside)
+
+    return spelling
+
+
+def _log(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    if len(args) == 1:
+        return _within("ln", 0, None, strict=True)(call, args)
+    both = exp.And(this=exp.GT(this=args[0], expression=integer(0)), expression=exp.GT(this=args[1], expression=integer(0)))
+    return when(both, binary(exp.Div, function("ln", args[1].copy()), function("ln", args[0].copy())), exp.null())
+
+
+NUMBERS: dict[str, Spelling] = {
+    **OPERATORS,
+    "add": _moved(exp.Add),
+    "subtract": _moved(exp.Sub),
+    "multiply": _multiply,
+    "divide": _divide,
+    "div": _div,
+    "mod": _mod,
+    "pmod": _pmod,
+    "is_true": is_truth(True),
+    "is_false": is_truth(False),
+    "if": conditional,
+    "nvl2": nvl2,
+    "coalesce": named("coalesce"),
+    "nullif": named("nullif"),
+    "greatest": named("greatest"),
+    "least": named("least"),
+    "abs": named("abs"),
+    "ceil": typed(named("ceil")),
+    "floor": typed(named("floor")),
+    "round": _round,
+    "bround": _bround,
+    "sign": typed(named("sign")),
+    "sqrt": _within("sqrt", 0, "NaN"),
+    "ln": _within("ln", 0, None, strict=True),
+    "log10": _within("log10", 0, None, strict=True),
+    "log2": _within("log2", 0, None, strict=True),
+    "log": _log,
+    "asin": _within("asin", -1, "NaN", 1),
+    "acos": _within("acos", -1, "NaN", 1),
+    "is_nan": lambda call, args: function("coalesce", function("isnan", *args), exp.false()),
+    **same_names("cbrt pow exp sin cos tan atan atan2 degrees radians pi"),
+}

@@ -1,0 +1,103 @@
+"""A bounded plan as DuckDB SQL text, rewritten wherever DuckDB's meaning is not Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal as PyDecimal
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from catalog.types import (
+    INT,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Null,
+    TimestampLtz,
+    YearMonthInterval,
+    to_spark,
+)
+from planner.bounded_query import BoundedQuery, bounded_query
+from planner.duckdb_aggregates import AGGREGATES
+from planner.duckdb_casts import cast_like_spark
+from planner.duckdb_numbers import NUMBERS
+from planner.duckdb_strings import STRING_FUNCTIONS
+from planner.duckdb_times import TIME_FUNCTIONS
+from planner.expressions import Literal
+from planner.logical import JoinKind, LogicalPlan
+from planner.spark_sql import literal_text
+from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, text
+
+
+def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:
+    """Return the DuckDB SQL of a bounded plan; BND-5101 for what DuckDB cannot say with Spark's meaning."""
+    return bounded_query(plan, DuckDbFlavour())
+
+
+class DuckDbFlavour(Flavour):
+    """DuckDB: division by zero, rounding casts, calendar arithmetic and a few texts are spelled out to mean what Spark means."""
+
+    name = "duckdb"
+    dialect = "duckdb"
+    functions: Mapping[str, Spelling] = MappingProxyType({**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS})
+    aggregates = AGGREGATES
+    join_words = MappingProxyType({**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")})
+
+    def kind(self, kind: DataType) -> exp.DataType:
+        if isinstance(kind, Null):
+            return self.kind(INT)
+        if isinstance(kind, DayTimeInterval | YearMonthInterval):
+            return exp.DataType.build("INTERVAL")
+        return exp.DataType.build(to_spark(kind), dialect="spark")
+
+    def literal(self, literal: Literal) -> exp.Expr:
+        value, kind = literal.value, literal.type
+        if value is None:
+            return exp.null() if isinstance(kind, Null) else cast(exp.null(), self.kind(kind))
+        match value:
+            case bool():
+                return exp.true() if value else exp.false()
+            case str():
+                return text(value)
+            case bytes():
+                return function("unhex", text(value.hex()))
+            case timedelta():
+                return function("to_microseconds", integer(value // timedelta(microseconds=1)))
+            case int() if isinstance(kind, YearMonthInterval):
+                return function("to_months", integer(value))
+            case datetime() | date() | time() | PyDecimal():
+                return cast(text(literal_text(value)), self.kind(kind))
+            case float() if not isinstance(kind, Decimal):
+                return cast(text(literal_text(value)), self.kind(kind))
+            case int() if kind == INT:
+                return integer(value)
+        return cast(text(literal_text(value)), self.kind(kind))
+
+    def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+        return cast_like_spark(self, arg, source, target, safe)
+
+    def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
+        return function("epoch_us", time)
+
+    def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
+        if isinstance(kind, TimestampLtz):
+            epoch = cast(text("1970-01-01 00:00:00+00"), self.kind(kind))
+            return binary(exp.Add, epoch, function("to_microseconds", micros))
+        return function("make_timestamp", micros)
+
+    def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
+        return function("unnest", function("generate_series", first, last, integer(step)))
+
+    def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        match kind:
+            case DayTimeInterval():
+                return function("epoch_us", column)
+            case YearMonthInterval():
+                years = binary(exp.Mul, function("datepart", text("year"), column), integer(12))
+                return cast(binary(exp.Add, years, function("datepart", text("month"), column.copy())), self.kind(INT))
+        return cast(column, self.kind(kind))
+
+    def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        return function("to_months", column) if isinstance(kind, YearMonthInterval) else column

@@ -1,0 +1,156 @@
+"""A bounded plan as Spark SQL text."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal as PyDecimal
+
+from sqlglot import exp
+
+from catalog.types import (
+    STRING,
+    DataType,
+    Decimal,
+    Null,
+    Time,
+    TimestampLtz,
+    YearMonthInterval,
+    to_spark,
+)
+from planner.bounded_query import BoundedQuery, bounded_query
+from planner.expressions import Literal
+from planner.logical import LogicalPlan
+from planner.spark_functions import AGGREGATES, FUNCTIONS
+from planner.sql_flavour import Flavour, binary, cast, function, integer, text
+
+_UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
+_EPOCH = "1970-01-01 00:00:00"
+
+
+def spark_sql(plan: LogicalPlan) -> BoundedQuery:
+    """Return the Spark SQL of a bounded plan; BND-5101 for what Spark cannot say."""
+    return bounded_query(plan, SparkFlavour())
+
+
+class SparkFlavour(Flavour):
+    """Spark SQL in ANSI mode: penstock's own meaning, so most words are the same."""
+
+    name = "spark"
+    dialect = "spark"
+    functions = FUNCTIONS
+    aggregates = AGGREGATES
+
+    def kind(self, kind: DataType) -> exp.DataType:
+        if isinstance(kind, Null):
+            return exp.DataType.build("VOID", dialect="spark", udt=True)
+        if isinstance(kind, Time):
+            return exp.DataType.build("TIME(6)", dialect="spark", udt=True)
+        return exp.DataType.build(to_spark(kind), dialect="spark")
+
+    def literal(self, literal: Literal) -> exp.Expr:
+        value, kind = literal.value, literal.type
+        if value is None:
+            return exp.null() if isinstance(kind, Null) else cast(exp.null(), self.kind(kind))
+        match value:
+            case bool():
+                return exp.true() if value else exp.false()
+            case str():
+                return text(value)
+            case bytes():
+                return exp.HexString(this=value.hex().upper())
+            case timedelta():
+                return _day_time_literal(value)
+            case int() if isinstance(kind, YearMonthInterval):
+                return cast(text(_year_month_text(value)), self.kind(kind))
+            case datetime() | date() | time() | PyDecimal():
+                return cast(text(literal_text(value)), self.kind(kind))
+            case float() if not isinstance(kind, Decimal):
+                return cast(text(literal_text(value)), self.kind(kind))
+            case int() if str(kind) == "INT":
+                return integer(value)
+        return cast(text(literal_text(value)), self.kind(kind))
+
+    def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+        return cast(arg, self.kind(target), safe)
+
+    def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
+        if isinstance(kind, TimestampLtz):
+            return function("unix_micros", time)
+        since = binary(exp.Sub, time, cast(text(_EPOCH), self.kind(kind)))
+        return interval_us(since)
+
+    def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
+        if isinstance(kind, TimestampLtz):
+            return function("timestamp_micros", micros)
+        return binary(exp.Add, cast(text(_EPOCH), self.kind(kind)), us_interval(micros))
+
+    def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
+        return function("explode", function("sequence", first, last, cast(integer(step), exp.DataType.build("BIGINT"))))
+
+    def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        match kind:
+            case YearMonthInterval():
+                months = binary(exp.Mul, exp.Extract(this=exp.var("YEAR"), expression=column), integer(12))
+                return binary(exp.Add, months, exp.Extract(this=exp.var("MONTH"), expression=column.copy()))
+            case Time():
+                return cast(column, self.kind(STRING))
+        return cast(column, self.kind(kind))
+
+    def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        match kind:
+            case YearMonthInterval():
+                return function("make_ym_interval", integer(0), column)
+            case Time():
+                return cast(column, self.kind(kind))
+        return column
+
+
+def literal_text(value: object) -> str:
+    """Return a constant as text that a CAST reads back exactly."""
+    match value:
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case float():
+            return repr(value)
+        case datetime():
+            return value.isoformat(" ")
+    return str(value)
+
+
+def interval_us(interval: exp.Expr) -> exp.Expr:
+    """Return a day-time interval as BIGINT microseconds, exactly."""
+    total: exp.Expr | None = None
+    for unit, width in _UNITS_US:
+        part = cast(exp.Extract(this=exp.var(unit), expression=interval.copy()), exp.DataType.build("BIGINT"))
+        scaled = binary(exp.Mul, part, integer(width))
+        total = scaled if total is None else binary(exp.Add, total, scaled)
+    seconds = exp.Extract(this=exp.var("SECOND"), expression=interval.copy())
+    assert total is not None
+    return binary(exp.Add, total, cast(binary(exp.Mul, seconds, integer(1_000_000)), exp.DataType.build("BIGINT")))
+
+
+def us_interval(micros: exp.Expr) -> exp.Expr:
+    """Return BIGINT microseconds as a day-time interval, exactly."""
+    day, micro = integer(86_400_000_000), integer(1_000_000)
+    days = cast(exp.Paren(this=exp.IntDiv(this=micros, expression=day)), exp.DataType.build("INT"))
+    rest = binary(exp.Mod, micros.copy(), day.copy())
+    seconds = cast(rest, exp.DataType.build("DECIMAL(18, 6)"))
+    return function("make_dt_interval", days, integer(0), integer(0), cast(binary(exp.Div, seconds, micro), exp.DataType.build("DECIMAL(18, 6)")))
+
+
+def _day_time_literal(value: timedelta) -> exp.Expr:
+    micros = value // timedelta(microseconds=1)
+    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
+    days, rest = divmod(micros, 86_400_000_000)
+    seconds, fraction = divmod(rest, 1_000_000)
+    written = f"{sign}{days} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
+    span = exp.IntervalSpan(this=exp.var("DAY"), expression=exp.var("SECOND"))
+    return exp.Interval(this=text(written), unit=span)
+
+
+def _year_month_text(months: int) -> str:
+    sign, months = ("-", -months) if months < 0 else ("", months)
+    return f"{sign}{months // 12}-{months % 12}"

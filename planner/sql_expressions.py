@@ -1,0 +1,45 @@
+"""Typed expressions as sqlglot trees of a flavour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from planner.sql_flavour import Flavour
+
+Columns = Callable[[int], exp.Expr]
+
+
+def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -> exp.Expr:
+    """Return an expression in the flavour; ``columns`` gives a fresh node for an input position."""
+    match expression:
+        case Column(index=index):
+            return columns(index)
+        case Literal():
+            return flavour.literal(expression)
+        case Call(args=args):
+            return flavour.spell(expression, [expression_sql(arg, columns, flavour) for arg in args])
+        case Cast(type=target, arg=arg, safe=safe):
+            return flavour.cast(expression_sql(arg, columns, flavour), arg.type, target, safe)
+        case Case(whens=whens, default=default):
+            ifs = [exp.If(this=expression_sql(c, columns, flavour), true=expression_sql(v, columns, flavour)) for c, v in whens]
+            return exp.Case(ifs=ifs, default=expression_sql(default, columns, flavour))
+    raise flavour.refusal(f"{type(expression).__name__} {expression}", expression.span)
+
+
+def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour) -> exp.Expr:
+    """Return an aggregate call with its DISTINCT and FILTER."""
+
+    def filtered(function: exp.Expr) -> exp.Expr:
+        if call.filter is None:
+            return function
+        return exp.Filter(this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour)))
+
+    return flavour.spell_aggregate(call, [expression_sql(arg, columns, flavour) for arg in call.args], filtered)
+
+
+def sort_key_sql(key: SortKey, columns: Columns, flavour: Flavour) -> exp.Expr:
+    """Return one ORDER BY item with its place of NULLs."""
+    return exp.Ordered(this=expression_sql(key.expression, columns, flavour), desc=key.descending, nulls_first=key.nulls_first)
