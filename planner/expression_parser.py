@@ -1,0 +1,395 @@
+"""The grammar of scalar expressions: Spark's precedence, sqlglot's nodes, a place for every node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from catalog.errors import PenstockError
+from planner.keywords import RESERVED
+from planner.lexical import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
+from planner.literal_parser import LiteralParser
+from planner.syntax import AllColumns, CastTo, FunctionCall, Reference, place
+from planner.type_text import parse_type
+
+BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
+    TokenType.EQ: (1, exp.EQ),
+    TokenType.NEQ: (1, exp.NEQ),
+    TokenType.NULLSAFE_EQ: (1, exp.NullSafeEQ),
+    TokenType.LT: (1, exp.LT),
+    TokenType.LTE: (1, exp.LTE),
+    TokenType.GT: (1, exp.GT),
+    TokenType.GTE: (1, exp.GTE),
+    TokenType.PIPE: (2, exp.BitwiseOr),
+    TokenType.CARET: (3, exp.BitwiseXor),
+    TokenType.AMP: (4, exp.BitwiseAnd),
+    TokenType.PLUS: (5, exp.Add),
+    TokenType.DASH: (5, exp.Sub),
+    TokenType.DPIPE: (5, exp.DPipe),
+    TokenType.STAR: (6, exp.Mul),
+    TokenType.SLASH: (6, exp.Div),
+    TokenType.MOD: (6, exp.Mod),
+}
+_UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
+_ABOVE_COMPARISON = 2
+_NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
+_UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
+_UNITS = frozenset(["MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"])
+
+
+class ExpressionParser(LiteralParser):
+    """Scalar expressions."""
+
+    def scalar(self) -> exp.Expr:
+        """Return one expression: OR of ANDs of conditions."""
+        self.enter()
+        node = self._connected("OR", exp.Or, self._and)
+        self.leave()
+        return node
+
+    def _and(self) -> exp.Expr:
+        return self._connected("AND", exp.And, self._not)
+
+    def _connected(self, word: str, kind: type[exp.Expr], operand: Any) -> exp.Expr:
+        operands = [operand()]
+        while self.take_words(word):
+            self._count_operator()
+            operands.append(operand())
+        return _balanced(kind, operands)
+
+    def _not(self) -> exp.Expr:
+        begin = self._index
+        if not self.take_words("NOT"):
+            return self._predicate()
+        if self.at_words("EXISTS"):
+            raise self._no_exists()
+        self.enter()
+        node = self.placed(begin, exp.Not(this=self._not()))
+        self.leave()
+        return node
+
+    # predicates
+
+    def _predicate(self) -> exp.Expr:
+        if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
+            raise self._no_exists()
+        begin = self._index
+        node = self._binary(1)
+        while True:
+            negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+            word = self.word(1) if negated else self.word()
+            if word not in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS"):
+                return node
+            self._count_operator()
+            self._advance(2 if negated else 1)
+            node = self.placed(begin, self._test(word, node))
+            if negated:
+                node = self.placed(begin, exp.Not(this=node))
+
+    def _test(self, word: str, left: exp.Expr) -> exp.Expr:
+        if word == "BETWEEN":
+            low = self._binary(_ABOVE_COMPARISON)
+            self.need_word("AND")
+            return exp.Between(this=left, low=low, high=self._binary(_ABOVE_COMPARISON))
+        if word == "IN":
+            return exp.In(this=left, expressions=self._in_list())
+        if word == "IS":
+            return self._is(left)
+        if self.at_words("ANY") or self.at_words("ALL"):
+            raise self.not_yet(f"{word} {self.word()}", f"write several {word} conditions joined by AND or OR")
+        pattern = self._binary(_ABOVE_COMPARISON)
+        if word in ("RLIKE", "REGEXP"):
+            return exp.RegexpLike(this=left, expression=pattern)
+        node: exp.Expr = (exp.ILike if word == "ILIKE" else exp.Like)(this=left, expression=pattern)
+        return exp.Escape(this=node, expression=self.string("an escape character")) if self.take_words("ESCAPE") else node
+
+    def _in_list(self) -> list[exp.Expr]:
+        self.need(TokenType.L_PAREN, "(")
+        if self.word() in ("SELECT", "WITH", "VALUES"):
+            raise self.not_yet("IN with a subquery", "join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..")
+        items = self.separated(self.scalar)
+        self.need(TokenType.R_PAREN, ")")
+        return items
+
+    def _is(self, left: exp.Expr) -> exp.Expr:
+        begin = self._index
+        negated = self.take_words("NOT")
+        if self.take_words("DISTINCT"):
+            self.need_word("FROM")
+            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self._binary(_ABOVE_COMPARISON))
+            return equal if negated else exp.Not(this=place(equal, left.meta["start"], self._prev.end + 1))
+        word = self.word()
+        if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
+            raise self.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM") if negated else self.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
+        self._advance()
+        value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
+        node = exp.Is(this=left, expression=self.placed(begin, value))
+        return exp.Not(this=place(node, left.meta["start"], self._prev.end + 1)) if negated else node
+
+    def _no_exists(self) -> PenstockError:
+        return self.not_yet("EXISTS", "join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..")
+
+    # operators
+
+    def _binary(self, least: int) -> exp.Expr:
+        begin = self._index
+        left = self._unary()
+        chain = 0
+        while (found := self._operator()) is not None and found[0] >= least:
+            precedence, kind = found
+            chain += 1
+            self._count_operator()
+            if chain > MAX_DEPTH and kind is not exp.DPipe:
+                raise too_deep(self.here())
+            self._advance()
+            left = self.placed(begin, kind(this=left, expression=self._binary(precedence + 1)))
+        return left
+
+    def _operator(self) -> tuple[int, type[exp.Expr]] | None:
+        if self.word() == "DIV":
+            return 6, exp.IntDiv
+        token = self.token()
+        return BINARY.get(token.token_type) if token is not None else None
+
+    def _unary(self) -> exp.Expr:
+        begin = self._index
+        if self.take(TokenType.PLUS):
+            self.enter()
+            node = self._unary()
+            self.leave()
+            return node
+        for token, kind in _UNARY.items():
+            if self.take(token):
+                self.enter()
+                node = self.placed(begin, kind(this=self._unary()))
+                self.leave()
+                return node
+        return self._postfix(begin, self._primary())
+
+    def _postfix(self, begin: int, node: exp.Expr) -> exp.Expr:
+        steps = 0
+        while True:
+            if self.take(TokenType.DOT):
+                node = self.placed(begin, exp.Dot(this=node, expression=self.identifier("field name")))
+            elif self.take(TokenType.L_BRACKET):
+                index = self.scalar()
+                self.need(TokenType.R_BRACKET, "]")
+                node = self.placed(begin, exp.Bracket(this=node, expressions=[index]))
+            elif self.at(TokenType.DCOLON):
+                raise self.not_yet("the :: cast", "write CAST(value AS type)")
+            elif self.at_words("AT", "TIME", "ZONE"):
+                raise self.not_yet("AT TIME ZONE", "use from_utc_timestamp or to_utc_timestamp")
+            elif self.at_words("COLLATE"):
+                raise self.not_yet("COLLATE", "compare lower(..) of both sides")
+            else:
+                return node
+            steps += 1
+            if steps > MAX_DEPTH:
+                raise too_deep(self.here())
+
+    # primaries
+
+    def _primary(self) -> exp.Expr:
+        literal = self.literal()
+        if literal is not None:
+            return literal
+        begin = self._index
+        if self.take(TokenType.L_PAREN):
+            return self._parenthesised(begin)
+        word = self.word()
+        if word == "CASE":
+            return self._case(begin)
+        if word in ("CAST", "TRY_CAST") and self.at(TokenType.L_PAREN, 1):
+            return self._cast(begin)
+        if word in ("ARRAY", "MAP") and self.at(TokenType.L_BRACKET, 1):
+            self._advance(2)
+            items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
+            self.need(TokenType.R_BRACKET, "]")
+            return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
+        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT")):
+            return self._call(begin)
+        if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
+            self._advance()
+            return self.placed(begin, FunctionCall(this=word.lower(), expressions=[]))
+        if not self.is_name():
+            raise self._no_expression()
+        return self._reference(begin)
+
+    def _no_expression(self) -> PenstockError:
+        word = self.word()
+        if word in RESERVED and word not in ("FROM", "WHERE", "GROUP", "HAVING", "LIMIT", "UNION"):
+            return self.no_name("column")
+        if self.at(TokenType.STAR):
+            return PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=self.here(), sqlstate="42601")
+        if word:
+            return PenstockError("SQL-1001", f"an expression is missing before {word}", span=self.here(), sqlstate="42601")
+        return self.unexpected("an expression")
+
+    def _reference(self, begin: int) -> exp.Expr:
+        parts = [self.identifier("column")]
+        while self.at(TokenType.DOT) and not self.at(TokenType.STAR, 1):
+            self._advance()
+            parts.append(self.identifier("column"))
+            if len(parts) > MAX_DEPTH:
+                raise too_deep(self.here())
+        return self.placed(begin, Reference(expressions=parts))
+
+    def _parenthesised(self, begin: int) -> exp.Expr:
+        if self.word() in ("SELECT", "WITH", "VALUES"):
+            raise self.not_yet("a scalar subquery", "join the subquery instead, or compute the value in a view", begin)
+        node = self.scalar()
+        if self.at(TokenType.COMMA):
+            raise self.not_yet("a row of values in parentheses", "write the comparison column by column, joined by AND")
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, exp.Paren(this=node))
+
+    def _case(self, begin: int) -> exp.Expr:
+        self._advance()
+        operand = None if self.word() in ("WHEN", "ELSE", "END") else self.scalar()
+        branches = []
+        while self.take_words("WHEN"):
+            condition = self.scalar()
+            self.need_word("THEN")
+            branches.append(exp.If(this=condition, true=self.scalar()))
+        if not branches:
+            raise self.unexpected("WHEN")
+        default = self.scalar() if self.take_words("ELSE") else None
+        if not self.take_words("END"):
+            raise self.unexpected("END") if default is not None else self.unexpected("WHEN", "ELSE", "END")
+        return self.placed(begin, exp.Case(this=operand, ifs=branches, default=default))
+
+    def _cast(self, begin: int) -> exp.Expr:
+        safe = self.word() == "TRY_CAST"
+        self._advance(2)
+        value = self.scalar()
+        self.need_word("AS")
+        first, depth = self._index, 0
+        while self._curr and not (depth == 0 and self.at(TokenType.R_PAREN)):
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
+            self._advance()
+        if first == self._index:
+            raise self.unexpected("a type")
+        span = self.place_of(first)
+        self.need(TokenType.R_PAREN, ")")
+        node = self.placed(begin, CastTo(this=value, safe=safe))
+        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
+        return node
+
+    # calls
+
+    def _call(self, begin: int) -> exp.Expr:
+        name = self._curr.text
+        upper = self.word()
+        self._advance(2)
+        special = {"EXTRACT": self._extract, "SUBSTRING": self._substring, "TRIM": self._trim, "POSITION": self._position}.get(upper)
+        if special is not None and (node := special(begin)) is not None:
+            return node
+        distinct = self.take_words("DISTINCT")
+        if not distinct:
+            self.take_words("ALL")
+        star = self.at(TokenType.STAR) and self.at(TokenType.R_PAREN, 1)
+        if star:
+            self._advance()
+        args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
+        self.need(TokenType.R_PAREN, ")")
+        node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star)
+        return self._after_call(begin, node)
+
+    def _arguments(self, function: str) -> list[exp.Expr]:
+        args: list[exp.Expr] = []
+        if function in _UNIT_FIRST and self.word() in _UNITS and self.at(TokenType.COMMA, 1):
+            args.append(self.unit_as_string())
+            self.need(TokenType.COMMA, ",")
+        args += self.separated(self.scalar)
+        if self.at_words("ORDER", "BY"):
+            raise self.not_yet("ORDER BY inside an aggregate", "sort the result instead")
+        return args
+
+    def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
+        if self.at_words("WITHIN", "GROUP"):
+            raise self.not_yet("WITHIN GROUP", "use an aggregate that takes its arguments in parentheses")
+        if self.at_words("FILTER") and self.at(TokenType.L_PAREN, 1):
+            self._advance(2)
+            self.need_word("WHERE")
+            node.set("filter", self.scalar())
+            self.need(TokenType.R_PAREN, ")")
+        if self.at_words("OVER"):
+            raise self.not_yet("OVER", "use a windowing function such as TUMBLE with GROUP BY window_start, window_end")
+        return self.placed(begin, node)
+
+    def _extract(self, begin: int) -> exp.Expr | None:
+        if self.word(1) != "FROM":
+            return None
+        unit = self.unit_as_string()
+        self._advance()
+        return self._finish(begin, "extract", [unit, self.scalar()])
+
+    def _substring(self, begin: int) -> exp.Expr | None:
+        args = [self.scalar()]
+        if self.take_words("FROM"):
+            args.append(self.scalar())
+            if self.take_words("FOR"):
+                args.append(self.scalar())
+        elif self.take(TokenType.COMMA):
+            args += self.separated(self.scalar)
+        return self._finish(begin, "substring", args)
+
+    def _position(self, begin: int) -> exp.Expr | None:
+        args = [self._binary(_ABOVE_COMPARISON)]
+        if self.take_words("IN"):
+            args.append(self._binary(_ABOVE_COMPARISON))
+        elif self.take(TokenType.COMMA):
+            args += self.separated(self.scalar)
+        return self._finish(begin, "position", args)
+
+    def _trim(self, begin: int) -> exp.Expr | None:
+        side = self.word() if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1) else ""
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
+        if side:
+            self._advance()
+        if side and self.take_words("FROM"):
+            return self._finish(begin, name, [self.scalar()])
+        first = self.scalar()
+        if self.take_words("FROM"):
+            return self._finish(begin, name, [self.scalar(), first])
+        more = self.separated(self.scalar) if self.take(TokenType.COMMA) else []
+        return self._finish(begin, name, [first, *more])
+
+    def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, FunctionCall(this=name, expressions=args))
+
+    # select items
+
+    def star(self) -> exp.Expr | None:
+        """Return ``*`` or ``t.*`` with its EXCEPT list when it stands here."""
+        begin = self._index
+        qualifier = None
+        if self.is_name() and self.at(TokenType.DOT, 1) and self.at(TokenType.STAR, 2):
+            qualifier = self.identifier("table")
+            self._advance()
+        if not self.take(TokenType.STAR):
+            return None
+        hidden: list[exp.Identifier] = []
+        if self.word() in ("EXCEPT", "EXCLUDE") and self.at(TokenType.L_PAREN, 1):
+            self._advance(2)
+            hidden = self.separated(lambda: self.identifier("column"))
+            self.need(TokenType.R_PAREN, ")")
+        elif self.word() in ("REPLACE", "RENAME") and self.at(TokenType.L_PAREN, 1):
+            raise self.not_yet(f"* {self.word()}", "write the columns out")
+        return self.placed(begin, AllColumns(this=qualifier, except_=hidden))
+
+    def _count_operator(self) -> None:
+        self.operators += 1
+        if self.operators > MAX_OPERATORS:
+            raise too_many_operators(self.here())
+
+
+def _balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
+    """Join operands of an associative connective into a tree of logarithmic depth."""
+    while len(operands) > 1:
+        pairs = [place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1) for a, b in zip(operands[::2], operands[1::2], strict=False)]
+        operands = pairs + ([operands[-1]] if len(operands) % 2 else [])
+    return operands[0]

@@ -1,0 +1,114 @@
+"""The text before any grammar: scanning, limits, and the first complaints. Everything here is a loop, so that no depth of text can hurt it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+from catalog.errors import PenstockError, Span
+
+MAX_STATEMENT_CHARS = 1_000_000
+MAX_DEPTH = 200
+MAX_OPERATORS = 5_000
+_RECURSION_LIMIT = 20_000
+
+_SCAN = re.compile(
+    r"""(?P<space>[ \t\r\n\f\v]+)
+    | (?P<comment>--[^\n]*|/\*.*?\*/)
+    | (?P<string>'[^']*(?:''[^']*)*')
+    | (?P<quoted>`[^`]*(?:``[^`]*)*`|"[^"]*(?:""[^"]*)*")
+    | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
+    | (?P<word>[^\W\d][\w$]*)
+    | (?P<semicolon>;)
+    | (?P<open>/\*|['`"])
+    | (?P<symbol>[()\[\]{},.+\-*/%=<>!|&^~?:@#$\\])
+    | (?P<bad>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_OPEN = {"'": "string", "`": "quoted name", '"': "quoted name", "/*": "comment"}
+_LOOKALIKE = {
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "–": "-",
+    "—": "-",
+    "，": ",",
+    "；": ";",
+    "（": "(",
+    "）": ")",
+    "\u00a0": "space",
+    "\u3000": "space",
+}
+
+
+def scan(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of every piece of text but space and comments; kinds are string, quoted, number, word, semicolon, open, symbol, bad."""
+    for match in _SCAN.finditer(text):
+        kind = match.lastgroup or ""
+        if kind == "bad" and match.start() == 0 and match[0] == "\ufeff":
+            continue
+        if kind == "open":
+            yield kind, match.start(), len(text)
+            return
+        if kind not in ("space", "comment"):
+            yield kind, match.start(), match.end()
+
+
+def check_text(text: str) -> None:
+    """Refuse a statement that is too long, does not end its strings, holds stray characters or nests too deep (SQL-1002, 1003, 1005, 1006)."""
+    if len(text) > MAX_STATEMENT_CHARS:
+        message = f"a statement of {len(text):,} characters is over the limit of {MAX_STATEMENT_CHARS:,}"
+        raise PenstockError("SQL-1005", message, span=Span(0, 1), hint="put long lists of values into a table and join it", sqlstate="54000")
+    depth = 0
+    for kind, start, end in scan(text):
+        piece = text[start : min(end, start + 8)]
+        if kind == "open":
+            raise _unterminated(piece[:2] if piece.startswith("/*") else piece[0], start)
+        if kind == "bad":
+            raise _stray(piece, start)
+        if piece in ("(", "[", "{") or (kind == "word" and piece.upper() == "CASE"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise too_deep(Span(start, end))
+        elif piece in (")", "]", "}") or (kind == "word" and piece.upper() == "END"):
+            depth = max(0, depth - 1)
+
+
+def too_deep(span: Span) -> PenstockError:
+    """Return the error of an expression or query that nests more than ``MAX_DEPTH`` levels."""
+    hint = "name the inner parts in a WITH clause or a view"
+    return PenstockError("SQL-1006", f"the statement nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001")
+
+
+def too_many_operators(span: Span) -> PenstockError:
+    """Return the error of an expression with more than ``MAX_OPERATORS`` operators."""
+    hint = "put the values into a table, or name parts of the expression in a subquery"
+    return PenstockError(
+        "SQL-1007", f"an expression of more than {MAX_OPERATORS:,} operators is over the limit", span=span, hint=hint, sqlstate="54001"
+    )
+
+
+def allow_depth() -> None:
+    """Let Python recurse as deep as the limits above need; never lowered again, since another thread may be deep at that time."""
+    if sys.getrecursionlimit() < _RECURSION_LIMIT:
+        sys.setrecursionlimit(_RECURSION_LIMIT)
+
+
+def _unterminated(mark: str, start: int) -> PenstockError:
+    end = {"/*": "*/"}.get(mark, mark)
+    return PenstockError(
+        "SQL-1003",
+        f"the {_OPEN[mark]} that begins here never ends",
+        span=Span(start, start + len(mark)),
+        hint=f"close it with {end}",
+        sqlstate="42601",
+    )
+
+
+def _stray(piece: str, start: int) -> PenstockError:
+    plain = _LOOKALIKE.get(piece)
+    shown = piece if piece.isprintable() and not piece.isspace() else f"U+{ord(piece):04X}"
+    hint = "remove it" if plain is None else "replace it by a plain space" if plain == "space" else f"replace it by the plain {plain}"
+    return PenstockError("SQL-1002", f"the character {shown} has no place in SQL", span=Span(start, start + 1), hint=hint, sqlstate="42601")

@@ -1,0 +1,224 @@
+"""The grammar of queries: WITH, SELECT, VALUES, UNION and what follows them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from catalog.errors import PenstockError
+from planner.keywords import CLAUSES
+from planner.table_parser import TableParser
+
+_SET_WORDS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+_AFTER_SELECT = {
+    "QUALIFY": "put the query in FROM and filter it with WHERE",
+    "WINDOW": "write the window where it is used",
+    "EMIT": "leave it out: windows emit when they close, other queries as they change",
+    "CLUSTER": "leave it out: rows of one key meet by themselves",
+    "DISTRIBUTE": "leave it out: rows of one key meet by themselves",
+    "SORT": "use ORDER BY",
+    "LATERAL": "flatten the rows before they come here",
+}
+
+
+class QueryParser(TableParser):
+    """Queries."""
+
+    def whole_query(self) -> exp.Expr:
+        """Return the query that fills the text to its end."""
+        node = self.query()
+        if self._curr:
+            raise self.unexpected(*CLAUSES)
+        return node
+
+    def whole_expression(self) -> exp.Expr:
+        """Return the scalar expression that fills the text to its end."""
+        node = self.scalar()
+        if self._curr:
+            raise self.unexpected("the end of the expression")
+        return node
+
+    def whole_item(self) -> exp.Expr:
+        """Return the select item that fills the text to its end."""
+        node = self._item()
+        if self._curr:
+            raise self.unexpected("the end of the expression")
+        return node
+
+    def query(self) -> exp.Expr:
+        """Return a query with its WITH clause before and ORDER BY, LIMIT and OFFSET after it."""
+        self.enter()
+        begin = self._index
+        tables = self._with() if self.at_words("WITH") else None
+        node = self._set_operations(begin)
+        if tables is not None:
+            node.set("with_", tables)
+        self._modifiers(node)
+        self.leave()
+        return node
+
+    def _with(self) -> exp.Expr:
+        begin = self._index
+        self._advance()
+        if self.at_words("RECURSIVE"):
+            raise self.not_yet("WITH RECURSIVE", "write the steps out, or compute the closure outside")
+        return self.placed(begin, exp.With(expressions=self.separated(self._common_table)))
+
+    def _common_table(self) -> exp.Expr:
+        begin = self._index
+        name = self.identifier("name for a WITH table")
+        columns = self.column_names() if self.at(TokenType.L_PAREN) else []
+        self.need_word("AS")
+        self.need(TokenType.L_PAREN, "(")
+        body = self.query()
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
+
+    def _set_operations(self, begin: int) -> exp.Expr:
+        node = self._term()
+        steps = 0
+        while (word := self.word()) in _SET_WORDS:
+            if word != "UNION":
+                raise self.not_yet(word, "use a LEFT JOIN and keep the rows whose right side is NULL, or an INNER JOIN")
+            self._refuse_inner_order(node)
+            steps += 1
+            if steps > 1000:
+                raise PenstockError("SQL-1007", "more than 1,000 UNION branches are over the limit", span=self.here(), sqlstate="54001")
+            self._advance()
+            distinct = not self.take_words("ALL")
+            self.take_words("DISTINCT")
+            node = self.placed(begin, exp.Union(this=node, expression=self._term(), distinct=distinct))
+        return node
+
+    def _refuse_inner_order(self, node: exp.Expr) -> None:
+        for key, word in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
+            if node.args.get(key) is not None and not isinstance(node, exp.Subquery):
+                raise self.not_yet(f"{word} before UNION", "put the branch in parentheses")
+
+    def _term(self) -> exp.Expr:
+        begin = self._index
+        if self.at_words("SELECT"):
+            return self._select(begin)
+        if self.at_words("VALUES"):
+            return self.values()
+        if self.take(TokenType.L_PAREN):
+            inner = self.query()
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, exp.Subquery(this=inner))
+        if self.at_words("FROM"):
+            hint = "begin with SELECT * FROM .."
+            raise PenstockError("SQL-1001", "a query begins with SELECT, not with FROM", span=self.here(), hint=hint, sqlstate="42601")
+        raise self.unexpected("SELECT", "VALUES", "WITH")
+
+    # select
+
+    def _select(self, begin: int) -> exp.Expr:
+        self._advance()
+        distinct = self.take_words("DISTINCT")
+        if distinct and self.at_words("ON"):
+            raise self.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
+        if not distinct:
+            self.take_words("ALL")
+        node = exp.Select(expressions=self.separated(self._item), distinct=exp.Distinct() if distinct else None)
+        if self.take_words("FROM"):
+            self._from(node)
+        if self.take_words("WHERE"):
+            node.set("where", self.scalar())
+        if self.at_words("GROUP"):
+            node.set("group", self._group())
+        if self.take_words("HAVING"):
+            node.set("having", self.scalar())
+        if self.word() in _AFTER_SELECT:
+            raise self.not_yet(self.word(), _AFTER_SELECT[self.word()])
+        return self.placed(begin, node)
+
+    def _item(self) -> exp.Expr:
+        star = self.star()
+        if star is not None:
+            return star
+        if self.at_words("FROM"):
+            hint = 'a column named "from" must be quoted: `from`'
+            raise PenstockError("SQL-1001", "an expression is missing before FROM", span=self.here(), hint=hint, sqlstate="42601")
+        begin = self._index
+        node = self.scalar()
+        alias = self.alias("column alias")
+        return node if alias is None else self.placed(begin, exp.Alias(this=node, alias=alias))
+
+    def _from(self, node: exp.Select) -> None:
+        node.set("from_", exp.From(this=self.table()))
+        joins = []
+        while (join := self.join()) is not None:
+            joins.append(join)
+        node.set("joins", joins)
+        if self.at_words("MATCH_RECOGNIZE"):
+            raise self.not_yet("MATCH_RECOGNIZE", "join the stream with itself, or window it and aggregate")
+
+    def _group(self) -> exp.Expr:
+        begin = self._index
+        self._advance()
+        self.need_word("BY")
+        for words in (("GROUPING", "SETS"), ("ROLLUP",), ("CUBE",)):
+            if self.at_words(*words) and self.at(TokenType.L_PAREN, len(words)):
+                raise self.not_yet(" ".join(words), "write one query per grouping and join them by UNION ALL")
+        if self.at_words("ALL"):
+            raise self.not_yet("GROUP BY ALL", "name the columns")
+        return self.placed(begin, exp.Group(expressions=self.separated(self.scalar)))
+
+    # after the query
+
+    def _modifiers(self, node: exp.Expr) -> None:
+        if self.at_words("ORDER"):
+            node.set("order", self._order())
+        while self.word() in ("LIMIT", "OFFSET", "FETCH"):
+            word = self.word()
+            key = "offset" if word == "OFFSET" else "limit"
+            if node.args.get(key) is not None:
+                raise PenstockError("SQL-1001", f"{key.upper()} is given twice", span=self.here(), sqlstate="42601")
+            node.set(key, self._count_of_rows(word))
+        if self.at_words("EMIT"):
+            raise self.not_yet("EMIT", _AFTER_SELECT["EMIT"])
+
+    def _order(self) -> exp.Expr:
+        begin = self._index
+        self._advance()
+        self.need_word("BY")
+        return self.placed(begin, exp.Order(expressions=self.separated(self._ordered)))
+
+    def _ordered(self) -> exp.Expr:
+        begin = self._index
+        node = exp.Ordered(this=self.scalar(), desc=False)
+        if self.take_words("DESC"):
+            node.set("desc", True)
+        else:
+            self.take_words("ASC")
+        if self.take_words("NULLS"):
+            if self.word() not in ("FIRST", "LAST"):
+                raise self.unexpected("FIRST", "LAST")
+            node.set("nulls_first", self.word() == "FIRST")
+            self._advance()
+        else:
+            node.set("nulls_first", not node.args["desc"])
+        return self.placed(begin, node)
+
+    def _count_of_rows(self, word: str) -> exp.Expr:
+        self._advance()
+        if word == "FETCH":
+            if not (self.take_words("FIRST") or self.take_words("NEXT")):
+                raise self.unexpected("FIRST", "NEXT")
+            count: exp.Expr = exp.Literal.number("1") if self.word() in ("ROW", "ROWS") else self._row_count()
+            if not (self.take_words("ROWS") or self.take_words("ROW")):
+                raise self.unexpected("ROWS")
+            self.need_word("ONLY")
+            return count
+        count = self._row_count()
+        if word == "LIMIT" and self.at(TokenType.COMMA):
+            raise self.not_yet("LIMIT offset, count", "write LIMIT count OFFSET offset")
+        if word == "OFFSET":
+            self.take_words("ROWS") or self.take_words("ROW")
+        return count
+
+    def _row_count(self) -> exp.Expr:
+        node = self.literal()
+        if node is None or not isinstance(node, exp.Literal | exp.Placeholder) or (isinstance(node, exp.Literal) and not node.name.isdigit()):
+            raise PenstockError("SQL-1012", "a number of rows is a whole number such as 10", span=self.here(), sqlstate="2201W")
+        return node

@@ -1,0 +1,135 @@
+"""Scripts and statements: splitting a text at its semicolons, and each piece as a statement node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lark.exceptions import VisitError
+
+from catalog.errors import PenstockError, SourceText, Span
+from planner.dialect import parse_query
+from planner.grammar import parse_tree
+from planner.lexical import allow_depth, check_text, scan
+from planner.statement_builder import StatementBuilder
+from planner.statement_nodes import Query, Statement
+
+MAX_ERRORS = 20
+
+_NOT_YET: dict[tuple[str, ...], str] = {
+    ("USE",): "there is one catalog and one database: write names alone",
+    ("CREATE", "CATALOG"): "there is one catalog and one database: write names alone",
+    ("CREATE", "DATABASE"): "there is one catalog and one database: write names alone",
+    ("CREATE", "FUNCTION"): "use the functions SHOW FUNCTIONS lists",
+    ("CREATE", "TEMPORARY", "FUNCTION"): "use the functions SHOW FUNCTIONS lists",
+    ("CREATE", "MATERIALIZED"): "create a table and INSERT INTO it",
+    ("DROP", "FUNCTION"): "there are no functions to drop",
+    ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
+    ("ALTER", "JOB"): "stop the job, SET 'parallelism.default', start it again with its state",
+    ("UPDATE",): "rows of a stream are changed at its source",
+    ("DELETE",): "rows of a stream are changed at its source",
+    ("MERGE",): "INSERT INTO a table with a primary key",
+    ("TRUNCATE",): "delete the table's files",
+    ("SUBSCRIBE",): "run the SELECT with SET 'result-mode' = 'changelog'",
+    ("VERIFY",): "run the query with SET 'execution.runtime-mode' = 'batch' and compare",
+    ("EXPLAIN", "WHY"): "SHOW JOBS and DESCRIBE JOB show a job's watermark and late rows",
+    ("EXPLAIN", "ANALYZE"): "DESCRIBE JOB shows a job's figures",
+    ("SHOW", "CATALOGS"): "there is one catalog and one database",
+    ("SHOW", "DATABASES"): "there is one catalog and one database",
+    ("ANALYZE",): "no statistics are needed",
+    ("COMPILE",): "run the statement itself",
+}
+
+
+@dataclass(frozen=True)
+class ParsedStatement:
+    """A statement of a script: its text without the semicolon, where it starts, its ordinal from 1, its node."""
+
+    text: str
+    offset: int
+    ordinal: int
+    node: Statement
+
+
+def _pieces(text: str) -> list[tuple[int, int, bool]]:
+    """Return (start, end, ended by a semicolon) of every statement; END closes a statement set, whose semicolons do not count."""
+    pieces: list[tuple[int, int, bool]] = []
+    words: list[str] = []
+    start, end, in_set, before = -1, 0, False, ""
+    for kind, begin, stop in scan(text):
+        piece = text[begin:stop].upper() if kind == "word" else kind
+        if kind == "semicolon" and not in_set:
+            if start >= 0:
+                pieces.append((start, end, True))
+            start, words, before = -1, [], ""
+            continue
+        start, end = (begin if start < 0 else start), stop
+        if kind == "word" and len(words) < 6:
+            words.append(piece)
+            in_set = in_set or words[-3:] == ["BEGIN", "STATEMENT", "SET"] or words[-4:] == ["EXECUTE", "STATEMENT", "SET", "BEGIN"]
+        if in_set and piece == "END" and before in ("semicolon", "BEGIN"):
+            in_set = False
+        before = piece
+    if start >= 0:
+        pieces.append((start, end, False))
+    return pieces
+
+
+def split_script(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of every statement of a script, semicolons, comments around and empty statements left out."""
+    return [(start, end) for start, end, _ in _pieces(text)]
+
+
+def is_complete(text: str) -> bool:
+    """Return whether a text ends with the semicolon of its last statement (one in a string, a comment or a statement set does not count)."""
+    pieces = _pieces(text)
+    return bool(pieces) and pieces[-1][2]
+
+
+def parse_statement(text: str) -> Statement:
+    """Return the node of one statement without its semicolon; raise SQL-10xx or SQL-16xx with a span into ``text``."""
+    check_text(text)
+    allow_depth()
+    _refuse_early(text)
+    try:
+        return StatementBuilder(text).transform(parse_tree(text))
+    except VisitError as error:
+        if isinstance(error.orig_exc, PenstockError):
+            raise error.orig_exc from None
+        raise error.orig_exc from error
+
+
+def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:
+    """Return the statements of a script; raise the first error with its source attached, or gather up to 20 in ``errors`` and go on."""
+    found = []
+    for ordinal, (start, end) in enumerate(split_script(text), 1):
+        try:
+            found.append(ParsedStatement(text[start:end], start, ordinal, parse_statement(text[start:end])))
+        except PenstockError as error:
+            error.with_source(SourceText(text, file, ordinal), start)
+            if errors is None:
+                raise
+            errors.append(error)
+            if len(errors) >= MAX_ERRORS:
+                break
+    return found
+
+
+def parse_view_query(text: str) -> Query:
+    """Return the query of a view from its stored text."""
+    return Query(text, parse_query(text), span=Span(0, len(text)))
+
+
+def _refuse_early(text: str) -> None:
+    """Refuse by their first words the statements this release has no grammar for."""
+    words: list[str] = []
+    for kind, start, end in scan(text):
+        if kind != "word" or len(words) == 3:
+            break
+        words.append(text[start:end].upper())
+        instead = _NOT_YET.get(tuple(words))
+        if instead is not None:
+            first = len(text) - len(text.lstrip())
+            what = " ".join(words)
+            raise PenstockError("SQL-1601", f"{what} is not supported yet", span=Span(first, end), hint=instead, sqlstate="0A000")
+    if not words and not text.strip():
+        raise PenstockError("SQL-1004", "the statement is empty", span=Span(0, 1), sqlstate="42601")

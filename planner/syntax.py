@@ -1,0 +1,109 @@
+"""The few syntax nodes sqlglot has no word for, and where a node stands in the text."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError, Span
+from catalog.types import DataType
+
+
+class FunctionCall(exp.Expression):
+    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter`` condition."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "distinct": False, "star": False, "filter": False}
+
+
+class Reference(exp.Expression):
+    """A name path as written, ``a`` or ``t.a`` or ``t.a.field``: ``expressions`` are its identifiers; the binder says what each part is."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class AllColumns(exp.Expression):
+    """``*`` or ``t.*``, with ``EXCEPT (columns)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "except_": False}
+
+
+class TypedLiteral(exp.Expression):
+    """``TIMESTAMP '..'``, ``DATE '..'``: the string and the upper-case type word."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": True}
+
+
+class IntervalLiteral(exp.Expression):
+    """``INTERVAL '5' MINUTE``: the value's text, its sign, the first unit (none: units are in the text) and the last one of a span."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "negative": False, "unit": False, "last": False}
+
+
+class CastTo(exp.Expression):
+    """CAST or TRY_CAST; the SQL type is held in ``meta['sql_type']``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "safe": False}
+
+    @property
+    def sql_type(self) -> DataType:
+        """The type to cast to."""
+        return self.meta["sql_type"]
+
+
+class NamedArgument(exp.Expression):
+    """``NAME => value`` in a windowing function."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
+class Descriptor(exp.Expression):
+    """``DESCRIPTOR(column)``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class TableArgument(exp.Expression):
+    """``TABLE t [PARTITION BY ..]`` or ``TABLE (query)`` as the argument of a windowing function."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "partition": False}
+
+
+class WindowFunction(exp.Expression):
+    """TUMBLE, HOP, CUMULATE or SESSION in FROM: ``this`` the upper-case name, ``expressions`` the arguments, ``alias``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False}
+
+
+def place(node: exp.Expr, start: int, end: int) -> Any:
+    """Note that a node stands at characters ``start`` up to and without ``end``; return the node."""
+    node.meta["start"] = start
+    node.meta["end"] = end - 1
+    return node
+
+
+def span_of(node: exp.Expr | None) -> Span | None:
+    """Return where a node stands in the statement, or ``None`` when it was not written there."""
+    if node is None or "start" not in node.meta:
+        return None
+    return Span(node.meta["start"], node.meta["end"] + 1)
+
+
+_CLAUSE_WORDS = {
+    "joins": "JOIN",
+    "with_": "WITH",
+    "order": "ORDER BY",
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "distinct": "DISTINCT",
+    "filter": "FILTER",
+}
+
+
+def consume(node: exp.Expr, *names: str) -> None:
+    """Refuse a node that carries something its reader does not read: nothing a parser lets through is ever dropped in silence."""
+    for name, value in node.args.items():
+        if name not in names and value not in (None, False, []):
+            word = _CLAUSE_WORDS.get(name, name.strip("_").upper().replace("_", " "))
+            where = value if isinstance(value, exp.Expr) else value[0] if isinstance(value, list) and isinstance(value[0], exp.Expr) else node
+            raise PenstockError("SQL-1601", f"{word} is not supported here", span=span_of(where) or span_of(node), sqlstate="0A000")

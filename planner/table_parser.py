@@ -1,0 +1,231 @@
+"""The grammar of FROM: tables, subqueries, VALUES, windowing functions, joins and aliases."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from catalog.errors import PenstockError
+from catalog.names import did_you_mean, nearest
+from planner.expression_parser import ExpressionParser
+from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction
+
+WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+_NO_ALIAS = {"EMIT": ("ON", "CHANGES", "FINAL", "WITH"), "MINUS": ("SELECT",), "TABLESAMPLE": (), "PIVOT": (), "UNPIVOT": ()}
+_JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
+
+
+class TableParser(ExpressionParser):
+    """What stands in FROM."""
+
+    def query(self) -> exp.Expr:
+        """Return a query; the query grammar gives it."""
+        raise AssertionError("a table parser alone parses no queries")
+
+    # aliases
+
+    def alias(self, what: str) -> exp.Identifier | None:
+        """Return the alias that stands here, after AS or bare."""
+        if self.take_words("AS"):
+            if self.at(TokenType.STRING):
+                hint = f"quote names with backticks: `{self._curr.text}`"
+                raise PenstockError("SQL-1001", f"a string cannot be a {what}", span=self.here(), hint=hint, sqlstate="42601")
+            return self.identifier(what)
+        if not self.is_name() or self._begins_clause():
+            return None
+        token = self._curr
+        if token.token_type is TokenType.VAR:
+            self.implicit_alias = token
+        return self.identifier(what)
+
+    def _begins_clause(self) -> bool:
+        followers = _NO_ALIAS.get(self.word())
+        return followers is not None and (not followers or self.word(1) in followers)
+
+    def column_names(self) -> list[exp.Identifier]:
+        """Return the names of ``(a, b, ..)``."""
+        self.need(TokenType.L_PAREN, "(")
+        names = self.separated(lambda: self.identifier("column"))
+        self.need(TokenType.R_PAREN, ")")
+        return names
+
+    def _table_alias(self, node: exp.Expr) -> exp.Expr:
+        begin = self._index
+        if self.at_words("FOR"):
+            raise self.not_yet("FOR SYSTEM_TIME AS OF", "join without it: an INNER or LEFT JOIN follows every change of both sides")
+        if self.at_words("TABLESAMPLE"):
+            raise self.not_yet("TABLESAMPLE", "filter with WHERE")
+        if self.word() in ("PIVOT", "UNPIVOT"):
+            raise self.not_yet(self.word(), "write CASE expressions")
+        name = self.alias("table alias")
+        if name is not None:
+            self._refuse_misspelt_side(name)
+            columns = self.column_names() if self.at(TokenType.L_PAREN) else []
+            node.set("alias", self.placed(begin, exp.TableAlias(this=name, columns=columns)))
+        if self.at_words("FOR", "SYSTEM_TIME"):
+            raise self.not_yet("FOR SYSTEM_TIME AS OF", "join without it: an INNER or LEFT JOIN follows every change of both sides")
+        return node
+
+    def _refuse_misspelt_side(self, name: exp.Identifier) -> None:
+        if self.implicit_alias is not self.token(-1) or not (self.at_words("JOIN") or self.at_words("OUTER", "JOIN")):
+            return
+        meant = nearest(name.name, _JOIN_SIDES)
+        if meant is not None:
+            span = self.place_of(self._index - 1)
+            hint = f'did you mean "{meant}"? write AS {name.name} if it is the table\'s alias'
+            raise PenstockError("SQL-1001", f'unexpected "{name.name}" before JOIN', span=span, hint=hint, sqlstate="42601")
+
+    # tables
+
+    def table(self) -> exp.Expr:
+        """Return one table reference with its alias."""
+        return self._table_alias(self._table())
+
+    def _table(self) -> exp.Expr:
+        begin = self._index
+        if self.at(TokenType.L_PAREN):
+            return self._in_parentheses(begin)
+        if self.at_words("VALUES"):
+            return self.values()
+        if self.word() in ("LATERAL", "UNNEST"):
+            raise self.not_yet(self.word(), "flatten the rows before they come here")
+        if self.at_words("TABLE") and self.at(TokenType.L_PAREN, 1):
+            self._advance(2)
+            node = self._table_function()
+            self.need(TokenType.R_PAREN, ")")
+            return node
+        if self.is_name() and self.at(TokenType.L_PAREN, 1):
+            return self._table_function()
+        return self._named_table(begin)
+
+    def _in_parentheses(self, begin: int) -> exp.Expr:
+        self._advance()
+        if self.at(TokenType.L_PAREN) or self.word() in ("SELECT", "VALUES", "WITH"):
+            inner = self.query()
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, exp.Subquery(this=inner))
+        node = self.table()
+        if self.word() in ("JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "NATURAL"):
+            raise self.not_yet("a join in parentheses", "write the joins one after the other, or put them in a subquery")
+        self.need(TokenType.R_PAREN, ")")
+        return node
+
+    def _named_table(self, begin: int) -> exp.Expr:
+        if self.at(TokenType.STRING):
+            hint = f"quote names with backticks: `{self._curr.text}`"
+            raise PenstockError("SQL-1001", "a string cannot be a table", span=self.here(), hint=hint, sqlstate="42601")
+        parts = [self.identifier("table")]
+        while self.take(TokenType.DOT):
+            parts.append(self.identifier("table"))
+        if len(parts) > 1:
+            hint = f'write the table\'s name alone: "{parts[-1].name}"'
+            raise PenstockError(
+                "SQL-1601", "names of catalogs and databases are not supported yet", span=self.place_of(begin), hint=hint, sqlstate="0A000"
+            )
+        return self.placed(begin, exp.Table(this=parts[0]))
+
+    def values(self) -> exp.Expr:
+        """Return VALUES (..), (..)."""
+        begin = self._index
+        self._advance()
+        return self.placed(begin, exp.Values(expressions=self.separated(self._row)))
+
+    def _row(self) -> exp.Expr:
+        begin = self._index
+        if self.take(TokenType.L_PAREN):
+            items = self.separated(self.scalar)
+            self.need(TokenType.R_PAREN, ")")
+        else:
+            items = [self.scalar()]
+        return self.placed(begin, exp.Tuple(expressions=items))
+
+    # windowing functions
+
+    def _table_function(self) -> exp.Expr:
+        begin = self._index
+        name = self.identifier("windowing function").name
+        if name.upper() not in WINDOW_FUNCTIONS:
+            hint = did_you_mean(name.upper(), WINDOW_FUNCTIONS) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
+            raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=self.place_of(begin), hint=hint, sqlstate="42883")
+        self.need(TokenType.L_PAREN, "(")
+        args = [] if self.at(TokenType.R_PAREN) else self.separated(self._window_argument)
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, WindowFunction(this=name.upper(), expressions=args))
+
+    def _window_argument(self) -> exp.Expr:
+        begin = self._index
+        if self.word() and self.at(TokenType.FARROW, 1):
+            name = self.word()
+            self._advance(2)
+            return self.placed(begin, NamedArgument(this=name, expression=self._window_value()))
+        return self._window_value()
+
+    def _window_value(self) -> exp.Expr:
+        begin = self._index
+        if self.take_words("TABLE"):
+            return self._table_argument(begin)
+        if self.at_words("DESCRIPTOR") and self.at(TokenType.L_PAREN, 1):
+            self._advance()
+            return self.placed(begin, Descriptor(expressions=self.column_names()))
+        return self.scalar()
+
+    def _table_argument(self, begin: int) -> exp.Expr:
+        inner = self._in_parentheses(self._index) if self.at(TokenType.L_PAREN) else self._named_table(self._index)
+        partition: list[exp.Identifier] = []
+        if self.take_words("PARTITION"):
+            self.need_word("BY")
+            partition = self.column_names() if self.at(TokenType.L_PAREN) else self._partition_columns()
+        return self.placed(begin, TableArgument(this=inner, partition=partition))
+
+    def _partition_columns(self) -> list[exp.Identifier]:
+        names = [self.identifier("column")]
+        while self.at(TokenType.COMMA) and self.is_name(1) and not self.at(TokenType.L_PAREN, 2) and not self.at(TokenType.FARROW, 2):
+            self._advance()
+            names.append(self.identifier("column"))
+        return names
+
+    # joins
+
+    def join(self) -> exp.Expr | None:
+        """Return the next join, a comma being a cross join, or ``None``."""
+        begin = self._index
+        if self.take(TokenType.COMMA):
+            return self.placed(begin, exp.Join(this=self.table(), kind="COMMA"))
+        if self.word() in ("NATURAL", "ASOF"):
+            raise self.not_yet(f"{self.word()} JOIN", "write the condition with ON or USING")
+        kind = self._join_kind()
+        if kind is None:
+            return None
+        table = self.table()
+        node = exp.Join(this=table, kind=kind)
+        if kind == "CROSS":
+            if self.word() in ("ON", "USING"):
+                hint = "write JOIN instead of CROSS JOIN"
+                raise PenstockError("SQL-1001", "CROSS JOIN takes no condition", span=self.here(), hint=hint, sqlstate="42601")
+        elif self.take_words("ON"):
+            node.set("on", self.scalar())
+        elif self.take_words("USING"):
+            node.set("using", self.column_names())
+        else:
+            raise self._no_condition(kind)
+        return self.placed(begin, node)
+
+    def _no_condition(self, kind: str) -> PenstockError:
+        error = self.unexpected("ON", "USING")
+        if not error.hint:
+            error.hint = f"a {kind} JOIN needs a condition; CROSS JOIN pairs every row with every row"
+        return error
+
+    def _join_kind(self) -> str | None:
+        if self.take_words("JOIN"):
+            return "INNER"
+        word = self.word()
+        if word not in _JOIN_SIDES:
+            return None
+        self._advance()
+        if word in ("LEFT", "RIGHT") and self.word() in ("SEMI", "ANTI"):
+            raise self.not_yet(f"{word} {self.word()} JOIN", "use an INNER or LEFT JOIN and project the left side's columns")
+        if word in ("LEFT", "RIGHT", "FULL"):
+            self.take_words("OUTER")
+        self.need_word("JOIN")
+        return word
