@@ -28,23 +28,19 @@ _SCAN = re.compile(
 )
 _OPEN = {"'": "string", "`": "quoted name", '"': "quoted name", "/*": "comment"}
 _LOOKALIKE = {
-    "‘": "'",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-    "–": "-",
-    "—": "-",
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("“”", '"'),
+    **dict.fromkeys("–—", "-"),
+    **dict.fromkeys("\u00a0\u3000", "space"),
     "，": ",",
     "；": ";",
     "（": "(",
     "）": ")",
-    "\u00a0": "space",
-    "\u3000": "space",
 }
 
 
 def scan(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (kind, start, end) of every piece of text but space and comments; kinds are string, quoted, number, word, semicolon, open, symbol, bad."""
+    """Yield (kind, start, end) of every piece of text but space and comments; kinds are the names of the groups of the pattern above."""
     for match in _SCAN.finditer(text):
         kind = match.lastgroup or ""
         if kind == "bad" and match.start() == 0 and match[0] == "\ufeff":
@@ -98,13 +94,8 @@ def allow_depth() -> None:
 
 def _unterminated(mark: str, start: int) -> PenstockError:
     end = {"/*": "*/"}.get(mark, mark)
-    return PenstockError(
-        "SQL-1003",
-        f"the {_OPEN[mark]} that begins here never ends",
-        span=Span(start, start + len(mark)),
-        hint=f"close it with {end}",
-        sqlstate="42601",
-    )
+    span = Span(start, start + len(mark))
+    return PenstockError("SQL-1003", f"the {_OPEN[mark]} that begins here never ends", span=span, hint=f"close it with {end}", sqlstate="42601")
 
 
 def _stray(piece: str, start: int) -> PenstockError:

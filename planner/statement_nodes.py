@@ -30,7 +30,7 @@ class SqlExpression:
     """A scalar expression inside a statement: its text, and the sqlglot tree the binder reads. The tree's positions are those of the statement."""
 
     text: str
-    tree: exp.Expression = field(compare=False, repr=False)
+    tree: exp.Expr = field(compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -96,7 +96,7 @@ class Query(Statement):
     """SELECT, VALUES or WITH: the text, and the sqlglot tree the binder reads."""
 
     text: str
-    tree: exp.Expression = field(compare=False, repr=False)
+    tree: exp.Expr = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True)

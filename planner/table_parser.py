@@ -119,9 +119,7 @@ class TableParser(ExpressionParser):
             parts.append(self.identifier("table"))
         if len(parts) > 1:
             hint = f'write the table\'s name alone: "{parts[-1].name}"'
-            raise PenstockError(
-                "SQL-1601", "names of catalogs and databases are not supported yet", span=self.place_of(begin), hint=hint, sqlstate="0A000"
-            )
+            raise self.not_yet("a catalog or database before a table's name", hint, begin)
         return self.placed(begin, exp.Table(this=parts[0]))
 
     def values(self) -> exp.Expr:
