@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -121,7 +122,7 @@ def _parse_character(text: str) -> str:
     return text
 
 
-_PARSERS = {
+_PARSERS: dict[OptionKind, Callable[[str], OptionValue]] = {
     OptionKind.BOOL: _parse_bool,
     OptionKind.INT: _parse_int,
     OptionKind.DURATION: parse_duration_ms,

@@ -43,7 +43,7 @@ class ResultChannel:
             return len(self._batches) >= self._capacity and not self._closed
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next batch, waiting up to ``timeout_s`` (None: for ever); ``None`` on timeout or at the end. Raises the job's error at the end."""
+        """Return the next batch, waiting up to ``timeout_s`` (None: for ever); ``None`` on timeout or at the end. Raises the job's error."""
         with self._changed:
             self._changed.wait_for(lambda: self._batches or self._finished or self._closed, timeout_s)
             if self._batches:

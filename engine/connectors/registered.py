@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -53,16 +54,26 @@ class RegisteredTables:
 
 
 class RegisteredSource:
-    """One registered source: its columns and, per reading, an iterator of Arrow batches of exactly the types of ``schema``."""
+    """One registered source: its columns, and per reading an iterator of items.
+
+    ``make`` turns Python rows into a batch of ``arrow``; it is ``None`` when items are batches already. ``once``: it can be read once only.
+    """
 
     def __init__(
-        self, arrow: pa.Schema, open_batches: Callable[[], Iterator[pa.RecordBatch]], *, table: pa.Table | None = None, once: bool = False
+        self,
+        arrow: pa.Schema,
+        open_items: Callable[[], Iterator[Any]],
+        *,
+        make: Callable[[list[Any]], pa.RecordBatch] | None = None,
+        table: pa.Table | None = None,
+        once: bool = False,
     ) -> None:
         self.schema = Schema(tuple(Field(field.name, from_arrow(field.type), field.nullable) for field in arrow))
         self.arrow = self.schema.to_arrow()
+        self.make = make
         self.once = once
         self._table = table
-        self._open_batches = open_batches
+        self._open_items = open_items
         self._taken = False
 
     @property
@@ -70,14 +81,22 @@ class RegisteredSource:
         """The whole source as one Arrow table of the engine's types when it is one already, else ``None``."""
         return None if self._table is None else _conform_table(self._table, self.arrow)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Begin a reading. DAT-4503 when the source can be read only once and was."""
+    def items(self) -> Iterator[Any]:
+        """Begin a reading: batches, or Python rows for ``make``. DAT-4503 when the source can be read only once and was."""
         if self.once and self._taken:
             hint = "register a list, an Arrow table, or a function that returns a fresh iterator"
             raise PenstockError("DAT-4503", "this iterator has been read already and cannot be read again", hint=hint)
         self._taken = True
-        for batch in self._open_batches():
-            yield conform(batch, self.arrow)
+        return self._open_items()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it takes. Raises DAT-4503."""
+        items = self.items()
+        if self.make is None:
+            return (conform(batch, self.arrow) for batch in items)
+        make = self.make
+        chunks = iter(lambda: list(itertools.islice(items, _CHUNK_ROWS)), [])
+        return (conform(make(rows), self.arrow) for rows in chunks)
 
 
 def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
@@ -118,50 +137,64 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
         table = source
         return RegisteredSource(table.schema, lambda: iter(table.to_batches()), table=table)
     if callable(source):
-        arrow, first = _begin(source(), columns)
-        del first
-        return RegisteredSource(arrow, lambda: _begin(source(), columns)[1])
+        arrow, _, rows = _begin(source(), columns)
+        make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
+        return RegisteredSource(arrow, lambda: _begin(source(), columns)[1], make=make)
     if isinstance(source, pa.RecordBatchReader):
         return RegisteredSource(source.schema, lambda: iter(source), once=True)
-    if isinstance(source, list | tuple):
-        arrow, batches = _begin(source, columns)
-        table = pa.Table.from_batches([conform(batch, arrow) for batch in batches], arrow)
-        return RegisteredSource(arrow, lambda: iter(table.to_batches()), table=table)
-    if isinstance(source, Iterable):
-        arrow, batches = _begin(source, columns)
-        return RegisteredSource(arrow, lambda: batches, once=True)
-    hint = "register an Arrow table or reader, a pandas frame, or an iterable of dicts, tuples or record batches"
-    raise PenstockError("DAT-4501", f"a {type(source).__name__} cannot be a table", hint=hint)
+    if not isinstance(source, Iterable) or isinstance(source, str | bytes):
+        hint = "register an Arrow table or reader, a pandas frame, or an iterable of dicts, tuples or record batches"
+        raise PenstockError("DAT-4501", f"a {type(source).__name__} cannot be a table", hint=hint)
+    arrow, items, rows = _begin(source, columns)
+    make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
+    if not isinstance(source, list | tuple):
+        return RegisteredSource(arrow, lambda: items, make=make, once=True)
+    batches = list(items) if make is None else [make(list(items))]
+    table = pa.Table.from_batches([conform(batch, arrow) for batch in batches], arrow)
+    return RegisteredSource(arrow, lambda: iter(table.to_batches()), table=table)
 
 
-def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Look at the first items of an iterable: return its columns and an iterator over all of it, nothing lost."""
+def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Iterator[Any], bool]:
+    """Look at the first items of an iterable: return its columns, an iterator over all of it, and whether its items are Python rows."""
     if isinstance(source, pa.Table):
-        return source.schema, iter(source.to_batches())
+        return source.schema, iter(source.to_batches()), False
     if isinstance(source, pa.RecordBatchReader):
-        return source.schema, iter(source)
+        return source.schema, iter(source), False
     items = iter(source)
-    peek = _PEEK_ROWS if not isinstance(source, list | tuple) else len(source)
-    head = list(itertools.islice(items, peek))
+    head = list(items) if isinstance(source, list | tuple) else _peek(items)
     if not head:
         raise PenstockError("DAT-4501", "an empty iterable has no columns", hint="register an empty Arrow table with a schema instead")
     if isinstance(head[0], pa.RecordBatch):
-        return head[0].schema, itertools.chain(head, items)
-    first = _rows_to_batch(head, columns, None)
-    return first.schema, itertools.chain([first], _chunks(items, columns, first.schema))
+        return head[0].schema, itertools.chain(head, items), False
+    return rows_to_batch(head, columns, None).schema, itertools.chain(head, items), True
 
 
-def _chunks(items: Iterator[Any], columns: Sequence[str] | None, arrow: pa.Schema) -> Iterator[pa.RecordBatch]:
-    while rows := list(itertools.islice(items, _CHUNK_ROWS)):
-        yield _rows_to_batch(rows, columns, arrow)
+def _peek(items: Iterator[Any]) -> list[Any]:
+    """Take items until each column has shown a value that is not NULL (64 at most), so that its type is known and no more is waited for."""
+    head = list(itertools.islice(items, 1))
+    unknown = {index for index, value in enumerate(_values(head[0])) if value is None} if head else set()
+    while unknown and len(head) < _PEEK_ROWS:
+        more = list(itertools.islice(items, 1))
+        if not more:
+            break
+        head += more
+        unknown -= {index for index, value in enumerate(_values(more[0])) if value is not None}
+    return head
 
 
-def _rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Schema | None) -> pa.RecordBatch:
+def _values(item: Any) -> list[Any]:
+    if isinstance(item, pa.RecordBatch):
+        return []
+    return list(item.values()) if isinstance(item, Mapping) else list(item)
+
+
+def rows_to_batch(rows: list[Any], columns: Sequence[str] | None, arrow: pa.Schema | None) -> pa.RecordBatch:
     """Return rows given as Python values as one batch: the only place where values come one by one, because the program gave them so."""
     try:
         if isinstance(rows[0], Mapping):
             return pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=arrow)
-        names = list(columns or getattr(rows[0], "_fields", ())) or [f"f{index}" for index in range(len(rows[0]))]
+        named = columns if columns is not None else getattr(rows[0], "_fields", ())
+        names = [str(name) for name in named] or [f"f{index}" for index in range(len(rows[0]))]
         values = list(zip(*rows, strict=True))
         kinds = [None] * len(names) if arrow is None else list(arrow.types)
         arrays = [pa.array(value, kind) for value, kind in zip(values, kinds, strict=True)]

@@ -1,0 +1,154 @@
+"""Reads one split of files: decoded pieces cut to batches, metadata and partition columns filled in, bad records by the table's policy."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.connectors import option, redact_url
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Field
+from catalog.types import to_arrow
+from engine.connectors.bad_record_store import BadRecords, RejectedRecord
+from engine.connectors.file_listing import FileListing, FileSplit
+from engine.connectors.source import Position, ScanRequest
+from engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
+from engine.formats.text_values import from_text
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class FilesystemReader:
+    """A split reader over a format's reader. ``position``: where to begin; records before its row were given before."""
+
+    def __init__(self, reader: FileReader, split: FileSplit, request: ScanRequest, listing: FileListing, position: Position) -> None:
+        self._reader = reader
+        self._split = split
+        self._request = request
+        self._policy = option(request.table, "on-error")
+        self._next_row: int = position.get("row", 0)
+        self._anchor: dict[str, Any] | None = position.get("anchor")
+        self._piece: Decoded | None = None
+        self._given = 0
+        self._ended = False
+        schema = request.table.source_schema
+        self._fields = tuple(schema[index] for index in request.columns)
+        self._facts = _facts(request, split, listing)
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | None:
+        if self._piece is None and not self._ended:
+            self._take(self._reader.next())
+        if self._piece is None:
+            return None
+        piece, begin = self._piece, self._given
+        end = min(begin + max_rows, piece.rows.num_rows)
+        batch = self._complete(piece, begin, end)
+        self._given = end
+        if end == piece.rows.num_rows:
+            self._piece = None
+            self._next_row = piece.first + piece.records
+        else:
+            self._next_row = piece.ordinal_of(end)
+        self._anchor = piece.anchor
+        return batch
+
+    def position(self) -> Position:
+        return {"row": self._next_row} | ({"anchor": self._anchor} if self._anchor else {})
+
+    def close(self) -> None:
+        self._piece = None
+        self._reader.close()
+
+    def _take(self, piece: Decoded | None) -> None:
+        self._piece, self._ended = piece, piece is None
+        if piece is None:
+            self._reader.close()
+            return
+        bad = [record for record in piece.bad if record.ordinal >= self._next_row]
+        if bad:
+            self._reject(bad)
+        self._given = piece.rows_before(self._next_row)
+
+    def _reject(self, bad: list[BadRecord]) -> None:
+        if self._policy == "fail":
+            raise self._failure(min(bad, key=lambda record: record.ordinal))
+        self._request.metrics.count("bad_records", len(bad))
+        if self._policy == "table":
+            name, path = self._request.table.name, self._split.path
+            rows = [RejectedRecord(r.shown, path, self._split.split_id, r.ordinal, r.column, r.error) for r in bad]
+            self._request.services.get(BadRecords).add(name, rows)
+
+    def _failure(self, record: BadRecord) -> PenstockError:
+        ranged = self._split.range is not None and record.byte is not None
+        header = self._request.table.options.get("csv.header", "true").lower() == "true" and record.byte is not None
+        place = f"byte {record.byte}" if ranged else f"row {record.ordinal + 1}"
+        where = f" (byte {record.byte})" if record.byte is not None and not ranged else ""
+        column = f" column {record.column}:" if record.column else ""
+        return PenstockError(
+            "DAT-4201",
+            f"{redact_url(self._split.path)}, {place}{where}:{column} {record.error}",
+            detail=f"record{' (the header is not counted)' if header and not ranged else ''}: {record.shown}",
+            hint="mend the file, or create the table with 'on-error' = 'skip' or 'table'",
+            kind=Kind.EXTERNAL,
+            sqlstate="22000",
+        )
+
+    def _complete(self, piece: Decoded, begin: int, end: int) -> pa.RecordBatch:
+        """Return rows begin .. end of a piece with the columns that do not stand in the file."""
+        rows = piece.rows.slice(begin, end - begin)
+        if not any(fact is not None for fact in self._facts):
+            return rows
+        stored = iter(rows.columns)
+        arrays = [next(stored) if fact is None else self._fill(fact, piece, begin, end) for fact in self._facts]
+        return batch_of(arrays, self._fields, end - begin)
+
+    def _fill(self, fact: pa.Scalar | str, piece: Decoded, begin: int, end: int) -> pa.Array:
+        if isinstance(fact, pa.Scalar):
+            return pa.repeat(fact, end - begin)
+        if piece.ordinals is None:
+            return pa.array(np.arange(piece.first + begin, piece.first + end))
+        return pa.array(piece.ordinals[begin:end])
+
+
+def _facts(request: ScanRequest, split: FileSplit, listing: FileListing) -> list[pa.Scalar | str | None]:
+    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or "row" for the ordinal."""
+    table = request.table
+    keys = {column.name: column.key for column in table.metadata}
+    directories = dict(part.split("=", 1) for part in listing.relative(split.path).split("/")[:-1] if "=" in part)
+    partitions = {name.lower(): unquote(value) for name, value in directories.items()}
+    values = {
+        "file.path": split.path,
+        "file.name": split.path.rsplit("/", 1)[-1],
+        "file.size": split.size,
+        "file.modification-time": split.mtime_us,
+    }
+    facts: list[pa.Scalar | str | None] = []
+    for field in (table.source_schema[index] for index in request.columns):
+        if field.name in table.partitioned_by:
+            facts.append(_partition_value(field, partitions, split))
+        elif field.name not in keys:
+            facts.append(None)
+        elif keys[field.name] == "file.row":
+            facts.append("row")
+        else:
+            facts.append(pa.scalar(values[keys[field.name]], to_arrow(field.type)))
+    return facts
+
+
+def _partition_value(field: Field, partitions: dict[str, str], split: FileSplit) -> pa.Scalar:
+    text = partitions.get(field.name.lower())
+    if text is None:
+        message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
+        raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)
+    try:
+        return from_text(pa.array([None if text == NULL_PARTITION else text]), field.type)[0]
+    except pa.ArrowInvalid as error:
+        message = f"{redact_url(split.path)}: directory {field.name}={text} is not a {field.type}"
+        raise PenstockError("DAT-4110", message, kind=Kind.EXTERNAL) from error

@@ -1,0 +1,132 @@
+"""The filesystem source: files as splits, ranges of files where order does not matter, new files found by looking again."""
+
+from __future__ import annotations
+
+from catalog.connectors import file_format, option, redact_url
+from catalog.errors import Kind, PenstockError
+from catalog.filesystem_options import split_suffixes
+from catalog.schema import Field
+from catalog.tables import Table
+from engine.connectors.file_listing import FileListing, FileSplit
+from engine.connectors.filesystem_reader import FilesystemReader
+from engine.connectors.source import Position, ScanRequest
+from engine.formats.file_task import CsvDialect, FileTask
+from engine.formats.parquet import row_group_ranges
+from engine.formats.readers import READERS
+
+RANGE_BYTES = 32 << 20
+RANGE_ROWS = 1 << 20
+
+
+class FilesystemSource:
+    """Lists and opens the files of one table.
+
+    With a watermark a file is one split, read in its order. Without one, large plain csv and json files are cut into ranges of bytes and
+    parquet files into ranges of row groups, so that several subtasks can share a file.
+    """
+
+    def __init__(self, request: ScanRequest) -> None:
+        self._request = request
+        self._table = request.table
+        self._format = file_format(request.table)
+        self._listing = FileListing(request.table.options["path"], self._format)
+        self._watch_ms = option(request.table, "source.monitor-interval")
+        self._known: dict[str, FileSplit] = {}
+
+    def splits(self) -> list[str]:
+        files = self._listing.files(missing_ok=self._watch_ms is not None)
+        for file in files:
+            _refuse_changed(self._known.setdefault(file.path, file), file)
+        return [split.split_id for file in files for split in self._cut(file)]
+
+    def open(self, split_id: str, position: Position | None) -> FilesystemReader:
+        split = FileSplit.parse(split_id)
+        self.check_unchanged(split)
+        reader = READERS[self._format](self._task(split), (position or {}).get("anchor"))
+        return FilesystemReader(reader, split, self._request, self._listing, position or {})
+
+    def check_unchanged(self, split: FileSplit) -> None:
+        """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
+        now = self._listing.current(split.path)
+        if now is None:
+            message = f"file {redact_url(split.path)} is gone, its rows were not all read"
+            raise PenstockError("DAT-4107", message, kind=Kind.EXTERNAL)
+        _refuse_changed(split, now)
+
+    def recall(self, split_ids: list[str]) -> None:
+        for split_id in split_ids:
+            split = FileSplit.parse(split_id)
+            now = self._listing.current(split.path)
+            if now is not None:
+                _refuse_changed(split, now)
+            self._known[split.path] = split
+
+    def discover_every_ms(self) -> int | None:
+        return self._watch_ms if isinstance(self._watch_ms, int) else None
+
+    def rows_per_second(self) -> int:
+        rate = option(self._table, "source.rows-per-second")
+        return rate if isinstance(rate, int) else 0
+
+    def _cut(self, file: FileSplit) -> list[FileSplit]:
+        numbered = any(column.key == "file.row" for column in self._table.metadata)
+        if self._table.watermark is not None or numbered or self._watch_ms is not None or not file.size:
+            return [file]
+        if self._format == "parquet":
+            ranges = row_group_ranges(self._task(file), RANGE_ROWS)
+        elif self._format in ("csv", "json") and file.size > 2 * RANGE_BYTES and self._compression(file.path) is None and not self._multiline:
+            starts = range(0, file.size, RANGE_BYTES)
+            ranges = [(start, min(start + RANGE_BYTES, file.size)) for start in starts]
+        else:
+            return [file]
+        return [file] if len(ranges) < 2 else [FileSplit(file.path, file.size, file.mtime_us, cut) for cut in ranges]
+
+    @property
+    def _multiline(self) -> bool:
+        return self._format == "csv" and bool(option(self._table, "csv.multiline"))
+
+    def _compression(self, path: str) -> str | None:
+        declared = option(self._table, "compression")
+        if self._format == "parquet" or declared == "none":
+            return None
+        return split_suffixes(path)[1] if declared == "auto" else str(declared)
+
+    def _task(self, split: FileSplit) -> FileTask:
+        start, end = split.range or (0, None)
+        request = self._request
+        physical = stored_fields(self._table)
+        wanted = tuple(field for field in (self._table.source_schema[index] for index in request.columns) if field in physical)
+        plain = wanted == tuple(self._table.source_schema[index] for index in request.columns)
+        return FileTask(
+            self._listing.filesystem,
+            split.path,
+            wanted,
+            physical,
+            self._compression(split.path),
+            csv_dialect(self._table) if self._format == "csv" else CsvDialect(),
+            start,
+            end,
+            request.predicate if plain else None,
+            min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
+        )
+
+
+def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
+    if (now.size, now.mtime_us) == (was.size, was.mtime_us):
+        return
+    what = f"was {was.size} B, is {now.size} B" if now.size != was.size else "same size, written again"
+    hint = "write new files under a hidden name and rename them when they are complete"
+    raise PenstockError("DAT-4107", f"file {redact_url(now.path)} changed after it was read or listed ({what})", hint=hint, kind=Kind.EXTERNAL)
+
+
+def csv_dialect(table: Table) -> CsvDialect:
+    """Return how a csv table's options say values are written."""
+    keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
+    delimiter, quote, header, null_literal, multiline = (option(table, key) for key in keys)
+    return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
+
+
+def stored_fields(table: Table) -> tuple[Field, ...]:
+    """Return the columns that stand inside the files: neither metadata nor partition directories."""
+    outside = {column.name for column in table.metadata} | set(table.partitioned_by)
+    return tuple(field for field in table.source_schema if field.name not in outside)

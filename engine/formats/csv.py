@@ -1,0 +1,185 @@
+"""CSV files: blocks parsed straight into typed columns; only a block that fails is taken apart to find its bad records."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from catalog.errors import Kind, PenstockError
+from catalog.names import did_you_mean
+from catalog.schema import Field
+from catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
+from engine.formats.bad_records import separate
+from engine.formats.decoded import Decoded, batch_of, escaped
+from engine.formats.file_task import FileTask
+from engine.formats.record_blocks import Block, RecordBlocks, count_records, record_ends
+from engine.formats.text_values import from_text
+
+_COLUMN_AT_FAULT = re.compile(r"In CSV column #(\d+): ")
+_ROW_AT_FAULT = re.compile(r"Row #\d+: ")
+
+
+class CsvReader:
+    """Reads one csv file, or the records that begin in a range of its bytes."""
+
+    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
+        self._task = task
+        self._quote = task.dialect.quote.encode() if task.dialect.multiline else None
+        self._parser = CsvParser(task)
+        resumed = anchor if anchor and task.compression is None else {}
+        begin: int | None = resumed.get("byte")
+        self._ordinal: int = resumed.get("row", 0)
+        self._skip_header = task.dialect.header and begin is None and task.start == 0
+        self._blocks = RecordBlocks(task, begin, self._quote)
+
+    def next(self) -> Decoded | None:
+        block = self._blocks.next()
+        if block is not None and self._skip_header:
+            self._skip_header = False
+            end = int(record_ends(block.data, self._quote)[0])
+            block = Block(block.data[end:], block.offset + end)
+        if block is None:
+            return None
+        decoded = self._decode(block)
+        decoded.anchor.update(byte=block.offset, row=self._ordinal)
+        self._ordinal += decoded.records
+        return decoded
+
+    def close(self) -> None:
+        self._blocks.close()
+
+    def _decode(self, block: Block) -> Decoded:
+        rows = self._parser.parse(block.data)
+        if rows is not None and rows.num_rows == count_records(block.data, self._quote):
+            return Decoded(rows, self._ordinal, rows.num_rows)
+        return separate(block, self._ordinal, self._quote, self._parser.parse, self._parser.explain)
+
+
+class CsvParser:
+    """Turns bytes of whole csv records into a batch of the wanted columns."""
+
+    def __init__(self, task: FileTask) -> None:
+        self._wanted = task.wanted
+        self._quote = task.dialect.quote.encode()
+        self._names = (header_names(task) if task.dialect.header else None) or [field.name for field in task.declared]
+        positions = [_position(field, self._names, task) for field in task.wanted]
+        self._columns = [f"c{index}" for index in range(len(self._names))]
+        self._include = [self._columns[index] for index in positions] or self._columns[:1]
+        self._types = {self._columns[index]: _wire_type(field) for index, field in zip(positions, task.wanted, strict=True)}
+        dialect = task.dialect
+        self._parse = arrow_csv.ParseOptions(delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=dialect.multiline)
+        self._nulls = sorted({"", dialect.null_literal})
+
+    def parse(self, data: bytes) -> pa.RecordBatch | None:
+        """Return the rows of whole records; ``None`` when a value or a record does not fit, or the end is inside quotes."""
+        if not data:
+            return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
+        last = 0 if self._parse.newlines_in_values else data.rfind(b"\n", 0, len(data) - 1) + 1
+        try:
+            if data.count(self._quote, last) % 2 and not self._ends(data[last:]):
+                return None
+            return self._typed(data)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+
+    def _ends(self, record: bytes) -> bool:
+        """Return whether a record with an odd number of quotes ends all the same: written twice, it must give two rows."""
+        return self._read(record + b"\n" + record, self._include, self._types).num_rows == 2
+
+    def _typed(self, data: bytes) -> pa.RecordBatch:
+        table = self._read(data, self._include, self._types)
+        arrays = []
+        for index, field in enumerate(self._wanted):
+            column = table.column(index).combine_chunks() if table.column(index).num_chunks != 1 else table.column(index).chunk(0)
+            arrays.append(column if column.type == to_arrow(field.type) else from_text(column, field.type))
+        return batch_of(arrays, self._wanted, table.num_rows)
+
+    def _read(self, data: bytes, include: list[str], types: dict[str, pa.DataType]) -> pa.Table:
+        return arrow_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._columns),
+            parse_options=self._parse,
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=types,
+                include_columns=include,
+                null_values=self._nulls,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                true_values=["true", "TRUE", "True"],
+                false_values=["false", "FALSE", "False"],
+            ),
+        )
+
+    def explain(self, raw: bytes) -> tuple[str | None, str]:
+        """Return the column at fault and what is wrong with one bad record."""
+        try:
+            texts = self._read(raw, self._columns, dict.fromkeys(self._columns, pa.binary()))
+        except pa.ArrowInvalid as error:
+            return None, _ROW_AT_FAULT.sub("", str(error).split("\n")[0]).removeprefix("CSV parse error: ")[:200]
+        if texts.num_rows != 1:
+            return None, "a quoted value does not end"
+        for name, field in zip(self._include, self._wanted, strict=False):
+            value = texts.column(name)[0].as_py()
+            reason = self._why(raw, name, field)
+            if reason is not None:
+                shown = "NULL" if value is None else f"'{escaped(value)}'"
+                return field.name, f"{shown} is not a valid {field.type}" + (f": {reason}" if "zone" in reason else "")
+        return None, "a quoted value does not end"
+
+    def _why(self, raw: bytes, name: str, field: Field) -> str | None:
+        try:
+            table = self._read(raw, [name], {name: self._types[name]})
+            column = table.column(0).combine_chunks()
+            if column.type != to_arrow(field.type):
+                from_text(column, field.type)
+        except pa.ArrowInvalid as error:
+            return str(error)
+        return None
+
+
+def header_names(task: FileTask) -> list[str] | None:
+    """Return the column names in the first record of a file, ``None`` for an empty file. DAT-4202 when it cannot be read."""
+    quote = task.dialect.quote.encode() if task.dialect.multiline else None
+    blocks = RecordBlocks(FileTask(task.filesystem, task.path, (), (), task.compression), 0 if task.compression is None else None, quote, 1 << 16)
+    try:
+        block = blocks.next()
+    finally:
+        blocks.close()
+    if block is None:
+        return None
+    line = block.data[: int(record_ends(block.data, quote)[0])]
+    options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
+    parse = arrow_csv.ParseOptions(delimiter=task.dialect.delimiter, quote_char=task.dialect.quote, newlines_in_values=task.dialect.multiline)
+    try:
+        table = arrow_csv.read_csv(pa.BufferReader(line), read_options=options, parse_options=parse, convert_options=_texts())
+    except pa.ArrowInvalid as error:
+        raise PenstockError("DAT-4202", f"the header of {task.path} cannot be read", detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+    return [str(column[0].as_py()).strip() for column in table.columns]
+
+
+def _texts() -> arrow_csv.ConvertOptions:
+    return arrow_csv.ConvertOptions(column_types={f"f{index}": pa.string() for index in range(4096)}, strings_can_be_null=False, null_values=[])
+
+
+def _position(field: Field, names: list[str], task: FileTask) -> int:
+    folded = [name.lower() for name in names]
+    if field.name.lower() in folded:
+        return folded.index(field.name.lower())
+    hint = did_you_mean(field.name, names, others=True)
+    if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
+        hint = "the header has one column only: is 'csv.delimiter' right?"
+    raise PenstockError("DAT-4203", f"{task.path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL)
+
+
+def _wire_type(field: Field) -> pa.DataType:
+    """Return the type Arrow's reader converts to: our own, or text where it needs our rule."""
+    if isinstance(field.type, TimestampLtz | DayTimeInterval):
+        return pa.string()
+    arrow = to_arrow(field.type)
+    if pa.types.is_nested(arrow):
+        message = f"column {field.name} of type {field.type} cannot stand in a csv file"
+        raise PenstockError("DAT-4204", message, hint="declare it STRING, or use format json or parquet")
+    return pa.string() if isinstance(field.type, String) else arrow

@@ -1,0 +1,71 @@
+"""What a reader is asked to read: one file, or a range of it, and which columns of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from catalog.connectors import redact_url
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Field
+from planner.expressions import Expression
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """How values are written in csv files."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    header: bool = True
+    null_literal: str = ""
+    multiline: bool = False
+
+
+@dataclass(frozen=True)
+class FileTask:
+    """One file to read. ``wanted``: columns to give, in order; ``declared``: all physical columns of the table in order.
+
+    ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads ``wanted`` positions and may be used to
+    skip what cannot match; rows given may still fail it.
+    """
+
+    filesystem: pafs.FileSystem
+    path: str
+    wanted: tuple[Field, ...]
+    declared: tuple[Field, ...]
+    compression: str | None = None
+    dialect: CsvDialect = CsvDialect()
+    start: int = 0
+    end: int | None = None
+    predicate: Expression | None = None
+    batch_rows: int = 32_768
+
+    def open_seekable(self) -> pa.NativeFile:
+        """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when that fails."""
+        try:
+            if isinstance(self.filesystem, pafs.LocalFileSystem) and self.filesystem.get_file_info(self.path).size:
+                return pa.memory_map(self.path)
+            return self.filesystem.open_input_file(self.path)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+
+    def open_stream(self) -> pa.NativeFile:
+        """Open the decompressed bytes from the start."""
+        try:
+            return self.filesystem.open_input_stream(self.path, compression=self.compression)
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+
+
+def unreadable(path: str, error: BaseException) -> PenstockError:
+    """Return what to say when a file cannot be opened or read on."""
+    name = redact_url(path)
+    reason = str(error).split(" Detail:")[0][:200]
+    if isinstance(error, PermissionError):
+        return PenstockError("DAT-4104", f"no permission to read {name}", detail=reason, kind=Kind.EXTERNAL)
+    if isinstance(error, FileNotFoundError):
+        return PenstockError("DAT-4101", f"there is no file {name}", detail=reason, kind=Kind.EXTERNAL)
+    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, kind=Kind.EXTERNAL)

@@ -1,0 +1,105 @@
+"""JSON lines: one object a line; a block that fails is taken apart to find its bad records."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json as arrow_json
+
+from catalog.errors import PenstockError
+from catalog.schema import Field
+from catalog.types import Array, DataType, Date, DayTimeInterval, Map, Row, Time, TimestampLtz, YearMonthInterval, to_arrow
+from engine.formats.bad_records import separate
+from engine.formats.decoded import Decoded, batch_of
+from engine.formats.file_task import FileTask
+from engine.formats.record_blocks import Block, RecordBlocks, count_records
+from engine.formats.text_values import from_text
+
+_NOISE = re.compile(r"^JSON parse error: | in row \d+$")
+_AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
+
+
+class JsonLinesReader:
+    """Reads one file of JSON lines, or the lines that begin in a range of its bytes."""
+
+    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
+        self._parser = JsonParser(task.wanted)
+        resumed = anchor if anchor and task.compression is None else {}
+        begin: int | None = resumed.get("byte")
+        self._ordinal: int = resumed.get("row", 0)
+        self._blocks = RecordBlocks(task, begin)
+
+    def next(self) -> Decoded | None:
+        block = self._blocks.next()
+        if block is None:
+            return None
+        decoded = self._decode(block)
+        decoded.anchor.update(byte=block.offset, row=self._ordinal)
+        self._ordinal += decoded.records
+        return decoded
+
+    def close(self) -> None:
+        self._blocks.close()
+
+    def _decode(self, block: Block) -> Decoded:
+        rows = self._parser.parse(block.data)
+        if rows is not None and rows.num_rows == count_records(block.data, None):
+            return Decoded(rows, self._ordinal, rows.num_rows)
+        return separate(block, self._ordinal, None, self._parser.parse, self._parser.explain)
+
+
+class JsonParser:
+    """Turns bytes of whole JSON lines into a batch of the wanted columns."""
+
+    def __init__(self, wanted: tuple[Field, ...]) -> None:
+        self._wanted = wanted
+        wire = pa.schema([pa.field(field.name, _wire_type(field, field.type)) for field in wanted])
+        self._parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore" if wanted else "infer")
+
+    def parse(self, data: bytes) -> pa.RecordBatch | None:
+        """Return the rows of whole lines; ``None`` when one cannot be read."""
+        try:
+            return self._typed(data) if data.strip() else self._none()
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+            return None
+
+    def _none(self) -> pa.RecordBatch:
+        return batch_of([pa.array([], to_arrow(field.type)) for field in self._wanted], self._wanted, 0)
+
+    def _typed(self, data: bytes) -> pa.RecordBatch:
+        if not data.isascii():
+            data.decode()
+        options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=self._parse)
+        arrays = []
+        for field in self._wanted:
+            column = table.column(field.name).combine_chunks()
+            arrays.append(column if column.type == to_arrow(field.type) else from_text(column, field.type))
+        return batch_of(arrays, self._wanted, table.num_rows)
+
+    def explain(self, raw: bytes) -> tuple[str | None, str]:
+        """Return the column at fault and what is wrong with one bad line."""
+        for field in self._wanted:
+            try:
+                rows = JsonParser((field,))._typed(raw)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError) as error:
+                reason = _NOISE.sub("", str(error).split("\n")[0])[:200]
+                if "/" in reason or "convert" in reason or "Failed to parse" in reason:
+                    return field.name, f"not a valid {field.type}: {reason}"
+                return None, reason
+            if rows.num_rows != 1:
+                break
+        return None, "a line must hold exactly one object"
+
+
+def _wire_type(field: Field, kind: DataType) -> pa.DataType:
+    """Return the type Arrow's reader converts to: our own, or text where it needs our rule."""
+    nested = [kind.element] if isinstance(kind, Array) else [part for _, part in kind.fields] if isinstance(kind, Row) else []
+    if isinstance(kind, Map | YearMonthInterval) or any(isinstance(part, _AS_TEXT | Map) for part in nested):
+        message = f"column {field.name} of type {field.type} cannot be read from json"
+        raise PenstockError("DAT-4204", message, hint="declare the inner values STRING, or use format parquet")
+    for part in nested:
+        _wire_type(field, part)
+    return pa.string() if isinstance(kind, _AS_TEXT) else to_arrow(kind)

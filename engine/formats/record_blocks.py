@@ -1,0 +1,137 @@
+"""Text files in blocks of whole records: where a block may be cut, ranges of bytes, decompression, the byte order mark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from engine.formats.file_task import FileTask, unreadable
+
+BLOCK_BYTES = 1 << 20
+MAX_RECORD_BYTES = 64 << 20
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole records as bytes, and the byte offset of the first in the (decompressed) file. Every record but perhaps the last ends in a line end."""
+
+    data: bytes
+    offset: int
+
+
+class RecordBlocks:
+    """Reads a file as blocks of whole records.
+
+    A range gives the records that begin in it. ``quote`` (one byte) is given when quoted values may hold line ends: then a line end inside
+    quotes does not end a record.
+    """
+
+    def __init__(self, task: FileTask, begin: int | None = None, quote: bytes | None = None, block_bytes: int = BLOCK_BYTES) -> None:
+        self._task = task
+        self._quote = quote
+        self._block_bytes = block_bytes
+        self._rest = b""
+        self._ended = False
+        seekable = task.compression is None
+        self._file = task.open_seekable() if seekable else task.open_stream()
+        self._offset = begin if begin is not None else task.start
+        if seekable and self._offset:
+            self._file.seek(self._offset - (begin is None))
+        if begin is None and task.start:
+            self._skip_line()
+        elif self._offset == 0:
+            self._skip_bom()
+
+    def next(self) -> Block | None:
+        """Return the next block, or ``None`` when the file or the range has ended."""
+        data, self._rest = self._rest, b""
+        while not self._ended:
+            cut = self._cut(data) if len(data) >= self._block_bytes else 0
+            if cut:
+                return self._give(data[:cut], data[cut:])
+            if len(data) > MAX_RECORD_BYTES:
+                raise PenstockError("DAT-4207", f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB", kind=Kind.EXTERNAL)
+            more = self._read()
+            self._ended = not more
+            data += more
+        return self._give(data, b"") if data else None
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+    def _give(self, data: bytes, rest: bytes) -> Block | None:
+        """Return a block, cut at the end of the range; what follows it stays for the next."""
+        block = Block(data, self._offset)
+        end = self._task.end
+        if end is not None and self._offset + len(data) >= end:
+            cut = data.find(b"\n", max(0, end - 1 - self._offset)) + 1
+            self._ended, rest = True, b""
+            if self._offset >= end:
+                return None
+            block = Block(data[:cut] if cut else data, self._offset)
+        self._offset += len(block.data)
+        self._rest = rest
+        return block
+
+    def _read(self) -> bytes:
+        try:
+            return self._file.read(self._block_bytes)
+        except (OSError, pa.ArrowInvalid) as error:
+            if self._task.compression is None:
+                raise unreadable(self._task.path, error) from error
+            message = f"{self._task.path} is not valid {self._task.compression} data, or is cut off"
+            raise PenstockError("DAT-4106", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+
+    def _skip_line(self) -> None:
+        """Leave out the record that began before the range."""
+        self._offset -= 1
+        while True:
+            more = self._read()
+            cut = more.find(b"\n") + 1
+            self._offset += cut or len(more)
+            if cut or not more:
+                self._rest, self._ended = more[cut:], not more
+                break
+        if self._task.end is not None and self._offset >= self._task.end:
+            self._rest, self._ended = b"", True
+
+    def _skip_bom(self) -> None:
+        head = self._read()
+        self._ended = not head
+        self._rest = head.removeprefix(_BOM)
+        self._offset = len(head) - len(self._rest)
+
+    def _cut(self, data: bytes) -> int:
+        """Return the length of the whole records at the start of the bytes; 0 when no record ends here."""
+        cut = data.rfind(b"\n") + 1
+        if self._quote is None:
+            return cut
+        odd = data.count(self._quote, 0, cut) % 2
+        while cut and odd:
+            before = data.rfind(b"\n", 0, cut - 1) + 1
+            odd = (odd + data.count(self._quote, before, cut)) % 2
+            cut = before
+        return cut
+
+
+def record_ends(data: bytes, quote: bytes | None) -> np.ndarray:
+    """Return the end offset (after the line end) of each record of a block; blank records are still in."""
+    view = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(view == 0x0A)
+    if quote is not None and quote in data:
+        quotes = np.flatnonzero(view == quote[0])
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    ends = ends + 1
+    return ends if len(ends) and ends[-1] == len(data) else np.append(ends, len(data))
+
+
+def count_records(data: bytes, quote: bytes | None) -> int:
+    """Return how many records a block holds, blank ones included."""
+    if quote is not None and quote in data:
+        return len(record_ends(data, quote))
+    return data.count(b"\n") + (data != b"" and not data.endswith(b"\n"))

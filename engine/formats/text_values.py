@@ -1,0 +1,59 @@
+"""Texts as values of the types the csv and json readers of Arrow do not read by themselves, by one rule for both formats."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.types import DataType, TimestampLtz, to_arrow
+
+_ZONE = r"[0-9](Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+
+
+def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
+    """Return a text column as values of a SQL type; ArrowInvalid when one does not fit.
+
+    A TIMESTAMP_LTZ without zone is UTC. Surrounding blanks are no part of a value.
+    """
+    arrow = to_arrow(kind)
+    if isinstance(kind, TimestampLtz):
+        return _instants(pc.utf8_trim_whitespace(texts), arrow)
+    if pa.types.is_time(arrow):
+        return _times(pc.utf8_trim_whitespace(texts))
+    if pa.types.is_duration(arrow):
+        return texts.cast(pa.int64()).cast(arrow)
+    return pc.utf8_trim_whitespace(texts).cast(arrow)
+
+
+def _instants(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
+    zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONE), False)
+    with_zone = pc.if_else(zoned, texts, None).cast(arrow)
+    without = pc.assume_timezone(pc.if_else(zoned, None, texts).cast(pa.timestamp("us")), "UTC")
+    return pc.coalesce(with_zone, without)
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    moments = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us"))
+    return moments.cast(pa.int64()).cast(pa.time64("us"))
+
+
+def to_text(values: pa.Array) -> pa.Array:
+    """Return a column of plain values as texts the readers read back; NULL stays NULL."""
+    kind = values.type
+    if pa.types.is_string(kind):
+        return values
+    if pa.types.is_binary(kind):
+        return values.cast(pa.string())
+    if pa.types.is_duration(kind):
+        return values.cast(pa.int64()).cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _floats(values)
+    return values.cast(pa.string())
+
+
+def _floats(values: pa.Array) -> pa.Array:
+    """Spell NaN and infinities as every reader of csv knows them."""
+    texts = values.cast(pa.string())
+    for ours, theirs in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+        texts = pc.if_else(pc.equal(texts, ours), theirs, texts)
+    return texts
