@@ -40,14 +40,27 @@ from planner.windowing import AttachedWindow
 
 
 @dataclass(frozen=True)
+class Relation:
+    """Columns of a table, by position in its ``source_schema``, that a query reads."""
+
+    table: Table
+    columns: tuple[int, ...]
+
+    @property
+    def schema(self) -> Schema:
+        """The relation's columns."""
+        return self.table.source_schema.select(self.columns)
+
+
+@dataclass(frozen=True)
 class BoundedQuery:
-    """SQL over relations ``t_0, t_1, ..`` that the backend registers with the columns of each table's ``source_schema`` under their own names.
+    """SQL over relations ``t_0, t_1, ..`` that the backend registers, columns under their own names.
 
     The result has columns c0, c1, .. for ``schema``, in wire types; a result of no columns has one constant column.
     """
 
     text: str
-    relations: tuple[Table, ...]
+    relations: tuple[Relation, ...]
     schema: Schema
 
 
@@ -62,7 +75,7 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     if isinstance(plan, Sort | TopN):
         select = writer.sorted(select, plan)
     ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
-    return BoundedQuery(f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.tables), plan.schema)
+    return BoundedQuery(f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema)
 
 
 _NOTHING = exp.alias_(exp.Literal.number("1"), "nothing")
@@ -79,7 +92,7 @@ class _PlanText:
     def __init__(self, flavour: Flavour) -> None:
         self.flavour = flavour
         self.ctes: list[tuple[str, exp.Expr]] = []
-        self.tables: list[Table] = []
+        self.relations: list[Relation] = []
         self._written: dict[int, str] = {}
 
     def relation(self, plan: LogicalPlan) -> str:
@@ -147,8 +160,9 @@ class _PlanText:
         return _cut(select, plan.limit, plan.offset) if isinstance(plan, TopN) else select
 
     def _scan(self, plan: Scan) -> exp.Expr:
-        if plan.table not in self.tables:
-            self.tables.append(plan.table)
+        relation = Relation(plan.table, tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)])
+        if relation not in self.relations:
+            self.relations.append(relation)
         source = plan.table.source_schema
 
         def read(index: int) -> exp.Expr:
@@ -156,7 +170,7 @@ class _PlanText:
             return self.flavour.from_wire(exp.column(exp.to_identifier(field.name, quoted=True), table=ROWS), field.type)
 
         items = [exp.alias_(read(i), f"c{i}") for i in range(len(plan.columns))]
-        select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(f"t_{self.tables.index(plan.table)}"))
+        select = exp.select(*(items or [_NOTHING.copy()])).from_(aliased(f"t_{self.relations.index(relation)}"))
         return select if plan.predicate is None else select.where(self._expression(plan.predicate, read))
 
     def _values(self, plan: Values) -> exp.Expr:

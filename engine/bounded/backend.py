@@ -1,0 +1,167 @@
+"""What runs bounded plans: the backend's interface, its results, and the service that makes backends when they are needed."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from catalog.names import did_you_mean
+from catalog.schema import Schema
+from engine.operator import Services
+from planner.logical import LogicalPlan
+
+_BATCHES_AHEAD = 4
+
+Emit = Callable[[pa.RecordBatch], bool]
+
+
+class BoundedBackend(Protocol):
+    """Runs a bounded plan as a query somewhere else and hands its rows back."""
+
+    name: str
+
+    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+        """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types of its schema.
+
+        With ``staging_dir`` all rows are first written there (see ``engine.bounded.staging``) and come only when they are complete and durable.
+        Raises BND-51xx for a plan the backend cannot say; everything later is raised by the result.
+        """
+
+    def explain(self, plan: LogicalPlan) -> str:
+        """Return the query text the backend would run."""
+
+    def close(self) -> None:
+        """Stop what runs and let go of what was started."""
+
+
+class BoundedResult:
+    """The rows of a bounded query: iterate (waits), or poll (does not). A few batches are made ahead; a slow reader slows the backend."""
+
+    def __init__(self, schema: Schema, produce: Callable[[Emit], None], cancel: Callable[[], None]) -> None:
+        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says False; ``cancel`` ends it early."""
+        self.schema = schema
+        self._cancel = cancel
+        self._changed = threading.Condition()
+        self._batches: deque[pa.RecordBatch] = deque()
+        self._done = False
+        self._closed = False
+        self._error: PenstockError | None = None
+        self._thread = threading.Thread(target=self._run, args=(produce,), name="penstock-bounded", daemon=True)
+        self._thread.start()
+
+    def _run(self, produce: Callable[[Emit], None]) -> None:
+        try:
+            produce(self._emit)
+        except PenstockError as error:
+            self._finish(error)
+        except BaseException as error:
+            self._finish(PenstockError("BND-5009", f"the bounded backend failed: {type(error).__name__}", detail=str(error)[:500]))
+            raise
+        else:
+            self._finish(None)
+
+    def _finish(self, error: PenstockError | None) -> None:
+        with self._changed:
+            self._error, self._done = error, True
+            self._changed.notify_all()
+
+    def _emit(self, batch: pa.RecordBatch) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._batches) < _BATCHES_AHEAD)
+            if not self._closed:
+                self._batches.append(batch)
+                self._changed.notify_all()
+            return not self._closed
+
+    def poll(self) -> pa.RecordBatch | None:
+        """Return the next batch, or ``None`` when there is none now; raise the query's error."""
+        with self._changed:
+            return self._take()
+
+    def _take(self) -> pa.RecordBatch | None:
+        if self._batches:
+            self._changed.notify_all()
+            return self._batches.popleft()
+        if self._done and self._error is not None and not self._closed:
+            raise self._error
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all rows have been taken."""
+        with self._changed:
+            return self._closed or (self._done and not self._batches and self._error is None)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until there is a batch, an error or the end; return whether there is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._batches) or self._done or self._closed, timeout_s)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        self.wait()
+        with self._changed:
+            batch = self._take()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def cancel(self) -> None:
+        """Stop the query; rows not taken are lost."""
+        with self._changed:
+            running, self._closed = not self._done, True
+            self._batches.clear()
+            self._changed.notify_all()
+        if running:
+            self._cancel()
+
+    def close(self) -> None:
+        """Cancel what still runs and wait a moment for it to end."""
+        self.cancel()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=5)
+
+
+class BoundedBackends:
+    """The service that gives backends by name; nothing is imported or started before a backend is asked for."""
+
+    def __init__(self, services: Services, default: str = "spark") -> None:
+        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of ``bounded.backend``."""
+        self.default = default
+        self._services = services
+        self._made: dict[str, BoundedBackend] = {}
+        self._lock = threading.Lock()
+
+    def backend(self, name: str | None = None) -> BoundedBackend:
+        """Return a backend, made on first use. BND-5000 for an unknown name."""
+        wanted = name or self.default
+        with self._lock:
+            if wanted not in self._made:
+                self._made[wanted] = self._make(wanted)
+            return self._made[wanted]
+
+    def _make(self, name: str) -> BoundedBackend:
+        if name == "spark":
+            from engine.bounded.spark import SparkBackend
+
+            return SparkBackend(self._services)
+        if name == "duckdb":
+            from engine.bounded.duckdb import DuckDbBackend
+
+            return DuckDbBackend(self._services)
+        raise PenstockError("BND-5000", f"there is no bounded backend '{name}'", hint=did_you_mean(name, ("spark", "duckdb"), others=True))
+
+    def close(self) -> None:
+        """Close every backend that was made."""
+        with self._lock:
+            made, self._made = list(self._made.values()), {}
+        for backend in made:
+            backend.close()

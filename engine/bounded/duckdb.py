@@ -1,0 +1,166 @@
+"""The bounded backend on DuckDB: in this process, no Java."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from catalog.errors import Kind, PenstockError
+from engine.bounded.backend import BoundedResult, Emit
+from engine.bounded.exact import ExactBatches
+from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, is_text, position_name, typed_select
+from engine.bounded.own_reading import own_batches, registered_table
+from engine.bounded.staging import stage
+from engine.operator import Services
+from planner.bounded_query import BoundedQuery, Relation
+from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
+from planner.logical import LogicalPlan
+from planner.sql_flavour import function, text
+
+_BATCH_ROWS = 65_536
+
+
+class DuckDbBackend:
+    """Runs each query on a connection of its own, in memory; larger state spills to the temporary directory."""
+
+    name = "duckdb"
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+        query = duckdb_sql(plan)
+        connection = connect(time_zone)
+        run = _DuckDbRun(connection, query, self._services)
+
+        def produce(emit: Emit) -> None:
+            try:
+                batches: Iterator[pa.RecordBatch] = run.batches()
+                if staging_dir is not None:
+                    batches = stage(staging_dir, batches).batches()
+                for batch in batches:
+                    if not emit(batch):
+                        return
+            finally:
+                connection.close()
+
+        return BoundedResult(query.schema, produce, connection.interrupt)
+
+    def explain(self, plan: LogicalPlan) -> str:
+        return duckdb_sql(plan).text
+
+    def close(self) -> None:
+        """Nothing outlives a query."""
+
+
+def connect(time_zone: str) -> Any:
+    """Return a connection set up for exact and quiet work. BND-5011 when DuckDB is not installed."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise PenstockError("BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL) from error
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": True})
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET TimeZone = $1", [time_zone])
+    connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
+    return connection
+
+
+class _DuckDbRun:
+    def __init__(self, connection: Any, query: BoundedQuery, services: Services) -> None:
+        self._connection = connection
+        self._query = query
+        self._services = services
+        self._exact = ExactBatches(query.schema)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Register the relations, run the query, yield exact batches."""
+        import duckdb
+
+        try:
+            for number, relation in enumerate(self._query.relations):
+                self._register(f"t_{number}", relation)
+            reader = self._connection.sql(self._query.text).to_arrow_reader(_BATCH_ROWS)
+            for batch in reader:
+                if batch.num_rows:
+                    yield self._exact.cast(batch)
+        except duckdb.InterruptException as error:
+            raise PenstockError("BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014") from error
+        except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
+            raise query_error(error) from error
+
+    def _register(self, name: str, relation: Relation) -> None:
+        files = file_relation(relation)
+        if files is not None:
+            self._register_files(name, files)
+            return
+        table = registered_table(relation, self._services)
+        if table is not None:
+            self._connection.register(name, table)
+            return
+        reader = pa.RecordBatchReader.from_batches(relation.schema.to_arrow(), own_batches(relation, self._services))
+        self._connection.register(f"{name}_rows", reader)
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_rows")
+        self._connection.unregister(f"{name}_rows")
+
+    def _register_files(self, name: str, files: FileRelation) -> None:
+        flavour = DuckDbFlavour()
+        selects = []
+        for number, group in enumerate(files.groups):
+            self._connection.execute(f"CREATE TEMP VIEW {name}_{number} AS SELECT * FROM {_reading(files, group).sql('duckdb')}")
+            selects.append(typed_select(files, group, f"{name}_{number}", flavour))
+        select = " UNION ALL ".join(selects) or empty_select(files.relation, flavour)
+        self._connection.execute(f"CREATE TEMP VIEW {name} AS {select}")
+
+
+def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
+    """The table function that reads a group's files: csv as text by position, json and parquet by name."""
+    paths = exp.Array(expressions=[text(path) for path in group.paths])
+    if files.format == "parquet":
+        return function("read_parquet", paths)
+    skip = _option("ignore_errors", exp.true() if files.skip_bad else exp.false())
+    if files.format == "json":
+        kinds = {field.name: "VARCHAR" if is_text(field, "json") else DuckDbFlavour().kind(field.type).sql("duckdb") for field in files.fields}
+        return function("read_json", paths, _columns(kinds), _option("format", text("newline_delimited")), skip)
+    dialect = files.dialect
+    nulls = exp.Array(expressions=[text(null) for null in sorted({"", dialect.null_literal})])
+    return function(
+        "read_csv",
+        paths,
+        _columns({position_name(position): "VARCHAR" for position in range(len(group.names))}),
+        _option("auto_detect", exp.false()),
+        _option("header", exp.true() if dialect.header else exp.false()),
+        _option("delim", text(dialect.delimiter)),
+        _option("quote", text(dialect.quote)),
+        _option("escape", text(dialect.quote)),
+        _option("nullstr", nulls),
+        _option("allow_quoted_nulls", exp.false()),
+        skip,
+    )
+
+
+def _option(name: str, value: exp.Expr) -> exp.Expr:
+    return exp.EQ(this=exp.column(name), expression=value)
+
+
+def _columns(kinds: dict[str, str]) -> exp.Expr:
+    pairs = [exp.PropertyEQ(this=text(name), expression=text(kind)) for name, kind in kinds.items()]
+    return _option("columns", exp.Struct(expressions=pairs))
+
+
+def query_error(error: BaseException) -> PenstockError:
+    """Return a DuckDB error as ours: what the data did is the user's, the rest is outside."""
+    kind, _, message = str(error).split("\n")[0].partition(": ")
+    data = kind in ("Conversion Error", "Out of Range Error", "Invalid Input Error")
+    return PenstockError(
+        "BND-5012",
+        f"the bounded query failed on DuckDB: {message or kind}"[:400],
+        detail=kind,
+        kind=Kind.USER if data else Kind.EXTERNAL,
+        sqlstate="22000" if data else "58000",
+    )

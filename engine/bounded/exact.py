@@ -1,0 +1,39 @@
+"""Result columns as a backend hands them over, turned into exactly the Arrow types of the plan."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Schema
+
+
+class ExactBatches:
+    """Casts batches of wire columns to a schema's types and names."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._target = schema.to_arrow()
+
+    def cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with exact types; a schema of no columns keeps only the number of rows. BND-5103 when a column does not fit."""
+        if not len(self._target):
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
+        columns = [_exact(column, field) for column, field in zip(batch.columns, self._target, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self._target)
+
+
+def _exact(column: pa.Array, field: pa.Field) -> pa.Array:
+    kind = field.type
+    if column.type == kind:
+        return column
+    try:
+        if pa.types.is_null(kind):
+            return pa.nulls(len(column))
+        if pa.types.is_time(kind) and pa.types.is_string(column.type):
+            moments = pc.binary_join_element_wise("1970-01-01", column, " ").cast(pa.timestamp("us"))
+            return moments.cast(pa.int64()).cast(kind)
+        return column.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        message = f"column {field.name} came from the bounded backend as {column.type}, not {kind}"
+        raise PenstockError("BND-5103", message, detail=str(error)[:200], kind=Kind.INTERNAL) from error

@@ -1,0 +1,106 @@
+"""Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when all of them are, durable.
+
+Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest ``COMPLETE`` lists them with their lengths in
+rows and bytes, so a result can be read again from any (batch, row) as long as the directory stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+
+MANIFEST = "COMPLETE"
+
+
+def file_name(partition: int, batch: int) -> str:
+    """Return the name of the file that holds a batch."""
+    return f"p{partition:06d}-{batch:06d}.arrow"
+
+
+def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
+    """Write one batch as a file that is there whole or not at all, and durable."""
+    temporary = directory / f".{name}.part"
+    with temporary.open("wb") as raw, pa.PythonFile(raw, "w") as sink:
+        with pa.ipc.new_file(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        raw.flush()
+        os.fsync(raw.fileno())
+    temporary.rename(directory / name)
+
+
+def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
+    """Write batches as staged files of partition 0 and complete them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    names = []
+    for number, batch in enumerate(batches):
+        names.append(file_name(0, number))
+        write_file(directory, names[-1], batch)
+    return complete(directory, names)
+
+
+def complete(directory: Path, names: list[str]) -> StagedRows:
+    """Write the manifest over files that are all there, in order: from now on the result is complete."""
+    files = [[name, read_file(directory / name).num_rows, (directory / name).stat().st_size] for name in names]
+    temporary = directory / f".{MANIFEST}.part"
+    with temporary.open("w", encoding="utf-8") as sink:
+        json.dump({"version": 1, "files": files}, sink)
+        sink.flush()
+        os.fsync(sink.fileno())
+    temporary.rename(directory / MANIFEST)
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    return StagedRows(directory)
+
+
+def read_file(path: Path) -> pa.RecordBatch:
+    """Return the batch of a staged file, memory-mapped. BND-5201 when it cannot be read."""
+    try:
+        with pa.memory_map(str(path)) as source:
+            return pa.ipc.open_file(source).get_batch(0)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise PenstockError("BND-5201", f"staged file {path.name} cannot be read", detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+
+
+class StagedRows:
+    """A complete staged result."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        try:
+            manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            message = f"the staged rows in {directory} have no manifest that can be read"
+            raise PenstockError("BND-5201", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+        self._files: list[tuple[str, int, int]] = [(name, rows, size) for name, rows, size in manifest["files"]]
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """Return a batch by its place in the order. BND-5201 when its file is not as it was written."""
+        name, rows, size = self._files[number]
+        path = self.directory / name
+        if not path.is_file() or path.stat().st_size != size:
+            raise PenstockError("BND-5201", f"staged file {name} is not as it was written", kind=Kind.EXTERNAL)
+        batch = read_file(path)
+        if batch.num_rows != rows:
+            raise PenstockError("BND-5201", f"staged file {name} holds {batch.num_rows} rows, not {rows}", kind=Kind.EXTERNAL)
+        return batch
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all batches in order."""
+        return (self.batch(number) for number in range(len(self)))
+
+
+def is_complete(directory: Path) -> bool:
+    """Return whether a directory holds a complete staged result."""
+    return (directory / MANIFEST).is_file()
