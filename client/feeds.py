@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -11,6 +10,9 @@ from catalog.errors import PenstockError
 from engine.connectors.collect import ResultChannels
 from engine.elements import Batch
 from engine.job_state import JobState
+
+if TYPE_CHECKING:
+    from engine.bounded.backend import BoundedResult
 
 
 class Feed(Protocol):
@@ -30,8 +32,8 @@ class Feed(Protocol):
 class TableFeed:
     """Rows that are there already: what SHOW, DESCRIBE or EXPLAIN say."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        self._batches = rows.to_batches()
+    def __init__(self, rows: pa.Table | None = None) -> None:
+        self._batches = [] if rows is None else rows.to_batches()
 
     def next(self, timeout_s: float | None) -> Batch | None:
         return Batch(self._batches.pop(0)) if self._batches else None
@@ -44,53 +46,31 @@ class TableFeed:
         self._batches.clear()
 
 
-class BackendResult(Protocol):
-    """What a bounded backend gives back."""
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the result."""
-
-    def cancel(self) -> None:
-        """Stop computing."""
-
-    def close(self) -> None:
-        """Release what the result holds."""
-
-
 class BackendFeed:
-    """The result of a bounded backend; ``next`` waits as long as the backend does."""
+    """The rows of a bounded backend."""
 
-    def __init__(self, result: BackendResult, schema: pa.Schema) -> None:
+    def __init__(self, result: BoundedResult) -> None:
         self._result = result
-        self._batches = iter(result)
-        self._schema = schema
-        self._ended = False
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        if self._ended:
-            return None
-        rows = next(self._batches, None)
-        if rows is None:
-            self._finish()
-            return None
-        return Batch(rows if rows.schema.equals(self._schema) else rows.cast(self._schema))
+        self._result.wait(timeout_s)
+        rows = self._result.poll()
+        return None if rows is None else Batch(rows)
 
     @property
     def ended(self) -> bool:
-        return self._ended
+        return self._result.ended
 
     def close(self) -> None:
-        if not self._ended:
-            self._result.cancel()
-            self._finish()
-
-    def _finish(self) -> None:
-        self._ended = True
-        self._result.close()
+        self._result.cancel()
 
 
 class RunningJob(Protocol):
-    """What a feed needs to know of a job."""
+    """What results need to know of a job."""
+
+    @property
+    def job_id(self) -> str:
+        """The id SHOW JOBS lists."""
 
     @property
     def state(self) -> JobState:
@@ -102,6 +82,12 @@ class RunningJob(Protocol):
 
     def cancel(self) -> None:
         """Stop now."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the end; return whether it came."""
+
+    def metrics(self) -> Any:
+        """Return its figures."""
 
 
 class JobFeed:

@@ -1,0 +1,49 @@
+"""CREATE, DROP and ALTER: statements that change the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from catalog.connectors import check_options
+from client.results import Result, note_result
+from planner import statement_nodes as nodes
+from planner.binder import Binder
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+CatalogChange = nodes.CreateTable | nodes.CreateView | nodes.DropTable | nodes.DropView | nodes.AlterTableSet
+
+
+def change_catalog(session: Session, node: CatalogChange) -> Result:
+    """Apply a change to the catalog and say what was done."""
+    catalog, binder = session.catalog, Binder(session.catalog, session.settings)
+    match node:
+        case nodes.CreateTable():
+            if node.if_not_exists and catalog.find(node.name.text) is not None:
+                return note_result(f"table {node.name} exists already")
+            catalog.create_table(binder.bind_create_table(node), node.if_not_exists, node.name.span)
+            return note_result(f"table {node.name} created")
+        case nodes.CreateView():
+            if node.if_not_exists and catalog.find(node.name.text) is not None:
+                return note_result(f"view {node.name} exists already")
+            view = binder.bind_create_view(node)
+            catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)
+            return note_result(f"view {node.name} created")
+        case nodes.DropTable():
+            dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
+            return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
+        case nodes.DropView():
+            dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
+            return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
+        case nodes.AlterTableSet():
+            return _alter(session, node)
+
+
+def _alter(session: Session, node: nodes.AlterTableSet) -> Result:
+    table = session.catalog.table(node.name.text, node.name.span)
+    options = {**table.options, **{entry.key: entry.value for entry in node.options}}
+    check_options(options, {entry.key: entry.key_span for entry in node.options})
+    session.catalog.replace_table(replace(table, options=options))
+    return note_result(f"table {table.name} altered")

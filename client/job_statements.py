@@ -1,0 +1,84 @@
+"""Queries and inserts that become jobs, and the statements that look at jobs and stop them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from catalog.errors import PenstockError, Span
+from catalog.names import did_you_mean
+from client.results import Result, note_result, text_rows
+from planner import statement_nodes as nodes
+
+if TYPE_CHECKING:
+    from client.session import Session
+    from engine.job import Job
+
+_STOP_TIMEOUT_S = 60.0
+
+
+def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
+    """Run a query: its rows are the result."""
+    return session.run_query(node, params)
+
+
+def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Sequence[Any]) -> Result:
+    """Start the job of an INSERT or a statement set; with ``table.dml-sync`` wait for its end and raise what it failed of."""
+    result = session.run_query(node, params)
+    job = result.job
+    assert job is not None
+    if session.settings.get("table.dml-sync"):
+        session.wait_for(job)
+        return note_result(f"job {job.job_id} {job.state.lower()}", job)
+    return note_result(f"job {job.job_id} started", job)
+
+
+def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob) -> Result:
+    """Describe, stop or cancel one job."""
+    job = find_job(session, node.job_id, node.job_span)
+    match node:
+        case nodes.DescribeJob():
+            return describe(job)
+        case nodes.StopJob():
+            job.stop()
+        case nodes.CancelJob():
+            job.cancel()
+    job.wait(_STOP_TIMEOUT_S)
+    return note_result(f"job {job.job_id} is {job.state.lower()}", job)
+
+
+def find_job(session: Session, job_id: str, span: Span | None = None) -> Job:
+    """Return a job by its id; CLI-6030 with the nearest id when there is none."""
+    jobs = {job.job_id: job for job in session.jobs()}
+    if job_id not in jobs:
+        hint = did_you_mean(job_id, jobs, others=True) or "SHOW JOBS lists the jobs of this session"
+        raise PenstockError("CLI-6030", f"there is no job '{job_id}'", hint=hint, span=span, sqlstate="42704")
+    return jobs[job_id]
+
+
+def job_rows(jobs: Iterable[Job]) -> list[tuple[str | None, ...]]:
+    """Return one row of text per job: id, name, state, rows in and out, late rows, checkpoints."""
+    rows: list[tuple[str | None, ...]] = []
+    for job in jobs:
+        metrics = job.metrics()
+        counts = (metrics.rows_in, metrics.rows_out, metrics.late_rows, metrics.checkpoints_completed)
+        rows.append((job.job_id, job.name, str(job.state), *(str(count) for count in counts)))
+    return rows
+
+
+def describe(job: Job) -> Result:
+    """Return the facts of one job and of each of its operators."""
+    metrics = job.metrics()
+    facts: list[tuple[str | None, ...]] = [
+        ("job", job.job_id),
+        ("name", job.name),
+        ("state", str(job.state)),
+        ("error", job.error.message if job.error else None),
+        ("rows in", str(metrics.rows_in)),
+        ("rows out", str(metrics.rows_out)),
+        ("late rows", str(metrics.late_rows)),
+        ("windows closed", str(metrics.windows_closed)),
+        ("checkpoints", str(metrics.checkpoints_completed)),
+        ("failed checkpoints", str(metrics.checkpoints_failed)),
+    ]
+    return text_rows(["fact", "value"], facts)

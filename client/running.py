@@ -1,0 +1,122 @@
+"""The details beside the road: what the settings say to the planner, and how a plan becomes a result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from catalog.schema import Schema
+from catalog.settings import Settings
+from client.feeds import BackendFeed, JobFeed, TableFeed
+from client.results import Result, Shape
+from optimizer.properties import PlanFacts
+from planner.expressions import SortKey
+from planner.logical import LogicalPlan, Sink, Sort, TopN
+from planner.physical import JobGraph, SinkSpec
+
+if TYPE_CHECKING:
+    from client.session import Session
+    from engine.bounded.backend import BoundedBackends
+    from engine.job import Job
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What the settings say to the planner."""
+
+    disabled_rules: tuple[str, ...]
+    mode: str
+    parallelism: int
+    max_parallelism: int
+    backend: str
+    time_zone: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> Switches:
+        """Read them from a session's settings."""
+        names = str(settings.get("optimizer.disabled-rules")).split(",")
+        disabled = [name.strip() for name in names if name.strip()]
+        if not settings.get("optimizer.split-aggregates"):
+            disabled.append("split_aggregates")
+        return cls(
+            tuple(disabled),
+            str(settings.get("execution.runtime-mode")),
+            int(settings.get("parallelism.default")),
+            int(settings.get("pipeline.max-parallelism")),
+            str(settings.get("bounded.backend")),
+            str(settings.get("table.local-time-zone")),
+        )
+
+
+@dataclass(frozen=True)
+class Road:
+    """A planned query, stage by stage. Without a graph the bounded backend runs ``plan`` whole; else ``laid`` has edges and ``graph`` chains."""
+
+    bound: LogicalPlan
+    plan: LogicalPlan
+    switches: Switches
+    facts: PlanFacts = field(default_factory=PlanFacts)
+    laid: LogicalPlan | None = None
+    graph: JobGraph | None = None
+
+
+def order_of(plan: LogicalPlan) -> tuple[SortKey, ...]:
+    """Return the order asked of a whole result: the keys of the Sort or TopN under its sink."""
+    top = plan.inputs[0] if isinstance(plan, Sink) else plan
+    return top.keys if isinstance(top, Sort | TopN) else ()
+
+
+def backend_result(road: Road, backends: BoundedBackends) -> Result:
+    """Return the result of a query that the bounded backend runs whole; its rows come in the asked order."""
+    query = road.plan.inputs[0]
+    rows = backends.backend(road.switches.backend).run(query, time_zone=road.switches.time_zone)
+    return Result(Shape(query.schema, order=order_of(road.plan)), BackendFeed(rows))
+
+
+def submit(road: Road, session: Session) -> Result:
+    """Submit a job and return its result: the rows of a query as they come, or just the job of an INSERT."""
+    from engine.job_options import JobOptions
+
+    assert road.graph is not None
+    session.backends.default = road.switches.backend
+    name = str(session.settings.get("pipeline.name")) or name_of(road.plan)
+    options = JobOptions.from_settings(session.settings, name=name, state_dir=session.state_dir)
+    if isinstance(road.plan, Sink) and road.plan.table is None:
+        graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
+        job = session.job_manager.submit(graph, replace(options, state_dir=None))
+        return Result(shape_of(road.plan, road.facts), JobFeed(job, session.channels, sink_id), job)
+    job = session.job_manager.submit(road.graph, options, session.job_id_for(name) if options.state_dir else None)
+    return Result(Shape(Schema(())), TableFeed(), job)
+
+
+def shape_of(plan: LogicalPlan, facts: PlanFacts) -> Shape:
+    """Return what is known of a streamed result before its first row."""
+    top = plan.inputs[0]
+    insert_only = facts.insert_only(top)
+    key = None if insert_only else facts.upsert_key(top)
+    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True)
+
+
+def name_of(plan: LogicalPlan) -> str:
+    """Return a job's name when nobody gave one: what it fills."""
+    tables = [sink.table.name for sink in plan.walk() if isinstance(sink, Sink) and sink.table is not None]
+    return f"insert-into-{'-'.join(tables)}" if tables else "query"
+
+
+def with_sink_of_its_own(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
+    """Give the collect sink of a job an id no other job has (the same query may run twice); return the graph and the id."""
+    found = [spec.operator_id for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
+    sink_id = f"{found[0]}-{number}"
+
+    def renamed(spec: Any) -> Any:
+        return replace(spec, operator_id=sink_id) if isinstance(spec, SinkSpec) and spec.table is None else spec
+
+    chains = tuple(replace(chain, operators=tuple(renamed(spec) for spec in chain.operators)) for chain in graph.chains)
+    return replace(graph, chains=chains), sink_id
+
+
+def wait_for_job(job: Job) -> None:
+    """Wait for a job's end and raise what it failed of."""
+    job.wait(None)
+    if job.error is not None:
+        raise job.error

@@ -1,0 +1,173 @@
+"""A session: one catalog, one set of settings, the jobs it started. The road of a query is ``Session.run_query``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalog.catalog import Catalog
+from catalog.errors import PenstockError, SourceText
+from catalog.settings import Settings
+from client.results import Result
+from client.running import Road, Switches, backend_result, submit, wait_for_job
+from client.scripts import PlacedStatement, placed_statements
+from client.statements_run import run_statement
+from engine.connectors.collect import ResultChannels
+from engine.connectors.registered import RegisteredTables
+from engine.operator import Services
+from optimizer.bounded import choose_runtime
+from optimizer.edges import lay_edges
+from optimizer.optimizer import Observer, optimize
+from optimizer.properties import PlanFacts
+from optimizer.sinks import check_sinks
+from planner.binder import Binder
+from planner.logical import LogicalPlan, Sink
+from planner.physical_planner import plan_job
+from planner.statement_nodes import Explain, Insert, Query, StatementSet
+
+if TYPE_CHECKING:
+    from engine.bounded.backend import BoundedBackends
+    from engine.job import Job
+    from engine.job_manager import JobManager
+
+
+class Session:
+    """Composes the floors. Statements are run one at a time, whichever thread asks; results and jobs then live on their own.
+
+    ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``. ``wait_for``: how a job is waited for
+    when ``table.dml-sync`` is set. ``drop_foreign_state``: start anew over a state that is of another query.
+    """
+
+    def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None) -> None:
+        self.catalog = Catalog()
+        self.settings = Settings(dict(settings or {}))
+        self.state_dir = state_dir
+        self.drop_foreign_state = False
+        self.wait_for: Callable[[Job], None] = wait_for_job
+        self.registered = RegisteredTables()
+        self.channels = ResultChannels()
+        self._lock = threading.RLock()
+        self._results = itertools.count(1)
+        self._names: Counter[str] = Counter()
+        self._job_manager: JobManager | None = None
+
+    # -- the road of a query
+
+    def run_query(self, statement: Query | Insert | StatementSet, params: Sequence[Any] = ()) -> Result:
+        """Take a parsed query or insert the whole road, from names to rows."""
+        return self.start(self.plan(self.bind(statement, params)))
+
+    def bind(self, statement: Query | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
+        """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
+        binder = Binder(self.catalog, self.settings, params)
+        match statement:
+            case Query():
+                return Sink(binder.bind_query(statement), None)
+            case Insert():
+                return binder.bind_insert(statement)
+            case StatementSet():
+                return binder.bind_statement_set(statement)
+
+    def plan(self, bound: LogicalPlan, observer: Observer | None = None) -> Road:
+        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains."""
+        switches = Switches.of(self.settings)
+        optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
+        runtime, chosen = choose_runtime(optimized, switches.mode)
+        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=switches.parallelism, observer=observer)
+        if runtime == "batch":
+            return Road(bound, plan, switches)
+        facts = PlanFacts()
+        check_sinks(plan, facts)
+        laid = lay_edges(plan, switches.parallelism, facts=facts)
+        graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
+        return Road(bound, plan, switches, facts, laid, graph)
+
+    def start(self, road: Road) -> Result:
+        """Run what was planned: on the bounded backend, or as a job of our own runtime."""
+        return backend_result(road, self.backends) if road.graph is None else submit(road, self)
+
+    # -- statements
+
+    def parse(self, sql: str, file: str | None = None) -> list[PlacedStatement]:
+        """Return the statements of a text; raises the first syntax error with its place."""
+        return placed_statements(sql, file)
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Result:
+        """Execute the one statement of a text, ``params`` taking the places of its ``?``. Raises CLI-6005 for several statements or none."""
+        statements = self.parse(sql)
+        if len(statements) != 1:
+            message = "there is no statement to execute" if not statements else f"execute takes one statement, here are {len(statements)}"
+            raise PenstockError("CLI-6005", message, hint="executescript runs several" if statements else None, source=SourceText(sql))
+        return self.run(statements[0], params)
+
+    def run(self, statement: PlacedStatement, params: Sequence[Any] = ()) -> Result:
+        """Run one parsed statement; every error carries its place in the text."""
+        with self._lock:
+            try:
+                return run_statement(self, statement.node, params)
+            except PenstockError as error:
+                raise statement.place(error) from error
+
+    def explain(self, statement: PlacedStatement) -> Result:
+        """Return the plans of a query or insert instead of running it; any other statement is run."""
+        node = statement.node
+        if isinstance(node, Query | Insert | StatementSet):
+            node = Explain((), node)
+        return self.run(replace(statement, node=node))
+
+    # -- tables of the program
+
+    def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
+        """Make a table of the program readable under a name; see ``client.registration``."""
+        from client.registration import register
+
+        with self._lock:
+            register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
+
+    # -- what runs
+
+    @cached_property
+    def backends(self) -> BoundedBackends:
+        """The bounded backends; each is started when a plan needs it."""
+        from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
+
+        return BoundedBackends(Services(self.registered))
+
+    @property
+    def job_manager(self) -> JobManager:
+        """The job manager of this process, started by the first job."""
+        with self._lock:
+            if self._job_manager is None:
+                from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
+
+                self._job_manager = JobManager(Services(self.channels, self.registered, self.backends))
+            return self._job_manager
+
+    def next_result_number(self) -> int:
+        """Return a number no other result of this session has."""
+        return next(self._results)
+
+    def job_id_for(self, name: str) -> str:
+        """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
+        self._names[name] += 1
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "job"
+        return f"{stem[:80]}-{self._names[name]}"
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs of this session in the order they were started."""
+        return [] if self._job_manager is None else self._job_manager.jobs()
+
+    def close(self) -> None:
+        """Stop what runs and release the engine."""
+        with self._lock:
+            if self._job_manager is not None:
+                self._job_manager.close()
+            if "backends" in self.__dict__:
+                self.backends.close()

@@ -1,0 +1,39 @@
+"""SET and RESET."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalog.settings import SETTINGS
+from client.results import Result, note_result, text_rows
+from planner import statement_nodes as nodes
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+
+def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
+    """Set, show or reset settings."""
+    settings = session.settings
+    match node:
+        case nodes.Reset(key):
+            settings.reset(key, node.key_span)
+            return note_result("all settings have their defaults again" if key is None else f"{key} has its default again")
+        case nodes.Set(None, _):
+            return all_settings(session)
+        case nodes.Set(key, None):
+            declared = settings.declaration(key or "", node.key_span)
+            return text_rows(["key", "value"], [(declared.key, settings.text(declared.key))])
+        case nodes.Set(key, value):
+            settings.set(key or "", value or "", node.value_span, key_span=node.key_span)
+            return note_result(f"{key} = {value}")
+    raise AssertionError(node)
+
+
+def all_settings(session: Session, like: str | None = None) -> Result:
+    """Return every setting with its value, where that comes from, and what it is for."""
+    from client.show_statements import matches
+
+    settings = session.settings
+    rows = [(key, text, "set" if settings.is_set(key) else "default", SETTINGS[key].help) for key, text in settings.items() if matches(key, like)]
+    return text_rows(["key", "value", "from", "help"], rows)

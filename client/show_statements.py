@@ -1,0 +1,161 @@
+"""SHOW, DESCRIBE, SHOW CREATE and HELP: what there is, as rows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from catalog.connectors import CONNECTORS, connector_of, boundedness, redacted
+from catalog.functions import function_names, is_aggregate
+from catalog.schema import Role
+from catalog.tables import Table, View
+from client.job_statements import job_rows
+from client.results import Result, text_rows
+from client.settings_statements import all_settings
+from planner import statement_nodes as nodes
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+_ATTRIBUTES = {Role.EVENT_TIME: "event time", Role.PROCESSING_TIME: "processing time", Role.WINDOW_TIME: "event time"}
+
+
+def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe | nodes.Help) -> Result:
+    """Answer a SHOW, DESCRIBE, SHOW CREATE or HELP."""
+    match node:
+        case nodes.Show(nodes.ShowKind.COLUMNS, table, like):
+            assert table is not None
+            return _columns(session, table, like)
+        case nodes.Show(kind, _, like):
+            return _list(session, kind, like)
+        case nodes.Describe(name):
+            return _columns(session, name, None)
+        case nodes.ShowCreate(name, view):
+            relation = session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
+            return text_rows(["statement"], [(create_text(relation),)])
+        case nodes.Help(topic):
+            return _help(topic)
+
+
+def matches(name: str, like: str | None) -> bool:
+    """Return whether a name matches a LIKE pattern (no pattern: always), without case."""
+    if like is None:
+        return True
+    pattern = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in like)
+    return re.fullmatch(pattern, name, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
+    catalog = session.catalog
+    match kind:
+        case nodes.ShowKind.TABLES:
+            rows = [(t.name, t.connector, str(boundedness(t)), "yes" if t.temporary else "no") for t in catalog.tables() if matches(t.name, like)]
+            return text_rows(["table", "connector", "rows", "temporary"], rows)
+        case nodes.ShowKind.VIEWS:
+            return text_rows(["view", "query"], [(v.name, v.query) for v in catalog.views() if matches(v.name, like)])
+        case nodes.ShowKind.FUNCTIONS:
+            names = [(name, "aggregate" if is_aggregate(name) else "scalar") for name in function_names() if matches(name, like)]
+            return text_rows(["function", "kind"], sorted(names))
+        case nodes.ShowKind.CONNECTORS:
+            return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
+        case nodes.ShowKind.JOBS:
+            rows = [row for row in job_rows(session.jobs()) if matches(row[0] or "", like)]
+            return text_rows(["job", "name", "state", "rows in", "rows out", "late rows", "checkpoints"], rows)
+        case nodes.ShowKind.SETTINGS:
+            return all_settings(session, like)
+    raise AssertionError(kind)
+
+
+def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
+    rows: list[tuple[str | None, ...]] = []
+    for connector in CONNECTORS.values():
+        if connector.internal or not matches(connector.name, like):
+            continue
+        use = " and ".join(word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so)
+        rows.append((connector.name, use, None, None, connector.help))
+        for option in connector.options:
+            default = "(required)" if option.required else None if option.default is None else str(option.default)
+            rows.append((connector.name, use, option.key, default, option.help))
+    return rows
+
+
+def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
+    relation = session.catalog.resolve(name.text, name.span)
+    computed = {c.name: f"AS {c.text}" for c in relation.computed} if isinstance(relation, Table) else {}
+    metadata = {m.name: f"METADATA FROM '{m.key}'" for m in relation.metadata} if isinstance(relation, Table) else {}
+    rows = []
+    for column in relation.schema:
+        if not matches(column.name, like):
+            continue
+        watermark = None
+        if isinstance(relation, Table) and relation.watermark is not None and relation.watermark.column.lower() == column.name.lower():
+            watermark = relation.watermark.text
+        key = "yes" if isinstance(relation, Table) and column.name in relation.primary_key else None
+        attribute = _ATTRIBUTES.get(column.role) if column.role else None
+        made = computed.get(column.name) or metadata.get(column.name)
+        rows.append((column.name, str(column.type), "yes" if column.nullable else "no", key, made, attribute, watermark))
+    return text_rows(["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(relation))
+
+
+def _about(relation: Table | View) -> str:
+    if isinstance(relation, View):
+        return f"view {relation.name}"
+    connector = connector_of(relation)
+    changes = "takes changes" if connector.accepts_changelog else "append only"
+    return f"table {relation.name}: connector {relation.connector}, {boundedness(relation)}, {changes}"
+
+
+def create_text(relation: Table | View) -> str:
+    """Return the statement that makes a table or view again, secrets redacted."""
+    temporary = "TEMPORARY " if relation.temporary else ""
+    if isinstance(relation, View):
+        return f"CREATE {temporary}VIEW {_quoted(relation.name)} AS\n{relation.query}"
+    lines = [f"  {_column_text(relation, position)}" for position in range(len(relation.schema))]
+    if relation.watermark is not None:
+        lines.append(f"  WATERMARK FOR {_quoted(relation.watermark.column)} AS {relation.watermark.text}")
+    if relation.primary_key:
+        lines.append(f"  PRIMARY KEY ({', '.join(map(_quoted, relation.primary_key))}) NOT ENFORCED")
+    partitions = f"PARTITIONED BY ({', '.join(map(_quoted, relation.partitioned_by))})\n" if relation.partitioned_by else ""
+    options = ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in redacted(relation.options).items())
+    columns = ",\n".join(lines)
+    comment = f"COMMENT {_text(relation.comment)}\n" if relation.comment else ""
+    return f"CREATE {temporary}TABLE {_quoted(relation.name)} (\n{columns}\n)\n{comment}{partitions}WITH (\n{options}\n)"
+
+
+def _column_text(table: Table, position: int) -> str:
+    column = table.schema[position]
+    for computed in table.computed:
+        if computed.name == column.name:
+            return f"{_quoted(column.name)} AS {computed.text}"
+    text = f"{_quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}"
+    for metadata in table.metadata:
+        if metadata.name == column.name:
+            return f"{text} METADATA FROM {_text(metadata.key)}{' VIRTUAL' if metadata.virtual else ''}"
+    return text
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+_HELP = (
+    ("SELECT", "SELECT columns FROM t WHERE .. GROUP BY .. ORDER BY .. LIMIT n"),
+    ("WINDOW", "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start, window_end"),
+    ("CREATE TABLE", "CREATE TABLE t (c INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', ..)"),
+    ("CREATE VIEW", "CREATE VIEW v AS SELECT .."),
+    ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
+    ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
+    ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
+    ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),
+    ("SHOW", "SHOW TABLES | VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']; SHOW CREATE TABLE t; DESCRIBE t"),
+    ("JOB", "SHOW JOBS; DESCRIBE JOB 'id'; STOP JOB 'id' (with a checkpoint); CANCEL JOB 'id' (now)"),
+)
+
+
+def _help(topic: str | None) -> Result:
+    rows = [(name, example) for name, example in _HELP if topic is None or topic.upper() in name or name in topic.upper()]
+    return text_rows(["topic", "syntax"], list(rows or _HELP))

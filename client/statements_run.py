@@ -1,0 +1,38 @@
+"""Every kind of statement and who runs it: one match, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from catalog.errors import Kind, PenstockError
+from client import catalog_statements, explain_statements, job_statements, settings_statements, show_statements
+from client.results import Result
+from planner import statement_nodes as nodes
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+
+def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:
+    """Run one statement in a session; only queries and inserts take parameters."""
+    if params and not isinstance(node, nodes.Query | nodes.Insert | nodes.StatementSet | nodes.Explain):
+        raise PenstockError("CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do")
+    match node:
+        case nodes.Query():
+            return job_statements.query(session, node, params)
+        case nodes.Insert() | nodes.StatementSet():
+            return job_statements.insert(session, node, params)
+        case nodes.Explain():
+            return explain_statements.explain_statement(session, node, params)
+        case nodes.CreateTable() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | nodes.AlterTableSet():
+            return catalog_statements.change_catalog(session, node)
+        case nodes.Set() | nodes.Reset():
+            return settings_statements.change_settings(session, node)
+        case nodes.Show() | nodes.ShowCreate() | nodes.Describe() | nodes.Help():
+            return show_statements.show(session, node)
+        case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob():
+            return job_statements.control(session, node)
+        case nodes.Quit():
+            raise PenstockError("CLI-6007", "QUIT leaves the shell, and this is not the shell", hint="close the connection instead", sqlstate="0A000")
+    raise PenstockError("INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")

@@ -1,0 +1,129 @@
+"""The command line's words: flags, help, and what an unknown one probably meant. Imports nothing but the standard library."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
+EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+_SHELL_EXAMPLES = """\
+examples:
+  penstock                                      open the shell
+  penstock -c "SELECT 1 AS one"                 run a statement, print its rows
+  penstock -f report.sql --csv > report.csv     run a script; notes and errors go to stderr
+  echo "SHOW TABLES" | penstock -f -            read statements from stdin
+  penstock run queries/flights.sql --state out  run a script whose jobs survive a restart
+  penstock run job.sql --check                  parse and bind only, print every error
+
+exit codes: 0 ok, 1 query error, 2 usage, 3 connection, 4 timeout, 5 job failed, 130 interrupted
+"""
+_RUN_EXAMPLES = """\
+examples:
+  penstock run queries/flights.sql
+  penstock run job.sql --state out/state -p 2 --set execution.checkpointing.interval='5 s'
+  penstock run job.sql --var day=2013-01-01     ${day} inside quotes in the file is replaced
+  penstock run job.sql --explain                print the plans instead of running them
+
+The first Ctrl-C takes a checkpoint and stops; the second cancels.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors name the nearest flag."""
+
+    def error(self, message: str) -> NoReturn:
+        from catalog.names import did_you_mean  # only when something is wrong
+
+        hint = None
+        if message.startswith("unrecognized arguments: "):
+            word = message.removeprefix("unrecognized arguments: ").split()[0].split("=")[0]
+            known = [flag for action in self._actions for flag in action.option_strings]
+            message, hint = f"unknown argument {word}", did_you_mean(word, known)
+        elif "invalid choice: " in message:
+            word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
+            hint = did_you_mean(word, FORMATS)
+        sys.stderr.write(f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n")
+        sys.exit(EXIT_USAGE)
+
+
+def shell_parser() -> Parser:
+    """Return the parser of ``penstock`` without a command."""
+    parser = Parser(
+        prog="penstock",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., serve.",
+        epilog=_SHELL_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("url", nargs="?", metavar="URL", help="a server; without it the engine runs in this process")
+    parser.add_argument("-c", dest="commands", action="append", metavar="SQL", help="run a statement and leave (repeatable)")
+    parser.add_argument("-f", dest="files", action="append", metavar="FILE", help="run a script and leave; - is stdin (repeatable)")
+    parser.add_argument("-i", dest="init", action="append", metavar="FILE", help="run a script first")
+    parser.add_argument("--interactive", action="store_true", help="open the shell even when stdin is no terminal")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    _add_output(parser)
+    _add_session(parser)
+    return parser
+
+
+def run_parser() -> Parser:
+    """Return the parser of ``penstock run``."""
+    parser = Parser(
+        prog="penstock run",
+        description="Run scripts: statements in order, jobs waited for, stop at the first error.",
+        epilog=_RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="SQL scripts; - is stdin")
+    parser.add_argument("--var", action="append", default=[], metavar="N=V", help="value of ${N} in quotes (repeatable)")
+    parser.add_argument("--state", metavar="DIR", help="keep checkpoints here and go on from the last one")
+    parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
+    parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
+    parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
+    _add_output(parser)
+    _add_session(parser)
+    return parser
+
+
+def _add_output(parser: Parser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--format", choices=FORMATS, metavar="F", help="|".join(FORMATS))
+    for name in ("csv", "json", "jsonl"):
+        group.add_argument(f"--{name}", dest="format", action="store_const", const=name, help=argparse.SUPPRESS)
+    parser.add_argument("--json-errors", action="store_true", help="errors as one JSON object a line")
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help="give up after S seconds (exit code 4)")
+
+
+def _add_session(parser: Parser) -> None:
+    parser.add_argument("--set", dest="settings", action="append", default=[], metavar="K=V", help="set a setting (repeatable)")
+    parser.add_argument("-p", "--parallelism", type=_count, metavar="N", help="subtasks of each operator")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return value
+
+
+def key_values(pairs: list[str], flag: str, parser: Parser) -> dict[str, str]:
+    """Return ``k=v`` words as a mapping; a word without ``=`` is a usage error."""
+    values = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key.strip():
+            parser.error(f"{flag} takes name=value, not {pair!r}")
+        values[key.strip()] = value
+    return values

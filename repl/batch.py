@@ -1,0 +1,42 @@
+"""``penstock -c``, ``-f`` and statements from a pipe: no prompt, stop at the first error."""
+
+from __future__ import annotations
+
+import argparse
+
+from catalog.errors import PenstockError
+from repl.arguments import EXIT_OK, EXIT_QUERY, Parser
+from repl.scripts import ScriptRunner
+from repl.setup import configured, messages_for, open_session, printer_for, refuse_url
+
+
+def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
+    """Run the statements of the command line in order and return the exit code."""
+    messages = messages_for(arguments)
+    try:
+        config = configured(arguments, parser)
+        if (refused := refuse_url(config, messages)) is not None:
+            return refused
+        session = open_session(config)
+    except PenstockError as error:
+        messages.error(error)
+        return EXIT_QUERY
+    try:
+        runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
+        return _run_all(runner, arguments)
+    finally:
+        session.close()
+
+
+def _run_all(runner: ScriptRunner, arguments: argparse.Namespace) -> int:
+    for name in arguments.init or []:
+        if code := runner.run_file(name):
+            return code
+    for text in arguments.commands or []:
+        if code := runner.run_text(text):
+            return code
+    files = arguments.files or ([] if arguments.commands else ["-"])
+    for name in files:
+        if code := runner.run_file(name):
+            return code
+    return EXIT_OK

@@ -1,0 +1,52 @@
+"""The command line: ``penstock``, ``penstock run``. Each way in is imported when it is taken, so ``--help`` costs next to nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, run_parser, shell_parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(words)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        from repl.printer import silence_broken_pipe
+
+        silence_broken_pipe()
+        return EXIT_OK
+
+
+def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["serve"]:
+        sys.stderr.write("error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine inside your program\n")
+        return EXIT_USAGE
+    if words[:1] == ["run"]:
+        parser = run_parser()
+        arguments = parser.parse_args(words[1:])
+        from repl.submit import run_files
+
+        return run_files(arguments, parser)
+    parser = shell_parser()
+    arguments = parser.parse_args(words)
+    if arguments.version:
+        from penstock import __version__
+
+        sys.stdout.write(f"penstock {__version__}\n")
+        return EXIT_OK
+    if arguments.commands or arguments.files or (not sys.stdin.isatty() and not arguments.interactive):
+        from repl.batch import run_batch
+
+        return run_batch(arguments, parser)
+    from repl.shell import run_shell
+
+    return run_shell(arguments, parser)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

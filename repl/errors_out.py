@@ -1,0 +1,42 @@
+"""Errors and notes on stderr: as text with a caret, or one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TextIO
+
+from catalog.errors import PenstockError
+
+
+class Messages:
+    """What is said beside the data. ``quiet`` drops notes, never errors."""
+
+    def __init__(self, out: TextIO, *, as_json: bool = False, color: bool = False, quiet: bool = False) -> None:
+        self._out = out
+        self._as_json = as_json
+        self._color = color
+        self.quiet = quiet
+
+    def error(self, error: PenstockError) -> None:
+        """Print an error; one that holds several prints each."""
+        for one in each_error(error):
+            text = json.dumps(one.as_dict()) if self._as_json else one.render(color=self._color)
+            self._out.write(text + "\n")
+        self._out.flush()
+
+    def note(self, text: str) -> None:
+        """Print a sentence that is no data."""
+        if not self.quiet:
+            self._out.write(text + "\n")
+            self._out.flush()
+
+    def status(self, text: str) -> None:
+        """Redraw the one status line of a terminal."""
+        self._out.write(f"\r{text}\x1b[K" if text else "\r\x1b[K")
+        self._out.flush()
+
+
+def each_error(error: PenstockError) -> Iterator[PenstockError]:
+    """Yield the errors inside an error: its ``errors`` when it is a list of them, else itself."""
+    yield from getattr(error, "errors", None) or (error,)

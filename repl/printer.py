@@ -1,0 +1,111 @@
+"""Prints a result: which rows (final, as they come, or changes) and by which writer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+import pyarrow as pa
+
+from client.results import Result
+from repl.errors_out import Messages
+from repl.formats import MACHINE_FORMATS, Writer, writer_for
+from repl.render import Look, fits
+
+TERMINAL_ROWS = 1_000
+
+
+@dataclass
+class Style:
+    """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``: ``on``, ``off`` or ``auto``."""
+
+    format: str = "table"
+    look: Look = Look()
+    mode: str = "auto"
+    vertical: str = "auto"
+    timing: bool = False
+    terminal: bool = False
+
+
+class Printer:
+    """Writes results to one stream and what is said about them to ``messages``."""
+
+    def __init__(self, out: TextIO, messages: Messages, style: Style, live: Callable[[Result, TextIO, Style], int] | None = None) -> None:
+        self.out = out
+        self.messages = messages
+        self.style = style
+        self._live = live
+
+    def show(self, result: Result) -> None:
+        """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
+        started = time.perf_counter()
+        try:
+            rows = self._rows(result)
+        except BaseException:
+            result.cancel()
+            raise
+        if result.note:
+            self.messages.note(result.note)
+        if self.style.timing:
+            elapsed = time.perf_counter() - started
+            count = f"{rows:,} row{'' if rows == 1 else 's'} in " if result.has_rows else ""
+            self.messages.note(f"{count}{elapsed:.2f} s")
+
+    def _rows(self, result: Result) -> int:
+        if not result.has_rows:
+            return 0
+        shape, style = result.shape, self.style
+        changing = not shape.insert_only
+        if changing and (style.mode == "changelog" or (style.format in MACHINE_FORMATS and not (shape.order and shape.finite) and style.mode == "auto")):
+            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        if changing and style.terminal and style.format == "table" and self._live is not None:
+            return self._live(result, self.out, style)
+        if not shape.finite and changing:
+            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
+            return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
+        rows = result.final_rows()
+        self.table(rows, kinds_of(result))
+        return rows.num_rows
+
+    def table(self, rows: pa.Table, kinds: list[str]) -> None:
+        """Print rows that are all there."""
+        style = self.style
+        name, look = style.format, self._look()
+        if name == "table" and (style.vertical == "on" or (style.vertical == "auto" and style.terminal and not fits(rows, kinds, look))):
+            name = "vertical"
+        if name in ("table", "vertical") or rows.num_rows == 0:
+            rows = rows.combine_chunks()
+        writer = writer_for(name, self.out, look)
+        writer.begin(rows.schema, kinds)
+        for batch in rows.to_batches():
+            writer.write(batch)
+        writer.end()
+
+    def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
+        writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
+        writer.begin(schema, kinds)
+        count = 0
+        for batch in batches:
+            writer.write(batch)
+            count += batch.num_rows
+        writer.end()
+        return count
+
+    def _look(self) -> Look:
+        return self.style.look
+
+
+def kinds_of(result: Result) -> list[str]:
+    """Return the SQL types' names of a result's columns."""
+    return [str(column.type) for column in result.schema]
+
+
+def silence_broken_pipe() -> None:
+    """Let nothing complain at exit about a reader that has gone away."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

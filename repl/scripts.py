@@ -1,0 +1,124 @@
+"""Scripts: the statements of a text in order, their results printed, stopping at the first error."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalog.errors import Kind, PenstockError, SourceText, Span
+from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT
+from repl.errors_out import Messages
+from repl.printer import Printer
+from repl.variables import substitute
+
+if TYPE_CHECKING:
+    from client.session import Session
+    from client.scripts import PlacedStatement
+
+
+class JobFailed(Exception):
+    """A job that had started has failed; ``error`` says of what."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class ScriptRunner:
+    """Runs texts in one session. ``show``: what to do with each statement; by default run it and print its result."""
+
+    def __init__(
+        self, session: Session, printer: Printer, messages: Messages, *, variables: Mapping[str, str] | None = None, timeout_s: float | None = None
+    ) -> None:
+        self.session = session
+        self.printer = printer
+        self.messages = messages
+        self._variables = variables or {}
+        self._timeout_s = timeout_s
+        self._timed_out = False
+
+    def run_file(self, name: str) -> int:
+        """Run a script file (``-`` is stdin) and return the exit code."""
+        try:
+            text = read_script(name)
+        except PenstockError as error:
+            self.messages.error(error)
+            return EXIT_QUERY
+        return self.run_text(text, None if name == "-" else name)
+
+    def run_text(self, text: str, file: str | None = None) -> int:
+        """Run the statements of a text and return the exit code."""
+        return self.each_statement(text, file, self._run)
+
+    def each_statement(self, text: str, file: str | None, run: Callable[[PlacedStatement], None]) -> int:
+        """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit code."""
+        timer = threading.Timer(self._timeout_s, self._expire) if self._timeout_s else None
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            for statement in self.session.parse(substitute(text, self._variables, file), file):
+                run(statement)
+                if self._timed_out:
+                    return self._report_timeout()
+        except JobFailed as failed:
+            self.messages.error(failed.error)
+            return EXIT_JOB
+        except PenstockError as error:
+            if self._timed_out:
+                return self._report_timeout()
+            self.messages.error(error)
+            return EXIT_QUERY
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return EXIT_OK
+
+    def explain_file(self, name: str) -> int:
+        """Print the plans of a file's queries and inserts; its other statements take effect, for the plans need them."""
+        try:
+            return self.each_statement(read_script(name), None if name == "-" else name, self._explain)
+        except PenstockError as error:
+            self.messages.error(error)
+            return EXIT_QUERY
+
+    def _explain(self, statement: PlacedStatement) -> None:
+        self.printer.show(self.session.explain(statement))
+
+    def _run(self, statement: PlacedStatement) -> None:
+        result = self.session.run(statement)
+        self._current = result
+        self.printer.show(result)
+
+    _current = None
+
+    def _expire(self) -> None:
+        self._timed_out = True
+        if self._current is not None:
+            self._current.cancel()
+
+    def _report_timeout(self) -> int:
+        hint = "raise --timeout, or add a LIMIT"
+        self.messages.error(PenstockError("CLI-6130", f"gave up after {self._timeout_s:g} s", hint=hint, kind=Kind.EXTERNAL, sqlstate="57014"))
+        return EXIT_TIMEOUT
+
+
+def read_script(name: str) -> str:
+    """Return the text of a script file or of stdin; CLI-6131 when it cannot be read, CLI-6132 when it is not UTF-8."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        hint = "paths are read from the current directory"
+        raise PenstockError("CLI-6131", f"cannot read {name}: {error.strerror}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        source = SourceText(data.decode("utf-8", "replace"), None if name == "-" else name)
+        place = len(data[: error.start].decode("utf-8", "replace"))
+        message = f"{name} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
+        raise PenstockError("CLI-6132", message, span=Span(place, place + 1), source=source, sqlstate="22021") from error

@@ -1,0 +1,79 @@
+"""Puts a session, a printer and messages together from the command line and the configuration."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from repl.arguments import EXIT_CONNECTION, EXIT_USAGE, Parser, key_values
+from repl.config import Config, load_config, with_flags
+from repl.errors_out import Messages
+from repl.printer import Printer, Style
+from repl.render import Look
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+
+def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
+    """Return the configuration under the flags. PenstockError when a file is wrong."""
+    settings = key_values(arguments.settings, "--set", parser)
+    if arguments.parallelism is not None:
+        settings["parallelism.default"] = str(arguments.parallelism)
+    return with_flags(load_config(), url=getattr(arguments, "url", None), format=arguments.format, settings=settings)
+
+
+def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
+    """Return the way to stderr."""
+    return Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
+
+
+def wants_color(stream: object) -> bool:
+    """Return whether a stream is a terminal whose user has not said NO_COLOR."""
+    return bool(getattr(stream, "isatty", lambda: False)()) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def style_for(config: Config, *, terminal: bool) -> Style:
+    """Return how results are printed on stdout."""
+    width = shutil.get_terminal_size().columns if terminal else None
+    look = Look(null=config.null, color=terminal and wants_color(sys.stdout), width=width, max_rows=config.max_rows if terminal else None)
+    return Style(format=config.format, look=look, vertical=config.vertical, timing=terminal and config.timing, terminal=terminal)
+
+
+def printer_for(config: Config, messages: Messages) -> Printer:
+    """Return the printer of stdout."""
+    terminal = sys.stdout.isatty()
+    if not terminal and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    if not terminal:
+        return Printer(sys.stdout, messages, style_for(config, terminal=False))
+    from repl.live import show_live  # only where somebody watches
+
+    return Printer(sys.stdout, messages, style_for(config, terminal=True), show_live)
+
+
+def open_session(config: Config, *, state_dir: Path | None = None) -> Session:
+    """Return a session with the configured settings; raises PenstockError for a wrong setting."""
+    from client.session import Session
+
+    return Session(config.settings, state_dir=state_dir)
+
+
+def refuse_url(config: Config, messages: Messages) -> int | None:
+    """Say that there is nothing to connect to yet, or that a word is no command; return the exit code, None without a URL."""
+    from catalog.errors import PenstockError
+    from catalog.names import did_you_mean
+
+    if config.url is None:
+        return None
+    if "://" in config.url:
+        hint = "without a URL the engine runs in this process"
+        messages.error(PenstockError("CLI-6020", f"cannot connect to {config.url}: this release has no server", hint=hint, sqlstate="08001"))
+        return EXIT_CONNECTION
+    hint = did_you_mean(config.url, ["run", "serve"]) or ("penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help")
+    messages.error(PenstockError("CLI-6100", f"there is no command {config.url}", hint=hint))
+    return EXIT_USAGE

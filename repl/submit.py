@@ -1,0 +1,162 @@
+"""``penstock run``: scripts whose jobs are waited for, with progress on stderr, graceful stops, and state that outlives the process."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalog.errors import PenstockError
+from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser, key_values
+from repl.config import Config
+from repl.errors_out import Messages
+from repl.scripts import JobFailed, ScriptRunner, read_script
+from repl.setup import configured, messages_for, open_session, printer_for
+from repl.variables import substitute
+
+if TYPE_CHECKING:
+    from client.session import Session
+    from engine.job import Job
+
+_POLL_S = 0.1
+_STATUS_S = 1.0
+
+
+def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
+    """Run, check or explain script files and return the exit code."""
+    messages = messages_for(arguments)
+    variables = key_values(arguments.var, "--var", parser)
+    state_dir = Path(arguments.state) if arguments.state else None
+    try:
+        config = configured(arguments, parser)
+        defaults = {"table.dml-sync": "true"}
+        if state_dir is not None:
+            defaults["execution.checkpointing.interval"] = "1 s"
+        session = open_session(Config(settings={**defaults, **config.settings}), state_dir=state_dir)
+    except PenstockError as error:
+        messages.error(error)
+        return EXIT_QUERY
+    try:
+        runner = ScriptRunner(session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout)
+        if arguments.check:
+            return check_files(session, arguments.files, variables, messages)
+        waiter = JobWaiter(messages, verbose=arguments.verbose, terminal=sys.stderr.isatty())
+        session.wait_for = waiter.wait
+        session.drop_foreign_state = arguments.force
+        signal.signal(signal.SIGINT, waiter.interrupted)
+        signal.signal(signal.SIGTERM, waiter.interrupted)
+        return _run_each(runner, waiter, arguments)
+    finally:
+        session.close()
+
+
+def _run_each(runner: ScriptRunner, waiter: JobWaiter, arguments: argparse.Namespace) -> int:
+    for name in arguments.files:
+        code = runner.explain_file(name) if arguments.explain else runner.run_file(name)
+        if code:
+            return code
+        if waiter.interrupts:
+            return EXIT_INTERRUPTED
+    return EXIT_OK
+
+
+def check_files(session: Session, files: list[str], variables: dict[str, str], messages: Messages) -> int:
+    """Parse and bind every statement without running it; print every error and return the exit code."""
+    from client.checking import check_script
+
+    errors: list[PenstockError] = []
+    for name in files:
+        file = None if name == "-" else name
+        try:
+            errors += check_script(session, substitute(read_script(name), variables, file), file)
+        except PenstockError as error:
+            errors.append(error)
+    for error in errors:
+        messages.error(error)
+    if not errors:
+        messages.note(f"{', '.join(files)}: no errors")
+    return EXIT_QUERY if errors else EXIT_OK
+
+
+class JobWaiter:
+    """Waits for a job: tells its state changes and its end; the first signal stops it with a checkpoint, the second cancels it, the third kills."""
+
+    def __init__(self, messages: Messages, *, verbose: bool = False, terminal: bool = False) -> None:
+        self._messages = messages
+        self._verbose = verbose
+        self._terminal = terminal
+        self._waiting = False
+        self.interrupts = 0
+
+    def interrupted(self, signum: int, frame: object) -> None:
+        """Take a signal: while a job runs it is counted, else it is a KeyboardInterrupt."""
+        self.interrupts += 1
+        if not self._waiting:
+            raise KeyboardInterrupt
+        if self.interrupts > 2:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            raise KeyboardInterrupt
+
+    def wait(self, job: Job) -> None:
+        """Wait for the end of a job. Raises JobFailed when it fails and KeyboardInterrupt when it was stopped by a signal."""
+        started = time.monotonic()
+        self._waiting = True
+        try:
+            self._follow(job, started)
+        finally:
+            self._waiting = False
+        if self._terminal:
+            self._messages.status("")
+        if job.error is not None:
+            raise JobFailed(job.error)
+        self._messages.note(summary(job, time.monotonic() - started))
+        if self.interrupts:
+            raise KeyboardInterrupt
+
+    def _follow(self, job: Job, started: float) -> None:
+        state, checkpoints, asked, next_status = "", 0, 0, started + _STATUS_S
+        while True:
+            ended = job.wait(_POLL_S)
+            if (now_state := str(job.state)) != state:
+                state = now_state
+                self._messages.note(f"job {job.job_id}: {state.lower()}")
+            metrics = job.metrics()
+            if self._verbose and metrics.checkpoints_completed > checkpoints:
+                checkpoints = metrics.checkpoints_completed
+                self._messages.note(f"job {job.job_id}: checkpoint {checkpoints}")
+            if self.interrupts > asked:
+                asked = self.interrupts
+                self._stop(job, asked)
+            if ended:
+                return
+            if self._terminal and time.monotonic() >= next_status:
+                next_status = time.monotonic() + _STATUS_S
+                text = summary(job, time.monotonic() - started)
+                self._messages.status(text[: shutil.get_terminal_size().columns - 1])
+
+    def _stop(self, job: Job, interrupts: int) -> None:
+        if interrupts == 1:
+            self._messages.note(f"job {job.job_id}: stopping with a checkpoint (again to cancel)")
+            job.stop()
+        else:
+            self._messages.note(f"job {job.job_id}: cancelling")
+            job.cancel()
+
+
+def summary(job: Job, elapsed_s: float) -> str:
+    """Return one line about a job: rows, rate, windows, late rows, checkpoints."""
+    metrics = job.metrics()
+    rate = metrics.rows_in / max(elapsed_s, 1e-3)
+    parts = [
+        f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s)",
+        f"{metrics.rows_out:,} rows out",
+        f"{metrics.windows_closed:,} windows closed",
+        f"{metrics.late_rows:,} late rows",
+        f"{metrics.checkpoints_completed:,} checkpoints",
+    ]
+    return f"job {job.job_id}: {str(job.state).lower()} after {elapsed_s:.1f} s: {', '.join(parts)}"
