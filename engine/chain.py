@@ -128,10 +128,7 @@ class OperatorChain:
     @property
     def ready(self) -> bool:
         """Whether every operator can take rows now."""
-        for operator in self._gates:
-            if not operator.ready():
-                return False
-        return True
+        return all(operator.ready() for operator in self._gates)
 
     @property
     def ticks(self) -> bool:

@@ -28,10 +28,7 @@ class RecordWriter:
     @property
     def blocked(self) -> bool:
         """Whether some target has no credit."""
-        for target in self._targets:  # a loop, not any(): this is asked at every step
-            if target.full:
-                return True
-        return False
+        return any(target.full for target in self._targets)
 
     def write(self, batch: Batch) -> None:
         """Take rows."""
@@ -73,7 +70,9 @@ class PartitionWriter(RecordWriter):
     A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited ``timeout_ms`` (0: at once).
     """
 
-    def __init__(self, targets: Sequence[Channel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float) -> None:
+    def __init__(
+        self, targets: Sequence[Channel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+    ) -> None:
         from engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
         from engine.kernels.partition import partition
 
@@ -161,10 +160,7 @@ class TaskOutput:
     @property
     def blocked(self) -> bool:
         """Whether some channel has no credit."""
-        for writer in self._writers:
-            if writer.blocked:
-                return True
-        return False
+        return any(writer.blocked for writer in self._writers)
 
     def ship_due(self, now_ms: float) -> float | None:
         """Ship what has waited long enough; return when the next buffered rows fall due, or ``None``."""
@@ -210,7 +206,7 @@ def record_writer(
 ) -> RecordWriter:
     """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
     if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
-        return PartitionWriter(targets, edge.keys, max_parallelism, clock, max_rows, timeout_ms)
+        return PartitionWriter(targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms)
     if isinstance(edge, Broadcast):
         return BroadcastWriter(targets)
     if isinstance(edge, Shuffle) and len(targets) > 1:

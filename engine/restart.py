@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+REPEATS_MAX = 3
+
 
 @dataclass(frozen=True)
 class RestartStrategy:
@@ -47,21 +49,33 @@ class ExponentialDelay(RestartStrategy):
 
 
 class RestartBudget:
-    """Counts a job's failures against its strategy."""
+    """Counts a job's failures against its strategy; a failure that only repeats itself is given up sooner."""
 
     def __init__(self, strategy: RestartStrategy) -> None:
         self._strategy = strategy
         self._failures: list[float] = []
+        self._cause = ""
+        self._repeats = 0
 
     @property
     def restarts(self) -> int:
         """Restarts granted within the strategy's window."""
         return len(self._failures)
 
-    def next_delay_ms(self, now_ms: float) -> float | None:
-        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give up."""
+    def progress(self) -> None:
+        """Note that the job got on (a checkpoint completed), so the same failure later is news again."""
+        self._repeats = 0
+
+    def next_delay_ms(self, now_ms: float, cause: str, *, retriable: bool) -> float | None:
+        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give up.
+
+        Gives up on a cause that is not retriable and came ``REPEATS_MAX`` times in a row without progress.
+        """
+        self._repeats = self._repeats + 1 if cause == self._cause else 1
+        self._cause = cause
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]
-        if len(self._failures) >= self._strategy.attempts:
+        hopeless = not retriable and self._repeats >= REPEATS_MAX
+        if hopeless or len(self._failures) >= self._strategy.attempts:
             return None
         self._failures.append(now_ms)
         return self._strategy.delay_ms(len(self._failures))

@@ -1,0 +1,154 @@
+"""The blocking half of checkpoints: writes and publishes through a job's workers, and posts how each went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.checkpoint_coordinator import CheckpointKind
+from engine.checkpoint_store import CheckpointStore
+from engine.clock import Clock
+from engine.job_messages import SnapshotTaken, TaskEnded, TaskId
+from engine.manifest import Manifest, OperatorEntry
+from engine.snapshots import WrittenTask
+
+RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
+
+
+@dataclass(frozen=True)
+class PartWritten:
+    """A task's part of a checkpoint is on storage."""
+
+    attempt: int
+    checkpoint_id: int
+    task: TaskId
+    written: WrittenTask
+
+
+@dataclass(frozen=True)
+class EndWritten:
+    """A task's final snapshot is on storage."""
+
+    attempt: int
+    last_checkpoint_id: int
+    task: TaskId
+    written: WrittenTask
+
+
+@dataclass(frozen=True)
+class Published:
+    """A checkpoint is durable."""
+
+    attempt: int
+    checkpoint_id: int
+    kind: CheckpointKind
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class CheckpointFailed:
+    """A checkpoint could not be written or published."""
+
+    attempt: int
+    checkpoint_id: int
+    error: Exception
+
+
+@dataclass(frozen=True)
+class StorageFailed:
+    """Something the job cannot go on without could not be written."""
+
+    attempt: int
+    error: Exception
+
+
+@dataclass(frozen=True)
+class RestorePointRead:
+    """The newest checkpoint, or None when there is none yet."""
+
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True)
+class RestorePointLost:
+    """The newest checkpoint could not be read."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class FinishRecorded:
+    """Storage knows that the job has finished."""
+
+
+@dataclass(frozen=True)
+class Retired:
+    """Old checkpoints are gone, or ``error`` says why not (they are tried again after the next checkpoint)."""
+
+    error: Exception | None = None
+
+
+IoOutcome = PartWritten | EndWritten | Published | CheckpointFailed | StorageFailed | RestorePointRead | RestorePointLost | FinishRecorded | Retired
+
+
+@dataclass(frozen=True)
+class PlanIdentity:
+    """What a manifest says of the plan."""
+
+    operators: tuple[OperatorEntry, ...]
+    fingerprint: str
+    max_parallelism: int
+
+
+class StoreIo:
+    """Does the coordinator's I/O on a checkpoint store; one per deployment (``attempt``)."""
+
+    def __init__(self, store: CheckpointStore, plan: PlanIdentity, attempt: int, clock: Clock, run_io: RunIo) -> None:
+        self._store = store
+        self._plan = plan
+        self._attempt = attempt
+        self._clock = clock
+        self._run_io = run_io
+
+    def write(self, report: SnapshotTaken | TaskEnded) -> None:
+        """Write one task's snapshot."""
+        if isinstance(report, SnapshotTaken):
+            checkpoint_id = report.checkpoint_id
+            self._run_io(
+                lambda: PartWritten(self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)),
+                lambda error: CheckpointFailed(self._attempt, checkpoint_id, error),
+            )
+        else:
+            last_id = report.last_checkpoint_id
+            self._run_io(
+                lambda: EndWritten(self._attempt, last_id, report.task, self._written(last_id + 1, report)),
+                lambda error: StorageFailed(self._attempt, error),
+            )
+
+    def publish(self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]) -> None:
+        """Make a complete checkpoint durable."""
+        plan = self._plan
+        manifest = Manifest(
+            job_id=self._store.job_id,
+            epoch=self._store.epoch,
+            checkpoint_id=checkpoint_id,
+            parent=None,
+            kind=kind,
+            created_at_ms=self._clock.wall_ms(),
+            max_parallelism=plan.max_parallelism,
+            fingerprint=plan.fingerprint,
+            operators=plan.operators,
+            tasks=tuple(tasks),
+            ended=ended,
+        )
+        size = sum(file.length for file in manifest.files)
+
+        def work() -> Published:
+            self._store.publish(manifest)
+            return Published(self._attempt, checkpoint_id, kind, size)
+
+        self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
+
+    def _written(self, checkpoint_id: int, report: SnapshotTaken | TaskEnded) -> WrittenTask:
+        return self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)

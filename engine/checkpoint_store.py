@@ -1,0 +1,203 @@
+"""Checkpoints of one job on storage: the publish sequence, the newest one, what may be deleted, and who may write.
+
+Order of a publish: segments synced, directory synced, manifest written, synced and renamed, then CURRENT likewise. Only after that does anybody
+hear of the checkpoint. No durable file is ever written again: names carry epoch, attempt and checkpoint.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from catalog.errors import Kind, PenstockError
+from engine.chain import OperatorSnapshot
+from engine.job_messages import TaskId
+from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
+from engine.snapshots import WrittenTask, damaged, write_task
+from engine.storage import Storage
+
+CURRENT = "CURRENT"
+FINISHED = "FINISHED"
+_MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
+_SEGMENT = re.compile(r"seg-e\d+-a\d+-c(\d+)-t\d+\.\d+")
+_EPOCH = re.compile(r"epoch-(\d+)")
+_STAGED = re.compile(r"(chk-\d+\.manifest|CURRENT|FINISHED)\.e\d+\.tmp")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a state directory held when it was opened: the checkpoint to restore, whether the job had finished, and the next free checkpoint id."""
+
+    latest: Manifest | None
+    finished: bool
+    next_checkpoint_id: int
+
+
+class CheckpointStore:
+    """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch."""
+
+    def __init__(self, storage: Storage, job_id: str, retained: int = 2) -> None:
+        self.storage = storage
+        self.job_id = job_id
+        self.epoch = 0
+        self._retained = max(2, retained)
+        self._manifests: dict[int, frozenset[str]] = {}
+        self._current: int | None = None
+
+    def open(self) -> Opened:
+        """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs left unreferenced.
+
+        Raises STA-3001 when another process is at work, STA-3005 for damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
+        """
+        self.storage.lock()
+        names = self.storage.list()
+        epochs = _numbers(_EPOCH, names)
+        latest = self.latest()
+        self.epoch = max([0, *epochs, latest.epoch if latest else 0]) + 1
+        self.storage.create(f"epoch-{self.epoch}")
+        self.storage.sync(f"epoch-{self.epoch}")
+        self.storage.sync_directory()
+        for epoch in epochs:
+            self.storage.delete(f"epoch-{epoch}")
+        taken = _numbers(_MANIFEST, names)
+        self._current = latest.checkpoint_id if latest else None
+        self._know_manifests([number for number in taken if latest is not None and number <= latest.checkpoint_id])
+        self._collect_garbage(above_too=True)
+        return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
+
+    def latest(self) -> Manifest | None:
+        """Return the checkpoint CURRENT names after checking it and the presence of its files, or ``None`` when there is none."""
+        if CURRENT not in self.storage.list():
+            return None
+        fields = unseal(CURRENT, self.storage.read(CURRENT))
+        check_version(CURRENT, fields)
+        name = str(fields.get("manifest"))
+        try:
+            return self._manifest(name, int(fields.get("length", -1)))
+        except PenstockError as error:
+            if error.code == "STA-3005" and error.hint is None:
+                error.hint = self._alternatives(name)
+            raise
+
+    def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
+        """Write and sync one task's part of a checkpoint. Raises OSError."""
+        return write_task(self.storage, f"seg-e{self.epoch}-a{attempt}-c{checkpoint_id}-t{task}", task, operators)
+
+    def publish(self, manifest: Manifest) -> Manifest:
+        """Make a checkpoint of written parts durable and current; returns it as published.
+
+        Raises OSError, or STA-3002 when a newer epoch has taken over.
+        """
+        manifest = replace(manifest, epoch=self.epoch, parent=self._current)
+        name = f"chk-{manifest.checkpoint_id}.manifest.json"
+        data = encode_manifest(manifest)
+        self._check_epoch()
+        self.storage.sync_directory()
+        self._publish(f"chk-{manifest.checkpoint_id}.manifest", name, data)
+        fields = {"manifest": name, "length": len(data), "epoch": self.epoch, "checkpoint_id": manifest.checkpoint_id}
+        self._check_epoch()
+        self._publish(CURRENT, CURRENT, seal({"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, **fields}))
+        self._check_epoch()
+        self._current = manifest.checkpoint_id
+        self._manifests[manifest.checkpoint_id] = frozenset(file.name for file in manifest.files)
+        return manifest
+
+    def retire(self) -> None:
+        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises OSError."""
+        self._collect_garbage(above_too=False)
+
+    def record_finished(self, checkpoint_id: int) -> None:
+        """Write down that the job has finished with this checkpoint, so that running it again does nothing. Raises OSError, STA-3002."""
+        self._check_epoch()
+        fields = {"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, "checkpoint_id": checkpoint_id}
+        self._publish(FINISHED, FINISHED, seal(fields))
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        self.storage.close()
+
+    def _publish(self, stem: str, target: str, data: bytes) -> None:
+        staged = f"{stem}.e{self.epoch}.tmp"
+        self.storage.delete(staged)
+        self.storage.create(staged)
+        self.storage.append(staged, data)
+        self.storage.sync(staged)
+        self.storage.publish(staged, target)
+
+    def _check_epoch(self) -> None:
+        newest = max(_numbers(_EPOCH, self.storage.list()), default=0)
+        if newest > self.epoch:
+            message = f"this run of job {self.job_id} (epoch {self.epoch}) is superseded by epoch {newest}"
+            raise PenstockError("STA-3002", message, hint="another process has taken the job over", kind=Kind.EXTERNAL, sqlstate="55006")
+
+    def _manifest(self, name: str, length: int | None = None) -> Manifest:
+        """Read and check one manifest and the lengths of its files."""
+        if _MANIFEST.fullmatch(name) is None:
+            raise damaged(CURRENT, f"it names {name[:80]!r}")
+        try:
+            data = self.storage.read(name)
+        except FileNotFoundError as cause:
+            raise damaged(name, "the file is gone") from cause
+        if length is not None and len(data) != length:
+            raise damaged(name, f"{len(data)} bytes, expected {length}")
+        manifest = decode_manifest(name, data)
+        if manifest.job_id != self.job_id:
+            message = f"the state directory belongs to job {manifest.job_id}, not to {self.job_id}"
+            raise PenstockError("STA-3010", message, kind=Kind.USER, sqlstate="55000")
+        for file in manifest.files:
+            try:
+                size = self.storage.size(file.name)
+            except FileNotFoundError as cause:
+                raise damaged(file.name, f"the file is gone; checkpoint {manifest.checkpoint_id} needs it") from cause
+            if size != file.length:
+                raise damaged(file.name, f"{size} bytes, expected {file.length}")
+        return manifest
+
+    def _alternatives(self, broken: str) -> str:
+        """Say which other checkpoint is whole."""
+        for number in sorted(_numbers(_MANIFEST, self.storage.list()), reverse=True):
+            name = f"chk-{number}.manifest.json"
+            if name == broken:
+                continue
+            try:
+                self._manifest(name)
+            except PenstockError:
+                continue
+            return f"checkpoint {number} ({name}) is intact; it is not used unasked because later output may already be committed"
+        return "no other checkpoint is intact; restore the file from a backup, or remove the job's directory to start over"
+
+    def _know_manifests(self, numbers: Sequence[int]) -> None:
+        """Read which files the retained checkpoints need; a damaged older one is kept out of it, and its files become garbage with it."""
+        for number in sorted(numbers)[-self._retained :]:
+            try:
+                manifest = self._manifest(f"chk-{number}.manifest.json")
+            except PenstockError:
+                if number == self._current:
+                    raise
+                continue
+            self._manifests[number] = frozenset(file.name for file in manifest.files)
+
+    def _collect_garbage(self, *, above_too: bool) -> None:
+        """Delete our names that no retained checkpoint reaches, manifests first; ``above_too`` also those of checkpoints after the current one.
+
+        While a job runs, segments above the current checkpoint belong to the next one and stay.
+        """
+        kept = sorted(self._manifests)[-self._retained :]
+        self._manifests = {number: self._manifests[number] for number in kept}
+        reachable = {name for files in self._manifests.values() for name in files}
+        horizon = float("inf") if above_too else (self._current or 0)
+        names = self.storage.list()
+        manifests = [n for n in names if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in kept and int(m[1]) <= horizon]
+        segments = [n for n in names if (m := _SEGMENT.fullmatch(n)) and n not in reachable and int(m[1]) <= horizon]
+        staged = [n for n in names if above_too and _STAGED.fullmatch(n)]
+        for name in manifests:
+            self.storage.delete(name)
+        if manifests:
+            self.storage.sync_directory()
+        for name in segments + staged:
+            self.storage.delete(name)
+
+
+def _numbers(pattern: re.Pattern[str], names: Sequence[str]) -> list[int]:
+    return [int(match[1]) for name in names if (match := pattern.fullmatch(name))]

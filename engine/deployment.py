@@ -1,0 +1,135 @@
+"""Deployment: a job graph made into tasks, with channels between them and operators inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from catalog.errors import Kind, PenstockError
+from engine.chain import ChainedOperator, OperatorChain
+from engine.channels import Channel, Wakeup
+from engine.clock import Clock
+from engine.input_gate import InputGate
+from engine.job_messages import TaskId, TaskReport
+from engine.job_options import JobOptions
+from engine.manifest import Manifest
+from engine.metrics import OperatorMetrics
+from engine.operator import Context, Operator, Services
+from engine.record_writer import RecordWriter, TaskOutput, record_writer
+from engine.restore import Restorer
+from engine.state.key_groups import key_group_range
+from engine.storage import Storage
+from engine.task import Task
+from planner.edges import Forward
+from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec, OperatorSpec
+
+BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
+
+
+@dataclass(frozen=True)
+class RestorePoint:
+    """A checkpoint and where its files are."""
+
+    storage: Storage
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Deployer:
+    """Everything tasks are made of, except what changes from one deployment of a job to the next."""
+
+    graph: JobGraph
+    options: JobOptions
+    services: Services
+    clock: Clock
+    build: BuildOperator
+    keep_snapshots: bool
+    job_id: str
+
+    def tasks(
+        self,
+        attempt: int,
+        restore: RestorePoint | None,
+        last_checkpoint_id: int,
+        report: Callable[[TaskReport], None],
+        wakeup: Callable[[int], Wakeup],
+    ) -> list[Task]:
+        """Return the tasks of a new deployment in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
+        channels = {edge: self._channels(edge, wakeup) for edge in self.graph.edges}
+        made = []
+        for chain in self.graph.chains:
+            for subtask in range(chain.parallelism):
+                output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
+                operators = OperatorChain([self._operator(chain, spec, subtask) for spec in chain.operators], output)
+                made.append(
+                    Task(
+                        TaskId(chain.chain_id, subtask),
+                        operators,
+                        self._gate(chain, channels, subtask),
+                        output,
+                        clock=self.clock,
+                        report=report,
+                        attempt=attempt,
+                        last_checkpoint_id=last_checkpoint_id,
+                        keep_snapshots=self.keep_snapshots,
+                        restore=None if restore is None else Restorer(restore.storage, restore.manifest).restore,
+                        finished=restore is not None and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
+                        wake=wakeup(subtask),
+                    )
+                )
+        return made
+
+    def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup]) -> list[list[Channel | None]]:
+        """Return the channels of an edge by source subtask, then target subtask; a forward edge joins equal subtasks only."""
+        sources, targets = self._parallelism(edge.source), self._parallelism(edge.target)
+        forward = isinstance(edge.edge, Forward)
+        if forward and sources != targets:
+            message = f"a forward edge from {sources} to {targets} subtasks"
+            raise PenstockError("INT-9016", message, kind=Kind.INTERNAL, sqlstate="XX000")
+        capacity = self.options.channel_capacity
+        return [
+            [Channel(capacity, wakeup(target), wakeup(source)) if not forward or source == target else None for target in range(targets)]
+            for source in range(sources)
+        ]
+
+    def _writer(self, edge: ChainEdge, channels: list[list[Channel | None]], subtask: int) -> RecordWriter:
+        return record_writer(
+            edge.edge,
+            [channel for channel in channels[subtask] if channel is not None],
+            subtask=subtask,
+            max_parallelism=self.graph.max_parallelism,
+            clock=self.clock,
+            max_rows=self.options.batch_max_rows,
+            timeout_ms=self.options.buffer_timeout_ms,
+        )
+
+    def _gate(self, chain: Chain, channels: dict[ChainEdge, list[list[Channel | None]]], subtask: int) -> InputGate | None:
+        inputs = self.graph.inputs_of(chain.chain_id)
+        if not inputs:
+            return None
+        joined, ports = [], []
+        for edge in inputs:
+            for source in channels[edge]:
+                channel = source[subtask]
+                if channel is not None:
+                    joined.append(channel)
+                    ports.append(edge.port)
+        head = chain.operators[0]
+        return InputGate(joined, ports, head.bounded_ports if isinstance(head, JoinSpec) else ())
+
+    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int) -> ChainedOperator:
+        context = Context(
+            operator_id=spec.operator_id,
+            name=spec.name,
+            subtask=subtask,
+            parallelism=chain.parallelism,
+            key_groups=key_group_range(self.graph.max_parallelism, chain.parallelism, subtask),
+            clock=self.clock,
+            metrics=OperatorMetrics(),
+            services=self.services,
+            job_id=self.job_id,
+        )
+        return ChainedOperator(self.build(spec, self.options), context)
+
+    def _parallelism(self, chain_id: int) -> int:
+        return next(chain.parallelism for chain in self.graph.chains if chain.chain_id == chain_id)

@@ -1,0 +1,66 @@
+"""A submitted job as its user holds it; every method may be called from any thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from catalog.errors import PenstockError
+from engine.checkpoint_coordinator import CheckpointInfo
+from engine.job_messages import CancelRequested, StopRequested
+from engine.job_metrics import JobMetrics
+from engine.job_state import JobState
+
+if TYPE_CHECKING:
+    from engine.job_master import JobMaster
+
+
+class Job:
+    """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed."""
+
+    def __init__(self, job_id: str, name: str) -> None:
+        self.job_id = job_id
+        self.name = name
+        self._ended = threading.Event()
+        self._master: JobMaster | None = None
+
+    def attach(self, master: JobMaster) -> None:
+        """Tie the handle to the master that runs the job; called once, by the manager."""
+        self._master = master
+
+    def ended(self) -> None:
+        """Learn that the job is in a terminal state; called once, by the manager."""
+        self._ended.set()
+
+    @property
+    def state(self) -> JobState:
+        """Where the job stands."""
+        return JobState.CREATED if self._master is None else self._master.state
+
+    @property
+    def error(self) -> PenstockError | None:
+        """Why the job failed."""
+        return None if self._master is None else self._master.error
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the job to end; return whether it has."""
+        return self._ended.wait(timeout_s)
+
+    def cancel(self) -> None:
+        """End the job now; what it had not committed is dropped. No matter if it has ended already."""
+        if self._master is not None:
+            self._master.post(CancelRequested())
+
+    def stop(self) -> None:
+        """End the job after one more checkpoint, whose output is committed; with a state directory it can go on later."""
+        if self._master is not None:
+            self._master.post(StopRequested())
+
+    def metrics(self) -> JobMetrics:
+        """Return the job's numbers as they are now."""
+        return JobMetrics((), (), 0, 0, 0, ()) if self._master is None else self._master.metrics()
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointInfo, ...]:
+        """The latest completed checkpoints, oldest first."""
+        return self.metrics().checkpoints

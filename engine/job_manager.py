@@ -1,0 +1,176 @@
+"""The job manager: takes job graphs, and runs every job's master on one thread that sleeps until something is posted or due."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from catalog.errors import PenstockError
+from engine.checkpoint_io import PlanIdentity
+from engine.checkpoint_store import CheckpointStore, Opened
+from engine.clock import Clock, SystemClock
+from engine.deployment import BuildOperator, Deployer
+from engine.job import Job
+from engine.job_master import JobMaster, Posted
+from engine.job_options import JobOptions
+from engine.local_storage import LocalStorage
+from engine.manifest import OperatorEntry
+from engine.memory_storage import MemoryStorage
+from engine.operator import Services
+from engine.operators.build import build_operator, keeps_state
+from engine.restore import check_plan
+from engine.storage import check_name
+from engine.task_manager import IoThread, ThreadedWorkers
+from planner.physical import JobGraph
+
+
+class JobManager:
+    """Runs jobs in this process. ``build`` makes operators from specs."""
+
+    def __init__(self, services: Services, clock: Clock | None = None, build: BuildOperator = build_operator) -> None:
+        self._services = services
+        self._clock = clock if clock is not None else SystemClock()
+        self._build = build
+        self._jobs: dict[str, Job] = {}
+        self._masters: list[JobMaster] = []
+        self._starting: list[JobMaster] = []
+        self._changed = threading.Condition()
+        self._woken = False
+        self._closed = False
+        self._numbers = 0
+        self._io = IoThread("penstock-io")
+        self._thread: threading.Thread | None = None
+
+    def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None) -> Job:
+        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; a job recorded there as finished is not run again.
+
+        ``job_id`` names the job's directory in ``state_dir`` (by default made from its name; without ``state_dir`` a new one each time). Raises STA-3xxx when that state is in use,
+        damaged, or another query's.
+        """
+        if self._closed:
+            raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
+        job_id = self._job_id(job_id, options)
+        plan = plan_identity(graph)
+        store = _store(options, job_id)
+        opened = Opened(None, False, 1)
+        if store is not None:
+            try:
+                opened = store.open()
+                if opened.latest is not None:
+                    check_plan(opened.latest, plan.operators, plan.fingerprint, plan.max_parallelism)
+            except BaseException:
+                store.close()
+                raise
+        return self._start(Job(job_id, options.name), graph, options, plan, store, opened)
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs submitted here, oldest first."""
+        return list(self._jobs.values())
+
+    def close(self) -> None:
+        """Cancel every job, wait until they have ended, and end the threads."""
+        self._closed = True
+        for job in self.jobs():
+            job.cancel()
+        for job in self.jobs():
+            job.wait()
+        self._wake()
+        if self._thread is not None:
+            self._thread.join()
+        self._io.close()
+
+    def _start(self, job: Job, graph: JobGraph, options: JobOptions, plan: PlanIdentity, store: CheckpointStore | None, opened: Opened) -> Job:
+        posts: list[JobMaster] = []
+
+        def post(message: Posted) -> None:
+            posts[0].post(message)
+
+        workers = ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io)
+        deployer = Deployer(graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
+        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, wake=self._wake, on_end=job.ended)
+        posts.append(master)
+        job.attach(master)
+        self._jobs[job.job_id] = job
+        with self._changed:
+            self._starting.append(master)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="penstock-jobs", daemon=True)
+                self._thread.start()
+        self._wake()
+        return job
+
+    def _job_id(self, wanted: str | None, options: JobOptions) -> str:
+        """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""
+        job_id = check_name(wanted) if wanted else re.sub(r"[^A-Za-z0-9._-]+", "-", options.name).strip("-.")[:100] or "job"
+        if not wanted and options.state_dir is None:
+            self._numbers += 1
+            job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
+        if job_id in self._jobs and not self._jobs[job_id].state.terminal:
+            raise PenstockError(
+                "RUN-2902", f"job {job_id} is running already", hint="cancel it first, or give this one another name", sqlstate="55006"
+            )
+        self._jobs.pop(job_id, None)
+        return job_id
+
+    def _wake(self) -> None:
+        if self._woken:
+            return
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while not (self._closed and not self._masters and not self._starting):
+            self._woken = False
+            due_ms = self._step_all()
+            timeout_s = None if due_ms is None else max(0.0, due_ms - self._clock.monotonic_ms()) / 1e3
+            with self._changed:
+                if not self._woken and not (self._closed and not self._masters):
+                    self._changed.wait(timeout_s)
+
+    def _step_all(self) -> float | None:
+        """Step every job's master; return when the earliest wants to be stepped again."""
+        while self._starting:
+            master = self._starting.pop(0)
+            self._masters.append(master)
+            _guarded(master, master.start)
+        due_ms = None
+        for master in tuple(self._masters):
+            wanted_ms = _guarded(master, master.step)
+            if master.state.terminal:
+                self._masters.remove(master)
+            elif wanted_ms is not None and (due_ms is None or wanted_ms < due_ms):
+                due_ms = wanted_ms
+        return due_ms
+
+
+def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
+    """Call into a master; a fault of its own ends its job, not the thread all jobs share."""
+    try:
+        return call()
+    except Exception as cause:  # noqa: BLE001 - becomes the job's error
+        master.abort(cause)
+        return None
+
+
+def plan_identity(graph: JobGraph) -> PlanIdentity:
+    """Return what checkpoints say of a plan; the fingerprint depends on the operators that keep state only, not on parallelism or chaining."""
+    operators = tuple(
+        OperatorEntry(spec.operator_id, spec.name, keeps_state(spec), chain.parallelism) for chain in graph.chains for spec in chain.operators
+    )
+    stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
+    fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
+    return PlanIdentity(operators, fingerprint, graph.max_parallelism)
+
+
+def _store(options: JobOptions, job_id: str) -> CheckpointStore | None:
+    """Return where the job's checkpoints go: its directory, memory when it takes checkpoints but has none, or nowhere."""
+    if options.state_dir is not None:
+        return CheckpointStore(LocalStorage(options.state_dir / job_id), job_id, options.retained_checkpoints)
+    if options.checkpoint_interval_ms > 0:
+        return CheckpointStore(MemoryStorage(), job_id, options.retained_checkpoints)
+    return None

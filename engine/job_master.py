@@ -1,0 +1,379 @@
+"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it. Sans-IO: ``step`` acts on what was posted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.errors import Kind, PenstockError
+from engine.chain import failure_in
+from engine.channels import Wakeup, no_wakeup
+from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointKind
+from engine.checkpoint_io import (
+    CheckpointFailed,
+    EndWritten,
+    FinishRecorded,
+    IoOutcome,
+    PartWritten,
+    PlanIdentity,
+    Published,
+    RestorePointLost,
+    RestorePointRead,
+    Retired,
+    StorageFailed,
+    StoreIo,
+)
+from engine.checkpoint_store import CheckpointStore, Opened
+from engine.deployment import Deployer, RestorePoint
+from engine.job_messages import (
+    CancelRequested,
+    CompletionTaken,
+    SnapshotTaken,
+    StopRequested,
+    TaskEnded,
+    TaskFailed,
+    TaskId,
+    TaskMessage,
+    TaskReport,
+    TasksReleased,
+)
+from engine.job_metrics import JobMetrics, operator_reports, task_lines
+from engine.job_state import JobState, check_transition
+from engine.manifest import Manifest
+from engine.restart import RestartBudget
+from engine.task import Task
+from engine.workers import Workers
+from planner.physical import SinkSpec
+
+Posted = TaskReport | IoOutcome | CancelRequested | StopRequested
+
+
+@dataclass
+class LastCheckpoint:
+    """The checkpoint that ends the job: which tasks have not committed it yet, and whether the end is being written down."""
+
+    kind: CheckpointKind
+    checkpoint_id: int
+    to_commit: set[TaskId]
+    recording: bool = False
+
+
+class JobMaster:
+    """Owns a job from deployment to its end. ``post`` may be called from any thread; ``step`` from one only.
+
+    ``store`` is None when nothing is kept: then a failure after anything was committed is final.
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        deployer: Deployer,
+        plan: PlanIdentity,
+        workers: Workers,
+        store: CheckpointStore | None,
+        opened: Opened,
+        *,
+        wake: Wakeup = no_wakeup,
+        on_end: Callable[[], None] = no_wakeup,
+    ) -> None:
+        self.job_id = job_id
+        self.state = JobState.CREATED
+        self.error: PenstockError | None = None
+        self.tasks: list[Task] = []
+        self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
+        self._deployer = deployer
+        self._plan = plan
+        self._workers = workers
+        self._store = store
+        self._opened = opened
+        self._wake = wake
+        self._on_end = on_end
+        self._clock = deployer.clock
+        self._budget = RestartBudget(deployer.options.restart)
+        self._mailbox: deque[Posted] = deque()
+        self._attempt = 0
+        self._deployed = self._releasing = False
+        self._restart_at_ms = float("inf")
+        self._ending: JobState | None = None
+        self._io_outstanding = 0
+        self._stop_wanted = False
+        self._last: LastCheckpoint | None = None
+        self._delivered = False
+
+    def post(self, message: Posted) -> None:
+        """Leave a message for the next step."""
+        self._mailbox.append(message)
+        self._wake()
+
+    def start(self) -> None:
+        """Deploy the job, from its newest checkpoint if it has one; a job that has finished before only says so."""
+        if self._opened.finished:
+            self._ending = JobState.FINISHED
+            self._proceed()
+            return
+        self._deploy(self._opened.latest)
+
+    def step(self) -> float | None:
+        """Act on everything posted and on every timer that is due; return when to come again (monotonic ms), ``None``: when something is posted."""
+        while self._mailbox and not self.state.terminal:
+            self._handle(self._mailbox.popleft())
+        if self.state.terminal:
+            return None
+        if self._running:
+            self._keep_checkpoints()
+        self._proceed()
+        due_ms = self._due_ms()
+        return None if due_ms == float("inf") else due_ms
+
+    def abort(self, cause: Exception) -> None:
+        """End the job as failed whatever it was doing: for faults of the master itself."""
+        self._end(JobState.FAILED, failure_in("job master", cause))
+        self._proceed()
+
+    def metrics(self) -> JobMetrics:
+        """Return the job's numbers as they are now; any thread may ask."""
+        tasks, coordinator = self.tasks, self.coordinator
+        history = tuple(coordinator.history)
+        return JobMetrics(
+            operator_reports(tasks),
+            task_lines(tasks),
+            max(0, self._attempt - 1),
+            coordinator.completed,
+            coordinator.failed,
+            history,
+            coordinator.last_failure,
+        )
+
+    def _keep_checkpoints(self) -> None:
+        """Start what is due, give up what takes too long, and head for the end when there is one."""
+        self._advance_end()
+        if self._last is None or self.coordinator.pending is not None:
+            self.coordinator.tick()
+        if self.coordinator.too_many_failures:
+            cause = self.coordinator.last_failure
+            error = PenstockError("STA-3011", "too many checkpoints failed in a row", detail=cause, kind=Kind.EXTERNAL, sqlstate="58030")
+            self._fail(error)
+
+    def _due_ms(self) -> float:
+        """When the next timer is due, in monotonic milliseconds."""
+        if not self._running:
+            return float("inf") if self._deployed or self._io_outstanding else self._restart_at_ms
+        if self._last is not None and self.coordinator.pending is None:
+            return float("inf")
+        return self.coordinator.due_ms
+
+    @property
+    def _running(self) -> bool:
+        """Whether tasks are deployed and meant to go on."""
+        return self._deployed and not self._releasing
+
+    # Messages.
+
+    def _handle(self, message: Posted) -> None:
+        match message:
+            case SnapshotTaken() | TaskEnded() | CompletionTaken() | TaskFailed():
+                if message.attempt == self._attempt and self._running:
+                    self._on_task(message)
+            case TasksReleased():
+                self._deployed = self._releasing = False
+            case CancelRequested():
+                self._end(JobState.CANCELED)
+            case StopRequested():
+                self._stop_wanted = True
+                if self.state is JobState.RUNNING:
+                    self._to(JobState.STOPPING)
+            case _:
+                self._io_outstanding -= 1
+                self._on_io(message)
+
+    def _on_task(self, report: SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed) -> None:
+        match report:
+            case SnapshotTaken():
+                self.coordinator.on_snapshot(report)
+            case TaskEnded():
+                self.coordinator.on_task_ended(report)
+            case CompletionTaken():
+                if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
+                    self._last.to_commit.discard(report.task)
+            case TaskFailed(error=error):
+                self._fail(error)
+
+    def _on_io(self, outcome: IoOutcome) -> None:
+        current = self._running and getattr(outcome, "attempt", self._attempt) == self._attempt
+        match outcome:
+            case PartWritten() if current:
+                self.coordinator.on_written(outcome.checkpoint_id, outcome.task, outcome.written)
+            case EndWritten() if current:
+                self.coordinator.on_end_written(outcome.last_checkpoint_id, outcome.task, outcome.written)
+            case Published():
+                self._retire()
+                if current:
+                    self._on_published(outcome)
+            case CheckpointFailed(error=error) if current:
+                self.coordinator.give_up(outcome.checkpoint_id, str(error))
+                if not isinstance(error, OSError):
+                    self._fail(error)
+            case StorageFailed(error=error) if current:
+                self._fail(error)
+            case RestorePointLost(error=error):
+                self._fail(error)
+            case RestorePointRead(manifest=manifest) if self._ending is None:
+                self._deploy(manifest)
+            case FinishRecorded():
+                self._end(JobState.FINISHED)
+
+    def _on_published(self, outcome: Published) -> None:
+        self._budget.progress()
+        self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes)
+
+    # Deployment and its end.
+
+    def _deploy(self, manifest: Manifest | None) -> None:
+        """Make and start tasks; failing to make them is a failure like any other."""
+        self._attempt += 1
+        self._restart_at_ms = float("inf")
+        self._last = None
+        self._to(JobState.RUNNING)
+        store = self._store
+        restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
+        io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
+        try:
+            tasks = self._deployer.tasks(self._attempt, restore, self.coordinator.last_checkpoint_id, self.post, self._workers.wakeup)
+        except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
+            self._fail(cause)
+            return
+        self.tasks = tasks
+        by_id = {task.task_id: task for task in tasks}
+        self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], self._sender(by_id), io)
+        self._deployed = True
+        self._workers.start(self._attempt, tasks)
+        if self._stop_wanted:
+            self._to(JobState.STOPPING)
+
+    def _sender(self, tasks: dict[TaskId, Task]) -> Callable[[TaskId, TaskMessage], None]:
+        return lambda task, message: tasks[task].post(message)
+
+    def _release(self) -> None:
+        if self._running:
+            self._releasing = True
+            self._delivered = self._delivered or self._has_delivered()
+            self._workers.release()
+
+    def _proceed(self) -> None:
+        """Once the tasks are closed and no I/O is under way: end, or start again when it is time."""
+        if self._deployed or self._io_outstanding:
+            return
+        if self._ending is not None:
+            self._to(self._ending)
+            if self._store is not None:
+                self._store.close()
+            self._on_end()
+        elif self._clock.monotonic_ms() >= self._restart_at_ms:
+            self._restart_at_ms = float("inf")
+            if self._store is None:
+                self._deploy(None)
+            else:
+                store = self._store
+                self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
+
+    def _end(self, state: JobState, error: PenstockError | None = None) -> None:
+        """Head for a terminal state; the first one decided on stays."""
+        if self._ending is None and not self.state.terminal:
+            self._ending, self.error = state, error
+            self._release()
+
+    def _to(self, state: JobState) -> None:
+        if state is not self.state:
+            check_transition(self.state, state)
+            self.state = state
+
+    # Failures.
+
+    def _fail(self, cause: Exception) -> None:
+        """Restart after a failure if its nature, the strategy and what has left the job allow it; end the job otherwise."""
+        if self._ending is not None:
+            return
+        error = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
+        delay_ms = None
+        if self._may_restart(error):
+            delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}", retriable=error.retriable)
+        if delay_ms is None:
+            if self._budget.restarts:
+                error.detail = "\n".join(filter(None, [error.detail, f"given up after {self._budget.restarts} restarts"]))
+            self._end(JobState.FAILED, error)
+            return
+        self._release()
+        self._to(JobState.RESTARTING)
+        self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
+
+    def _may_restart(self, error: PenstockError) -> bool:
+        if not error.retriable and (error.kind is Kind.USER or error.code.startswith("STA-")):
+            return False
+        if self._delivered or self._has_delivered():
+            return False
+        return self._store is not None or not self.coordinator.notified
+
+    def _has_delivered(self) -> bool:
+        """Whether rows have gone to a client, who cannot be asked to forget them."""
+        collects = {spec.operator_id for chain in self._deployer.graph.chains for spec in chain.operators if _is_collect(spec)}
+        return any(task.metrics.operators[i].rows_in > 0 for task in self.tasks for i in collects & task.metrics.operators.keys())
+
+    # The last checkpoint.
+
+    def _advance_end(self) -> None:
+        """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it, then finish."""
+        pending = self.coordinator.pending
+        if self._last is None:
+            if pending is None and self.coordinator.all_ended:
+                self._take_last(CheckpointKind.FINAL)
+            elif self._stop_wanted and (pending is None or not pending.publishing):
+                self._take_last(CheckpointKind.STOP)
+            return
+        if pending is not None or self._last.recording:
+            return
+        history = self.coordinator.history
+        if not history or history[-1].checkpoint_id != self._last.checkpoint_id:
+            self._last = None  # it failed: take another
+        elif not self._last.to_commit:
+            self._finish(self._last)
+
+    def _take_last(self, kind: CheckpointKind) -> None:
+        self._last = LastCheckpoint(kind, self.coordinator.last_checkpoint_id + 1, {task.task_id for task in self.tasks})
+        self.coordinator.trigger(kind)
+
+    def _finish(self, last: LastCheckpoint) -> None:
+        """End the job; the end of all input is written down, a stop is not, so that the job can go on later."""
+        if last.kind is CheckpointKind.STOP or self._store is None:
+            self._end(JobState.FINISHED)
+            return
+        last.recording = True
+        store, attempt = self._store, self._attempt
+
+        def work() -> FinishRecorded:
+            store.record_finished(last.checkpoint_id)
+            return FinishRecorded()
+
+        self._run_io(work, lambda error: StorageFailed(attempt, error))
+
+    # I/O.
+
+    def _retire(self) -> None:
+        store = self._store
+        if store is None:
+            return
+
+        def work() -> Retired:
+            store.retire()
+            return Retired()
+
+        self._run_io(work, Retired)
+
+    def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        self._io_outstanding += 1
+        self._workers.run_io(work, failed)
+
+
+def _is_collect(spec: object) -> bool:
+    return isinstance(spec, SinkSpec) and spec.table is None

@@ -1,0 +1,118 @@
+"""What a job has done so far, summed over its tasks: plain numbers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.checkpoint_coordinator import CheckpointInfo
+from engine.metrics import OperatorMetrics
+from engine.task import Task
+
+
+@dataclass
+class OperatorReport:
+    """Counters of one operator summed over its subtasks; ``watermark_us`` is the lowest of them."""
+
+    operator_id: str
+    name: str
+    parallelism: int = 0
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    windows_closed: int = 0
+    state_entries: int = 0
+    watermark_us: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TaskReportLine:
+    """How one task has spent its time, in milliseconds."""
+
+    name: str
+    subtask: int
+    phase: str
+    busy_ms: float
+    idle_ms: float
+    backpressured_ms: float
+    batches: int
+
+
+@dataclass(frozen=True)
+class JobMetrics:
+    """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission."""
+
+    operators: tuple[OperatorReport, ...]
+    tasks: tuple[TaskReportLine, ...]
+    restarts: int
+    checkpoints_completed: int
+    checkpoints_failed: int
+    checkpoints: tuple[CheckpointInfo, ...]
+    checkpoint_failure: str | None = None
+
+    @property
+    def rows_in(self) -> int:
+        """Rows given by the sources."""
+        fed = {task.name.split(" -> ")[0] for task in self.tasks}
+        return sum(o.rows_out for o in self.operators if o.rows_in == 0 and o.name in fed)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows dropped because their window had closed."""
+        return sum(o.late_rows for o in self.operators)
+
+    @property
+    def windows_closed(self) -> int:
+        """Windows whose result was emitted."""
+        return sum(o.windows_closed for o in self.operators)
+
+    @property
+    def watermark_us(self) -> int | None:
+        """The lowest watermark of any operator that has one: how far event time has come."""
+        return min((o.watermark_us for o in self.operators if o.watermark_us is not None), default=None)
+
+    @property
+    def last_checkpoint(self) -> CheckpointInfo | None:
+        """The newest completed checkpoint."""
+        return self.checkpoints[-1] if self.checkpoints else None
+
+
+def operator_reports(tasks: Sequence[Task]) -> tuple[OperatorReport, ...]:
+    """Return one report per operator, in plan order."""
+    reports: dict[str, OperatorReport] = {}
+    for task in tasks:
+        for chained in task.chain.operators:
+            context = chained.context
+            report = reports.setdefault(context.operator_id, OperatorReport(context.operator_id, context.name))
+            _add(report, chained.metrics)
+    return tuple(reports.values())
+
+
+def _add(report: OperatorReport, metrics: OperatorMetrics) -> None:
+    report.parallelism += 1
+    report.rows_in += metrics.rows_in
+    report.rows_out += metrics.rows_out
+    report.late_rows += metrics.late_rows
+    report.windows_closed += metrics.windows_closed
+    report.state_entries += metrics.state_entries
+    if metrics.watermark_us is not None:
+        report.watermark_us = metrics.watermark_us if report.watermark_us is None else min(report.watermark_us, metrics.watermark_us)
+    for name, count in metrics.counters.copy().items():
+        report.counters[name] = report.counters.get(name, 0) + count
+
+
+def task_lines(tasks: Sequence[Task]) -> tuple[TaskReportLine, ...]:
+    """Return one line per task, in plan order."""
+    return tuple(
+        TaskReportLine(
+            " -> ".join(o.context.name for o in task.chain.operators),
+            task.task_id.subtask,
+            str(task.phase),
+            task.metrics.busy_ms,
+            task.metrics.idle_ms,
+            task.metrics.backpressured_ms,
+            task.metrics.batches,
+        )
+        for task in tasks
+    )

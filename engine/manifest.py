@@ -1,0 +1,167 @@
+"""The manifest of a checkpoint: JSON with sorted keys and, on its last line, the checksum of what stands before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.errors import Kind, PenstockError
+from engine.job_messages import TaskId
+from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, damaged
+from engine.storage import check_name
+
+FORMAT = "penstock-checkpoint"
+VERSION = (1, 0)
+MAX_BYTES = 1 << 28
+_SEAL = "#sha256="
+
+
+@dataclass(frozen=True)
+class OperatorEntry:
+    """An operator of the plan the checkpoint belongs to."""
+
+    operator_id: str
+    name: str
+    keeps_state: bool
+    parallelism: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had."""
+
+    job_id: str
+    epoch: int
+    checkpoint_id: int
+    parent: int | None
+    kind: str
+    created_at_ms: int
+    max_parallelism: int
+    fingerprint: str
+    operators: tuple[OperatorEntry, ...]
+    tasks: tuple[WrittenTask, ...]
+    ended: frozenset[TaskId]
+
+    @property
+    def files(self) -> tuple[FileEntry, ...]:
+        """The segment files the checkpoint consists of."""
+        return tuple(task.file for task in self.tasks if task.file is not None)
+
+    def finished(self, operator_id: str) -> bool:
+        """Whether every subtask of an operator had given all it had."""
+        mine = [task.task for task in self.tasks if operator_id in task.operators]
+        return bool(mine) and all(task in self.ended for task in mine)
+
+
+def seal(fields: dict[str, Any]) -> bytes:
+    """Return fields as sorted JSON with a trailing checksum line."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return text + f"{_SEAL}{hashlib.sha256(text).hexdigest()}\n".encode()
+
+
+def unseal(name: str, data: bytes) -> dict[str, Any]:
+    """Return the fields of sealed bytes; raises STA-3005 naming the file when the checksum is not theirs."""
+    if len(data) > MAX_BYTES:
+        raise damaged(name, f"{len(data)} bytes are more than {MAX_BYTES}")
+    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
+    expected = hashlib.sha256(text + b"\n").hexdigest()
+    if tail != (_SEAL + expected).encode() or not data.endswith(b"\n"):
+        raise damaged(name, f"its checksum line is {tail[:80].decode(errors='replace')!r}, the content's is {_SEAL + expected!r}")
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise damaged(name, "it holds no fields")
+    return fields
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the bytes of a manifest."""
+    return seal(
+        {
+            "format": FORMAT,
+            "version": list(VERSION),
+            "job_id": manifest.job_id,
+            "epoch": manifest.epoch,
+            "checkpoint_id": manifest.checkpoint_id,
+            "parent": manifest.parent,
+            "kind": manifest.kind,
+            "created_at_ms": manifest.created_at_ms,
+            "max_parallelism": manifest.max_parallelism,
+            "fingerprint": manifest.fingerprint,
+            "operators": [[o.operator_id, o.name, o.keeps_state, o.parallelism] for o in manifest.operators],
+            "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
+            "files": {f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256} for f in manifest.files},
+        }
+    )
+
+
+def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
+    return {
+        "chain": task.task.chain,
+        "subtask": task.task.subtask,
+        "ended": ended,
+        "operators": list(task.operators),
+        "file": task.file.name if task.file else None,
+        "keyed": [
+            [p.operator_id, p.state, p.offset, p.schema_length, p.fingerprint, [[g.group, g.offset, g.length, g.rows] for g in p.groups]]
+            for p in task.keyed
+        ],
+        "items": [[p.operator_id, p.state, p.offset, p.length, p.count] for p in task.items],
+    }
+
+
+def decode_manifest(name: str, data: bytes) -> Manifest:
+    """Return the manifest of sealed bytes; raises STA-3005 when damaged, STA-3006 when its format is newer than this engine."""
+    fields = unseal(name, data)
+    check_version(name, fields)
+    return _shaped(name, lambda: _manifest(fields))
+
+
+def check_version(name: str, fields: dict[str, Any]) -> None:
+    """Refuse a format this engine does not know."""
+    version = fields.get("version")
+    known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
+    if fields.get("format") != FORMAT or not known:
+        found = f"{fields.get('format')} {version}"
+        message = f"checkpoint file {name} has format {found}; this engine reads {FORMAT} {VERSION[0]}.x"
+        raise PenstockError("STA-3006", message, kind=Kind.EXTERNAL, sqlstate="0A000")
+
+
+def _shaped(name: str, build: Callable[[], Manifest]) -> Manifest:
+    try:
+        return build()
+    except (KeyError, TypeError, ValueError) as cause:
+        raise damaged(name, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+def _manifest(fields: dict[str, Any]) -> Manifest:
+    files = {
+        check_name(name): FileEntry(name, int(f["length"]), tuple(int(crc) for crc in f["crc32"]), str(f["sha256"]))
+        for name, f in fields["files"].items()
+    }
+    tasks = tuple(_task(entry, files) for entry in fields["tasks"])
+    return Manifest(
+        job_id=str(fields["job_id"]),
+        epoch=int(fields["epoch"]),
+        checkpoint_id=int(fields["checkpoint_id"]),
+        parent=None if fields["parent"] is None else int(fields["parent"]),
+        kind=str(fields["kind"]),
+        created_at_ms=int(fields["created_at_ms"]),
+        max_parallelism=int(fields["max_parallelism"]),
+        fingerprint=str(fields["fingerprint"]),
+        operators=tuple(OperatorEntry(str(o), str(n), bool(k), int(p)) for o, n, k, p in fields["operators"]),
+        tasks=tasks,
+        ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
+    )
+
+
+def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
+    keyed = tuple(
+        KeyedPart(str(o), str(s), int(at), int(n), str(print_), tuple(GroupEntry(int(g), int(off), int(len_), int(r)) for g, off, len_, r in groups))
+        for o, s, at, n, print_, groups in entry["keyed"]
+    )
+    items = tuple(ItemsPart(str(o), str(s), int(at), int(n), int(count)) for o, s, at, n, count in entry["items"])
+    file = None if entry["file"] is None else files[entry["file"]]
+    return WrittenTask(TaskId(int(entry["chain"]), int(entry["subtask"])), tuple(map(str, entry["operators"])), file, keyed, items)

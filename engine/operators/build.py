@@ -1,0 +1,138 @@
+"""The one table from operator spec to operator class. Classes are imported when a plan first needs them, so that starting up stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from catalog.errors import Kind, PenstockError
+from engine.job_options import JobOptions
+from engine.operator import Operator
+from planner.logical import Phase
+from planner.physical import (
+    BoundedSourceSpec,
+    CalcSpec,
+    GroupAggregateSpec,
+    JoinSpec,
+    LimitSpec,
+    OperatorSpec,
+    SinkSpec,
+    SourceSpec,
+    TopNSpec,
+    UnionSpec,
+    ValuesSpec,
+    WatermarkSpec,
+    WindowAggregateSpec,
+    WindowTableSpec,
+)
+
+STATELESS = (CalcSpec, UnionSpec, WindowTableSpec)
+
+
+def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
+    """Return a new operator for one subtask of a spec."""
+    maker = _MAKERS.get(type(spec))
+    if maker is None:
+        raise PenstockError("INT-9017", f"no operator for {type(spec).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+    return maker(spec, options)
+
+
+def keeps_state(spec: OperatorSpec) -> bool:
+    """Whether a checkpoint must know the operator: only passing rows on, or flushing before every barrier, keeps nothing."""
+    if isinstance(spec, WindowAggregateSpec | GroupAggregateSpec) and spec.phase is Phase.LOCAL:
+        return False
+    return not isinstance(spec, STATELESS)
+
+
+def _source(spec: SourceSpec, options: JobOptions) -> Operator:
+    from engine.operators.source import SourceOperator
+
+    return SourceOperator(spec, options)
+
+
+def _values(spec: ValuesSpec, options: JobOptions) -> Operator:
+    from engine.operators.values import ValuesOperator
+
+    return ValuesOperator(spec, options)
+
+
+def _bounded_source(spec: BoundedSourceSpec, options: JobOptions) -> Operator:
+    from engine.operators.bounded_source import BoundedSourceOperator
+
+    return BoundedSourceOperator(spec, options)
+
+
+def _calc(spec: CalcSpec, options: JobOptions) -> Operator:
+    from engine.operators.calc import CalcOperator
+
+    return CalcOperator(spec, options)
+
+
+def _watermark(spec: WatermarkSpec, options: JobOptions) -> Operator:
+    from engine.operators.watermark import WatermarkOperator
+
+    return WatermarkOperator(spec, options)
+
+
+def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
+    from engine.operators.window_table import WindowTableOperator
+
+    return WindowTableOperator(spec, options)
+
+
+def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operator:
+    from engine.operators.window_aggregate import WindowAggregateOperator
+
+    return WindowAggregateOperator(spec, options)
+
+
+def _group_aggregate(spec: GroupAggregateSpec, options: JobOptions) -> Operator:
+    from engine.operators.group_aggregate import GroupAggregateOperator
+
+    return GroupAggregateOperator(spec, options)
+
+
+def _join(spec: JoinSpec, options: JobOptions) -> Operator:
+    from engine.operators.join import JoinOperator
+
+    return JoinOperator(spec, options)
+
+
+def _union(spec: UnionSpec, options: JobOptions) -> Operator:
+    from engine.operators.union import UnionOperator
+
+    return UnionOperator(spec, options)
+
+
+def _limit(spec: LimitSpec, options: JobOptions) -> Operator:
+    from engine.operators.limit import LimitOperator
+
+    return LimitOperator(spec, options)
+
+
+def _top_n(spec: TopNSpec, options: JobOptions) -> Operator:
+    from engine.operators.top_n import TopNOperator
+
+    return TopNOperator(spec, options)
+
+
+def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
+    from engine.operators.sink import SinkOperator
+
+    return SinkOperator(spec, options)
+
+
+_MAKERS: dict[type, Callable[..., Operator]] = {
+    SourceSpec: _source,
+    ValuesSpec: _values,
+    BoundedSourceSpec: _bounded_source,
+    CalcSpec: _calc,
+    WatermarkSpec: _watermark,
+    WindowTableSpec: _window_table,
+    WindowAggregateSpec: _window_aggregate,
+    GroupAggregateSpec: _group_aggregate,
+    JoinSpec: _join,
+    UnionSpec: _union,
+    LimitSpec: _limit,
+    TopNSpec: _top_n,
+    SinkSpec: _sink,
+}

@@ -1,0 +1,100 @@
+"""Restoring: is a checkpoint this plan's, and which of its parts belong to a subtask at today's parallelism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from catalog.names import did_you_mean
+from engine.chain import ChainedOperator, OperatorChain
+from engine.manifest import Manifest, OperatorEntry
+from engine.operator import KeyedState
+from engine.snapshots import FileEntry, KeyedPart, read_items, read_keyed, schema_fingerprint
+from engine.storage import Storage
+
+
+def check_plan(manifest: Manifest, operators: Iterable[OperatorEntry], fingerprint: str, max_parallelism: int) -> None:
+    """Refuse a checkpoint whose state is not this plan's: raises STA-3007 (operators) or STA-3008 (number of key groups)."""
+    if manifest.max_parallelism != max_parallelism:
+        raise PenstockError(
+            "STA-3008",
+            f"the job's state has {manifest.max_parallelism} key groups, this plan has {max_parallelism}",
+            hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
+            sqlstate="55000",
+        )
+    if manifest.fingerprint == fingerprint:
+        return
+    old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
+    new = {o.operator_id: o for o in operators if o.keeps_state}
+    gone = [f"{old[i].name} [{i}]" for i in sorted(old.keys() - new.keys())]
+    added = [f"{new[i].name} [{i}]" for i in sorted(new.keys() - old.keys())]
+    facts = ["in the state only: " + ", ".join(gone)] if gone else []
+    facts += ["in the query only: " + ", ".join(added)] if added else []
+    raise PenstockError(
+        "STA-3007",
+        f"the state of checkpoint {manifest.checkpoint_id} belongs to another query than this one",
+        detail="\n".join(facts) or None,
+        hint="run the query the state was made by, or give this one another state directory or name",
+        sqlstate="55000",
+    )
+
+
+class Restorer:
+    """Gives the operators of a subtask their state back out of one checkpoint."""
+
+    def __init__(self, storage: Storage, manifest: Manifest) -> None:
+        self._storage = storage
+        self._manifest = manifest
+        self._known = {o.operator_id for o in manifest.operators}
+
+    def restore(self, chain: OperatorChain) -> None:
+        """Restore every operator of a chain by its id: keyed states by the subtask's key groups, list states with the items of all subtasks."""
+        for chained in chain.operators:
+            if chained.context.operator_id in self._known:
+                self._restore_keyed(chained)
+                self._restore_items(chained)
+
+    def _restore_keyed(self, chained: ChainedOperator) -> None:
+        groups = chained.context.key_groups
+        for name, state in chained.operator.keyed_states().items():
+            parts = self._keyed_parts(chained, name)
+            self._check_schema(chained, name, state, parts)
+            for file, part in parts:
+                table = read_keyed(self._storage, file, part, groups.start, groups.end)
+                if table is not None:
+                    state.restore(table)
+
+    def _restore_items(self, chained: ChainedOperator) -> None:
+        for name, state in chained.operator.list_states().items():
+            items: list[dict[str, Any]] = []
+            for task in sorted(self._manifest.tasks, key=lambda t: t.task):
+                for part in task.items:
+                    if task.file is not None and (part.operator_id, part.state) == (chained.context.operator_id, name):
+                        items += read_items(self._storage, task.file, part)
+            state.restore_items(items)
+
+    def _keyed_parts(self, chained: ChainedOperator, name: str) -> list[tuple[FileEntry, KeyedPart]]:
+        mine = [
+            (task.file, part)
+            for task in sorted(self._manifest.tasks, key=lambda t: t.task)
+            for part in task.keyed
+            if task.file is not None and part.operator_id == chained.context.operator_id
+        ]
+        found = [(file, part) for file, part in mine if part.state == name]
+        if mine and not found:
+            raise _foreign(chained, f"it has no state {name}", did_you_mean(name, (part.state for _, part in mine), others=True))
+        return found
+
+    def _check_schema(self, chained: ChainedOperator, name: str, state: KeyedState, parts: list[tuple[FileEntry, KeyedPart]]) -> None:
+        fresh: pa.Schema = state.snapshot().schema
+        for _, part in parts:
+            if len(fresh) > 1 and part.fingerprint != schema_fingerprint(fresh):
+                raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(fresh)})", None)
+
+
+def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:
+    message = f"the state of operator {chained.context.name} does not fit"
+    return PenstockError("STA-3009", message, detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="55000", operator=chained.context.name)

@@ -1,0 +1,172 @@
+"""Jobs on real threads, end to end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from catalog.errors import PenstockError
+from engine.clock import SystemClock
+from engine.job_manager import JobManager
+from engine.job_options import JobOptions
+from engine.job_state import JobState
+from engine.restart import FixedDelay
+from planner.edges import Partition
+from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
+
+SPLITS = make_splits(4, 60, 5)
+RETRY = FixedDelay(attempts=5, delay=1.0)
+
+
+def run(graph, options, ledger, faults=None, timeout_s=20.0):
+    manager = JobManager(services(ledger, faults), SystemClock(), build)
+    job = manager.submit(graph, options)
+    ended = job.wait(timeout_s)
+    metrics = job.metrics()
+    manager.close()
+    assert ended, job.state
+    return job, metrics
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_finite_job_commits_everything_at_its_end(parallelism: int) -> None:
+    ledger = Ledger()
+    job, metrics = run(window_job(SPLITS, parallelism=parallelism), JobOptions(), ledger)
+    assert job.state is JobState.FINISHED
+    assert ledger.rows() == expected(SPLITS, 10)
+    assert not ledger.staged
+    assert metrics.rows_in == 240
+    assert metrics.late_rows == 0
+    assert metrics.windows_closed == len(expected(SPLITS, 10))
+
+
+def test_unequal_parallelism_and_zero_buffer_timeout() -> None:
+    ledger = Ledger()
+    run(window_job(SPLITS, parallelism=3, sources=2, sink_edge=Partition((0,))), JobOptions(buffer_timeout_ms=0, channel_capacity=1), ledger)
+    assert ledger.rows() == expected(SPLITS, 10)
+
+
+@pytest.mark.parametrize("name", ["numbers", "pass", "window sum", "ledger"])
+def test_failure_restarts_from_the_last_checkpoint(name: str, tmp_path: Path) -> None:
+    ledger, faults = Ledger(), Faults({name: 20})
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=1, restart=RETRY, buffer_timeout_ms=0)
+    job, metrics = run(window_job(SPLITS), options, ledger, faults)
+    assert job.state is JobState.FINISHED, job.error
+    assert metrics.restarts == 1
+    assert ledger.rows() == expected(SPLITS, 10)
+
+
+def test_failure_without_state_restarts_from_scratch_while_nothing_is_committed() -> None:
+    ledger, faults = Ledger(), Faults({"window sum": 10})
+    job, _ = run(window_job(SPLITS), JobOptions(restart=RETRY), ledger, faults)
+    assert job.state is JobState.FINISHED
+    assert ledger.rows() == expected(SPLITS, 10)
+
+
+def test_user_errors_fail_at_once() -> None:
+    faults = Faults({"window sum": 3}, PenstockError("RUN-2001", "bad row"))
+    job, metrics = run(window_job(SPLITS), JobOptions(restart=RETRY), Ledger(), faults)
+    assert job.state is JobState.FAILED
+    assert metrics.restarts == 0
+    assert job.error is not None
+    assert (job.error.code, job.error.operator) == ("RUN-2001", "window sum")
+
+
+def test_exceptions_become_errors_that_name_the_operator() -> None:
+    job, _ = run(window_job(SPLITS), JobOptions(), Ledger(), Faults({"pass": 3}))
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert job.error.code == "RUN-2900"
+    assert "pass failed: RuntimeError: injected" in job.error.message
+
+
+def test_finished_job_is_not_run_again(tmp_path: Path) -> None:
+    ledger = Ledger()
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=5)
+    run(window_job(SPLITS), options, ledger)
+    before = dict(ledger.committed)
+    job, metrics = run(window_job(SPLITS), options, ledger)
+    assert job.state is JobState.FINISHED
+    assert ledger.committed == before
+    assert metrics.rows_in == 0
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 3), (3, 1)])
+def test_stop_and_go_on_at_another_parallelism(first: int, second: int, tmp_path: Path) -> None:
+    ledger = Ledger()
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=2, channel_capacity=1, buffer_timeout_ms=0)
+    splits = make_splits(4, 400, 5)
+    manager = JobManager(services(ledger), SystemClock(), build)
+    job = manager.submit(window_job(splits, parallelism=first, batch_rows=1), options)
+    while job.metrics().checkpoints_completed < 2 and not job.state.terminal:
+        time.sleep(0.001)
+    job.stop()
+    assert job.wait(20)
+    manager.close()
+    assert job.state is JobState.FINISHED
+    assert sum(ledger.rows().values()) < len(expected(splits, 10))
+    run(window_job(splits, parallelism=second, batch_rows=50), options, ledger)
+    assert ledger.rows() == expected(splits, 10)
+
+
+def test_cancel_of_an_endless_job_and_idle_threads() -> None:
+    manager = JobManager(services(), SystemClock(), build)
+    job = manager.submit(window_job(SPLITS, endless=True), JobOptions())
+    while job.metrics().rows_in < 240:
+        time.sleep(0.001)
+    time.sleep(0.1)
+    before, cpu = time.monotonic(), time.process_time()
+    time.sleep(0.3)
+    assert (time.process_time() - cpu) / (time.monotonic() - before) < 0.2
+    job.cancel()
+    assert job.wait(5)
+    assert job.state is JobState.CANCELED
+    manager.close()
+    assert not [t for t in threading.enumerate() if t.name.startswith("penstock")]
+
+
+def test_one_state_directory_has_one_job(tmp_path: Path) -> None:
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=5)
+    manager, other = (JobManager(services(), SystemClock(), build) for _ in range(2))
+    job = manager.submit(window_job(SPLITS, endless=True), options)
+    with pytest.raises(PenstockError) as again:
+        manager.submit(window_job(SPLITS, endless=True), options)
+    assert again.value.code == "RUN-2902"
+    with pytest.raises(PenstockError) as locked:
+        other.submit(window_job(SPLITS, endless=True), options)
+    assert locked.value.code == "STA-3001"
+    job.cancel()
+    assert job.wait(5)
+    manager.close()
+    other.close()
+
+
+def test_another_query_is_refused(tmp_path: Path) -> None:
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=5)
+    run(window_job(SPLITS), options, Ledger())
+    graph = window_job(SPLITS)
+    chains = list(graph.chains)
+    spec = chains[1].operators[0]
+    chains[1] = type(chains[1])(1, (type(spec)("other", "other sum", spec.schema),), 2)
+    manager = JobManager(services(), SystemClock(), build)
+    with pytest.raises(PenstockError) as refused:
+        manager.submit(type(graph)(tuple(chains), graph.edges, graph.max_parallelism), options)
+    assert refused.value.code == "STA-3007"
+    assert "window sum [sum]" in (refused.value.detail or "")
+    assert "other sum [other]" in (refused.value.detail or "")
+    with pytest.raises(PenstockError) as groups:
+        manager.submit(window_job(SPLITS, max_parallelism=32), options)
+    assert groups.value.code == "STA-3008"
+    manager.close()
+
+
+def test_old_checkpoints_are_deleted(tmp_path: Path) -> None:
+    options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=1, channel_capacity=1, buffer_timeout_ms=0)
+    run(window_job(make_splits(4, 300, 5), batch_rows=1), options, Ledger())
+    names = [p.name for p in (tmp_path / "job").iterdir()]
+    assert len([n for n in names if n.endswith(".manifest.json")]) == 2
+    assert len([n for n in names if n.startswith("seg-")]) <= 12
+    assert not [n for n in names if n.endswith(".tmp")]
