@@ -111,6 +111,14 @@ def _of_seconds(operands: Sequence[Operand]) -> Typing:
     return (BIGINT if is_integer(operands[0].type) else wanted(operands[0], DOUBLE, 1),), TIMESTAMP_LTZ
 
 
+def _of_day(operands: Sequence[Operand]) -> Typing:
+    return (DATE if operands[0].type == DATE else moment(operands),), INT
+
+
+def _day_part(name: str, text: str, *aliases: str) -> Function:
+    return Function(name, f"{name}(t)", text, _of_day, (1, 1), aliases)
+
+
 def _part(name: str, text: str, *aliases: str) -> Function:
     return Function(name, f"{name}(t)", text, of_moment(INT), (1, 1), aliases)
 
@@ -124,17 +132,17 @@ _INSTANT = fixed(BIGINT, result=TIMESTAMP_LTZ)
 _COUNTED = fixed(TIMESTAMP_LTZ, result=BIGINT)
 
 TIMES: tuple[Function, ...] = (
-    _part("year", "The year."),
-    _part("quarter", "The quarter, 1 to 4."),
-    _part("month", "The month, 1 to 12."),
-    _part("day", "The day of the month.", "dayofmonth"),
+    _day_part("year", "The year."),
+    _day_part("quarter", "The quarter, 1 to 4."),
+    _day_part("month", "The month, 1 to 12."),
+    _day_part("day", "The day of the month.", "dayofmonth"),
     _part("hour", "The hour, 0 to 23."),
     _part("minute", "The minute."),
     _part("second", "The second, without its fraction."),
-    _part("dayofweek", "The day of the week: 1 is Sunday, 7 Saturday."),
-    _part("weekday", "The day of the week: 0 is Monday, 6 Sunday."),
-    _part("dayofyear", "The day of the year, from 1."),
-    _part("weekofyear", "The ISO week, 1 to 53.", "week"),
+    _day_part("dayofweek", "The day of the week: 1 is Sunday, 7 Saturday."),
+    _day_part("weekday", "The day of the week: 0 is Monday, 6 Sunday."),
+    _day_part("dayofyear", "The day of the year, from 1."),
+    _day_part("weekofyear", "The ISO week, 1 to 53.", "week"),
     Function("date_trunc", "date_trunc(unit, t)", "The beginning of the year, month, week, day, hour .. of t.", _truncated, (2, 2)),
     Function("trunc", "trunc(d, unit)", "The first day of the year, quarter, month or week of d.", _truncated_date, (2, 2)),
     Function("date_format", "date_format(t, pattern)", "t as text by a pattern such as 'yyyy-MM-dd HH:mm:ss'.", _formatted, (2, 2), fallible=True),

@@ -1,0 +1,202 @@
+"""Comparison, truth and membership, with NaN equal to itself and above every number."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.types import BOOLEAN, DataType, Double, Float, Row
+from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, nulls_of, values_of
+from engine.expressions.site import Factory, Site, plain
+
+_PLAIN: dict[str, Kernel] = {
+    "equal": pc.equal,
+    "not_equal": pc.not_equal,
+    "less": pc.less,
+    "less_equal": pc.less_equal,
+    "greater": pc.greater,
+    "greater_equal": pc.greater_equal,
+}
+
+
+def _has_nan(datum: Datum) -> bool:
+    if isinstance(datum, pa.Scalar):
+        return datum.is_valid and datum.as_py() != datum.as_py()
+    return bool(pc.any(pc.is_nan(datum), min_count=0).as_py())
+
+
+def _nan(datum: Datum) -> Datum:
+    return pc.is_nan(datum)
+
+
+def _float_equal(a: Datum, b: Datum) -> Datum:
+    same = pc.equal(a, b)
+    if _has_nan(a) and _has_nan(b):
+        return pc.or_kleene(same, pc.and_kleene(_nan(a), _nan(b)))
+    return same
+
+
+def _float_less(a: Datum, b: Datum) -> Datum:
+    less = pc.less(a, b)
+    return pc.or_kleene(less, pc.and_not_kleene(_nan(b), _nan(a))) if _has_nan(b) else less
+
+
+def _float_less_equal(a: Datum, b: Datum) -> Datum:
+    less = pc.less_equal(a, b)
+    return _null_with(pc.or_kleene(less, _nan(b)), a) if _has_nan(b) else less
+
+
+def _null_with(result: Datum, *operands: Datum) -> Datum:
+    """NULL wherever an operand is NULL, whatever three-valued logic found."""
+    for operand in operands:
+        missing = pc.is_null(operand)
+        result = pc.if_else(missing, pa.scalar(None, pa.bool_()), result)
+    return result
+
+
+_FLOAT: dict[str, Kernel] = {
+    "equal": _float_equal,
+    "not_equal": lambda a, b: pc.invert(_float_equal(a, b)),
+    "less": _float_less,
+    "less_equal": _float_less_equal,
+    "greater": lambda a, b: _float_less(b, a),
+    "greater_equal": lambda a, b: _float_less_equal(b, a),
+}
+
+_AGAINST_NUMBER: dict[str, Kernel] = {
+    **_PLAIN,
+    "greater": lambda a, b: pc.invert(pc.less_equal(a, b)),
+    "greater_equal": lambda a, b: pc.invert(pc.less(a, b)),
+}
+"""A float column beside a constant that is a number: NaN in the column is above it."""
+
+
+def comparison_kernel(operator: str, kind: DataType, right: pa.Scalar | None = None) -> Kernel:
+    """Return the kernel of a comparison of two operands of one type; ``right`` is the right operand when it is constant."""
+    if isinstance(kind, Row):
+        return _row_comparison(operator, kind)
+    if not isinstance(kind, Float | Double):
+        return _PLAIN[operator]
+    if right is not None and right.is_valid and right.as_py() == right.as_py():
+        return _AGAINST_NUMBER[operator]
+    return _FLOAT[operator]
+
+
+def _row_comparison(operator: str, kind: Row) -> Kernel:
+    """Rows are equal when all their fields are; they are compared for order field by field."""
+    equals = [comparison_kernel("equal", part) for _, part in kind.fields]
+    lesses = [comparison_kernel("less", part) for _, part in kind.fields]
+
+    def equal(a: pa.Array, b: pa.Array) -> pa.Array:
+        parts = [compare(a.field(i), b.field(i)) for i, compare in enumerate(equals)]
+        return _null_with(functools.reduce(pc.and_kleene, parts), a, b)
+
+    def less(a: pa.Array, b: pa.Array) -> pa.Array:
+        result: pa.Array = pa.repeat(pa.scalar(False), len(a))
+        for i in range(len(lesses) - 1, -1, -1):
+            result = pc.or_kleene(lesses[i](a.field(i), b.field(i)), pc.and_kleene(equals[i](a.field(i), b.field(i)), result))
+        return _null_with(result, a, b)
+
+    table: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
+        "equal": equal,
+        "not_equal": lambda a, b: pc.invert(equal(a, b)),
+        "less": less,
+        "less_equal": lambda a, b: pc.invert(less(b, a)),
+        "greater": lambda a, b: less(b, a),
+        "greater_equal": lambda a, b: pc.invert(less(a, b)),
+    }
+    return columnwise(table[operator])
+
+
+def _comparison(operator: str) -> Factory:
+    return lambda site: comparison_kernel(operator, site.kinds[0], site.constants[1])
+
+
+def _null_safe_equal(site: Site) -> Kernel:
+    equal = comparison_kernel("equal", site.kinds[0])
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        a, b = aligned(a, b)
+        if not a.null_count and not b.null_count:
+            return equal(a, b)
+        return pc.if_else(pc.or_(pc.is_null(a), pc.is_null(b)), pc.and_(pc.is_null(a), pc.is_null(b)), equal(a, b))
+
+    return kernel
+
+
+def _in(site: Site) -> Kernel:
+    members = site.constants[1:]
+    known = [member for member in members if member is not None and member.is_valid]
+    equal = comparison_kernel("equal", site.kinds[0])
+    if any(member is None for member in members) or isinstance(site.kinds[0], Row):
+
+        def one_by_one(value: Datum, *others: Datum) -> Datum:
+            return functools.reduce(pc.or_kleene, (equal(value, other) for other in others))
+
+        return one_by_one
+    lookup = pa.array([member.as_py() for member in known], known[0].type if known else members[0].type)  # type: ignore[union-attr]
+    if pa.types.is_floating(lookup.type) and 0.0 in lookup.to_pylist():
+        lookup = pa.concat_arrays([lookup, pa.array([0.0, -0.0], lookup.type)])
+    has_null = len(known) < len(members)
+
+    def kernel(value: Datum, *others: Datum) -> Datum:
+        found = pc.is_in(value, value_set=lookup)
+        if has_null:
+            return pc.if_else(found, found, pa.scalar(None, pa.bool_()))
+        if isinstance(value, pa.Array) and not value.null_count:
+            return found
+        return pc.if_else(pc.is_valid(value), found, pa.scalar(None, pa.bool_()))
+
+    return kernel
+
+
+def _extreme(largest: bool) -> Factory:
+    pick = pc.max_element_wise if largest else pc.min_element_wise
+
+    def factory(site: Site) -> Kernel:
+        kind = site.call.type
+        if kind == BOOLEAN:
+            return lambda *data: pick(*[pc.cast(datum, pa.int8()) for datum in data]).cast(pa.bool_())
+        if not isinstance(kind, Float | Double):
+            return pick
+
+        def floats(*data: Datum) -> pa.Array:
+            columns = aligned(*data)
+            result = pick(*columns)
+            if largest:
+                for column in columns:
+                    result = pc.if_else(pc.fill_null(pc.is_nan(column), False), column, result)
+            return result
+
+        return floats
+
+    return factory
+
+
+def ordering_key(column: pa.Array) -> pa.Array:
+    """Return floats as integers that sort as SQL orders them: -0.0 beside 0.0, NaN above all; other columns as they are."""
+    if not pa.types.is_floating(column.type):
+        return column
+    values = values_of(pc.cast(column, pa.float64())) + 0.0
+    bits = values.view("i8")
+    keys = (bits ^ ((bits >> 63) & 0x7FFF_FFFF_FFFF_FFFF)).copy()
+    keys[np.isnan(values)] = 0x7FFF_FFFF_FFFF_FFFF
+    return array_of(keys, nulls_of(column), pa.int64())
+
+
+COMPARISONS: dict[str, Factory] = {
+    **{operator: _comparison(operator) for operator in _PLAIN},
+    "null_safe_equal": _null_safe_equal,
+    "not": plain(pc.invert),
+    "is_null": plain(pc.is_null),
+    "is_not_null": plain(pc.is_valid),
+    "is_true": plain(lambda a: pc.fill_null(a, False)),
+    "is_false": plain(lambda a: pc.fill_null(pc.invert(a), False)),
+    "in": _in,
+    "greatest": _extreme(largest=True),
+    "least": _extreme(largest=False),
+}

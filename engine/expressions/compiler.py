@@ -1,0 +1,175 @@
+"""Typed expressions compiled once into closures over Arrow kernels, run once per batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from catalog.functions import is_deterministic
+from catalog.types import YearMonthInterval, to_arrow
+from engine.expressions import guards
+from engine.expressions.casts import cast_kernel
+from engine.expressions.columns import Datum, Kernel
+from engine.expressions.faults import Fault, from_arrow, to_error
+from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
+from engine.expressions.selection import Evaluate, Rows
+from engine.expressions.site import EvaluationContext, Site
+from planner.expressions import Call, Case, Cast, Column, Expression, Literal
+
+DEFAULT_CONTEXT = EvaluationContext()
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One node, ready to run; ``constant`` is its value when it is the same for every row."""
+
+    evaluate: Evaluate
+    constant: pa.Scalar | None = None
+
+
+def compile_expression(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.Array]:
+    """Return a function from a batch to the expression's column, of exactly its Arrow type.
+
+    The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad cast), RUN-2004 (bad argument).
+    """
+    kind = to_arrow(expression.type)
+    if isinstance(expression, Column):
+        index = expression.index
+        return lambda batch: batch.column(index)
+    compiled = _compile(expression, context)
+    if compiled.constant is not None:
+        value = compiled.constant
+        return lambda batch: pa.repeat(value, batch.num_rows)
+    evaluate = compiled.evaluate
+
+    def run(batch: pa.RecordBatch) -> pa.Array:
+        if batch.num_rows == 0:
+            return pa.array([], kind)
+        try:
+            result = evaluate(batch)
+        except Fault as fault:
+            raise _located(evaluate, batch, fault, expression) from None
+        if isinstance(result, pa.Scalar):
+            result = pa.repeat(result, batch.num_rows)
+        return result if result.type == kind else result.cast(kind)
+
+    return run
+
+
+def compile_predicate(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
+    """Return a function from a batch to a BOOLEAN column; NULL means the row is not kept. Raises as ``compile_expression``."""
+    return compile_expression(expression, context)
+
+
+def _located(evaluate: Evaluate, batch: pa.RecordBatch, fault: Fault, whole: Expression) -> PenstockError:
+    """Halve the batch until the first row that faults is alone, and tell of it."""
+    while batch.num_rows > 1:
+        half = batch.num_rows // 2
+        head, tail = batch.slice(0, half), batch.slice(half)
+        found = _fault_of(evaluate, head)
+        batch = tail if found is None else head
+        fault = found or _fault_of(evaluate, tail) or fault
+    return to_error(fault, whole, batch)
+
+
+def _fault_of(evaluate: Evaluate, batch: pa.RecordBatch) -> Fault | None:
+    try:
+        evaluate(batch)
+    except Fault as fault:
+        return fault
+    return None
+
+
+def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
+    match expression:
+        case Column():
+            index = expression.index
+            return Compiled(lambda rows: rows.column(index))
+        case Literal():
+            return _constant(literal_scalar(expression))
+        case Cast():
+            arg = _compile(expression.arg, context)
+            kernel = cast_kernel(expression.arg.type, expression.type, expression.safe, context.zone)
+            return arg if kernel is None else _applied(expression, kernel, (arg,), True)
+        case Case():
+            whens = tuple((_compile(c, context).evaluate, _compile(v, context).evaluate) for c, v in expression.whens)
+            default = _compile(expression.default, context).evaluate
+            return Compiled(guards.case(expression, whens, default))
+        case Call(function="and" | "or"):
+            parts = guards.flattened(expression)
+            return Compiled(guards.connective(expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)))
+        case Call():
+            return _call(expression, context)
+    raise PenstockError("INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _call(call: Call, context: EvaluationContext) -> Compiled:
+    if (now := CLOCK_FUNCTIONS.get(call.function)) is not None:
+        return Compiled(lambda rows: now(context))
+    args = tuple(_compile(arg, context) for arg in call.args)
+    factory = KERNELS.get(call.function)
+    if factory is None:
+        raise PenstockError("INT-9002", f"function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
+    try:
+        kernel = factory(Site(call, tuple(arg.constant for arg in args), context))
+    except Fault as fault:
+        raise to_error(fault.within(call), call, None) from None
+    return _applied(call, kernel, args, is_deterministic(call.function))
+
+
+def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...], foldable: bool) -> Compiled:
+    """Return the node that runs a kernel over its operands; operands that never change are read once."""
+    run = _guarded(expression, kernel)
+    constants = [arg.constant for arg in args]
+    if foldable and all(constant is not None for constant in constants):
+        return _folded(run, constants)
+    evaluates = [arg.evaluate for arg in args]
+    if len(evaluates) == 1:
+        only = evaluates[0]
+        return Compiled(lambda rows: run(only(rows)))
+    if len(evaluates) == 2:
+        left, right = evaluates
+        return Compiled(lambda rows: run(left(rows), right(rows)))
+    return Compiled(lambda rows: run(*[evaluate(rows) for evaluate in evaluates]))
+
+
+def _folded(run: Kernel, constants: list[pa.Scalar | None]) -> Compiled:
+    """Compute a constant now, or, when it faults, again whenever there is a row to fault on."""
+
+    def evaluate(rows: Rows) -> Datum:
+        result = run(*[pa.repeat(constant, 1) for constant in constants])
+        return result[0] if isinstance(result, pa.Array) else result
+
+    try:
+        value = evaluate(pa.RecordBatch.from_arrays([], names=[]))
+    except Fault:
+        return Compiled(evaluate)
+    return _constant(value)
+
+
+def _guarded(expression: Expression, kernel: Kernel) -> Kernel:
+    def run(*data: Datum) -> Datum:
+        try:
+            return kernel(*data)
+        except pa.ArrowInvalid as error:
+            raise from_arrow(error, expression) from None
+        except Fault as fault:
+            raise fault.within(expression) from None
+
+    return run
+
+
+def _constant(value: pa.Scalar) -> Compiled:
+    return Compiled(lambda rows: value, value)
+
+
+def literal_scalar(literal: Literal) -> pa.Scalar:
+    """Return a literal as an Arrow scalar of its type's layout."""
+    value = literal.value
+    if isinstance(literal.type, YearMonthInterval) and isinstance(value, timedelta):
+        raise PenstockError("INT-9002", "a year-month interval counts months", kind=Kind.INTERNAL, sqlstate="XX000")
+    return pa.scalar(value, to_arrow(literal.type))

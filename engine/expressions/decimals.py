@@ -1,0 +1,161 @@
+"""DECIMAL arithmetic as Spark does it: computed exactly, rounded half up to the result's scale, overflow raises.
+
+Arrow derives the type of a result from the declared precisions of the operands, which the true values rarely fill. Where its rule asks for more
+digits than there are, the operands are relabelled: the same 256-bit integers under another precision and scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.types import Decimal
+from engine.expressions.columns import Datum, Kernel, aligned, nulls_of
+from engine.expressions.faults import bad_argument, division_by_zero, out_of_range
+
+_WIDE = 76
+_HALF = 37
+_EXACT = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
+_TRUNCATION_DIGITS = 4
+"""Arrow gives a quotient of DECIMAL(p, 0) by DECIMAL(1, 0) four digits after the point."""
+
+
+def _relabelled(array: pa.Array, precision: int, scale: int) -> pa.Array:
+    """Read the unscaled 256-bit integers of a column under another type, without copying."""
+    kind = pa.decimal256(precision, scale)
+    return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
+
+
+def widened(array: pa.Array) -> pa.Array:
+    """Return decimals with all the digits there are and their own scale."""
+    return array.cast(pa.decimal256(_WIDE, array.type.scale))
+
+
+def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
+    """Return decimals in another decimal type, rounded half away from zero; what does not fit becomes NULL."""
+    wide = widened(array)
+    if array.type.scale > result.scale:
+        wide = pc.round(wide, result.scale, "half_towards_infinity").cast(pa.decimal256(_WIDE, result.scale))
+    fits = _fits(wide, result)
+    if not pc.all(fits, min_count=0).as_py():
+        wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
+    return wide.cast(pa.decimal128(result.precision, result.scale))
+
+
+def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
+    """Whether values of at most the result's scale have no more digits than it holds."""
+    limit = pa.scalar(10 ** (result.precision - result.scale + wide.type.scale), pa.decimal256(_WIDE, 0))
+    return pc.less(pc.abs(_relabelled(wide, _WIDE, 0)), limit)
+
+
+def checked(array: pa.Array, result: Decimal) -> pa.Array:
+    """Return decimals in another decimal type, rounded; what does not fit faults."""
+    fitted = rescaled(array, result)
+    if fitted.null_count > array.null_count:
+        raise out_of_range(result)
+    return fitted
+
+
+def exact_kernel(operator: str, left: Decimal, right: Decimal, result: Decimal) -> Kernel:
+    """Return the kernel of ``add``, ``subtract`` or ``multiply``."""
+    compute = _EXACT[operator]
+    product = operator == "multiply"
+    scale = left.scale + right.scale if product else max(left.scale, right.scale)
+    width = left.precision + right.precision if product else max(left.precision - left.scale, right.precision - right.scale) + scale
+    if (width + 1, scale) == (result.precision, result.scale):
+        return compute
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        a, b = (widened(side) for side in aligned(a, b))
+        if product:
+            a, b = _relabelled(a, _HALF, left.scale), _relabelled(b, _HALF, right.scale)
+        else:
+            a, b = (_relabelled(_raised(side, scale - side.type.scale), _WIDE - 1, scale) for side in (a, b))
+        return checked(compute(a, b), result)
+
+    return kernel
+
+
+def _raised(wide: pa.Array, digits: int) -> pa.Array:
+    """Give decimals that many more digits after the point."""
+    return wide.cast(pa.decimal256(_WIDE, wide.type.scale + digits)) if digits else wide
+
+
+def _without_zeros(divisor: pa.Array, dividend: pa.Array) -> pa.Array:
+    """Fault on a zero divisor of a row that has both operands; return the divisor with no zeros left."""
+    zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+    if not pc.any(zero, min_count=0).as_py():
+        return divisor
+    if pc.any(pc.and_(zero, pc.is_valid(dividend)), min_count=0).as_py():
+        raise division_by_zero()
+    return pc.if_else(zero, pa.scalar(None, divisor.type), divisor)
+
+
+def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
+    """Return the kernel of ``/``: cut one digit behind the result's scale or later, then rounded half up."""
+    shift = left.scale - right.scale
+    digits = max(_TRUNCATION_DIGITS, result.scale + 1 - shift, -shift)
+    if left.precision + digits > _WIDE:
+        raise bad_argument(f"{left} / {right} has too many digits", "CAST an operand to a narrower DECIMAL or to DOUBLE")
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        a, b = (widened(side) for side in aligned(a, b))
+        divisor = _relabelled(_without_zeros(b, a), 1, 0)
+        dividend = _relabelled(_raised(a, digits - _TRUNCATION_DIGITS), _WIDE - _TRUNCATION_DIGITS - 1, 0)
+        return checked(_relabelled(pc.divide(dividend, divisor), _WIDE, shift + digits), result)
+
+    return kernel
+
+
+def _integers(a: Datum, b: Datum) -> tuple[pa.Array, pa.Array, int]:
+    """Return both operands as unscaled integers of one scale, the divisor without zeros, and the scale."""
+    left, right = (widened(side) for side in aligned(a, b))
+    scale = max(left.type.scale, right.type.scale)
+    left, right = (_relabelled(_raised(side, scale - side.type.scale), _WIDE, 0) for side in (left, right))
+    return left, _without_zeros(right, left), scale
+
+
+def _whole_quotient(a: pa.Array, b: pa.Array) -> pa.Array:
+    raw = pc.divide(_relabelled(a, _WIDE - _TRUNCATION_DIGITS - 1, 0), _relabelled(b, 1, 0))
+    return pc.round(_relabelled(raw, _WIDE, raw.type.scale), 0, "towards_zero").cast(pa.decimal256(_WIDE, 0))
+
+
+def _rest(a: pa.Array, b: pa.Array) -> pa.Array:
+    """Return the remainder of whole numbers, with the sign of the dividend."""
+    product = pc.multiply(_relabelled(_whole_quotient(a, b), _HALF, 0), _relabelled(b, _HALF, 0))
+    return _relabelled(pc.subtract(_relabelled(a, _WIDE - 1, 0), _relabelled(product, _WIDE - 1, 0)), _WIDE, 0)
+
+
+def integral_divide_kernel() -> Kernel:
+    """Return the kernel of ``DIV`` on decimals: BIGINT."""
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        left, right, _ = _integers(a, b)
+        quotient = _whole_quotient(left, right)
+        limits = (pa.scalar(-(2**63), quotient.type), pa.scalar(2**63 - 1, quotient.type))
+        if not pc.all(pc.and_(pc.greater_equal(quotient, limits[0]), pc.less_equal(quotient, limits[1])), min_count=0).as_py():
+            raise out_of_range("BIGINT")
+        return quotient.cast(pa.int64())
+
+    return kernel
+
+
+def remainder_kernel(result: Decimal, positive: bool) -> Kernel:
+    """Return the kernel of ``%`` (sign of the dividend) or, when ``positive``, of ``pmod``."""
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        left, right, scale = _integers(a, b)
+        rest = _rest(left, right)
+        if positive:
+            lifted = pc.add(_relabelled(rest, _WIDE - 1, 0), _relabelled(right, _WIDE - 1, 0))
+            rest = pc.if_else(pc.less(rest, pa.scalar(0, rest.type)), _rest(lifted, right), rest)
+        return checked(_relabelled(rest, _WIDE, scale), result)
+
+    return kernel
+
+
+def microseconds_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return DECIMAL(8, 6) seconds as int64 microseconds and the mask of NULLs."""
+    pairs = np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)
+    return pairs[::2], nulls_of(array)
