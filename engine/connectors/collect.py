@@ -18,6 +18,7 @@ class ResultChannel:
         self._finished = False
         self._closed = False
         self._error: BaseException | None = None
+        self._ended_subtasks: set[int] = set()
 
     def offer(self, batch: Batch) -> bool:
         """Take a batch; False when the client has closed and nobody will read it. A full channel still takes what a running step gives."""
@@ -35,6 +36,14 @@ class ResultChannel:
             if not self._finished:
                 self._finished, self._error = True, error
             self._changed.notify_all()
+
+    def subtask_ended(self, subtask: int, parallelism: int) -> None:
+        """Note that one collect subtask has given all its rows; the result is finished when all have."""
+        with self._changed:
+            self._ended_subtasks.add(subtask)
+            finished = len(self._ended_subtasks) >= parallelism
+        if finished:
+            self.finish()
 
     @property
     def full(self) -> bool:

@@ -51,7 +51,7 @@ class Pump:
             for item in self._items:
                 if not self._put(item):
                     break
-        except BaseException as raised:  # handed over to the thread that polls
+        except BaseException as raised:  # noqa: BLE001  handed over to the thread that polls
             error = raised
         with self._changed:
             self._finished, self._error = True, error

@@ -1,0 +1,48 @@
+"""The source and the sink writer of each connector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from catalog.errors import PenstockError
+from engine.connectors.blackhole_sink import BlackholeSink
+from engine.connectors.collect_sink import CollectSink
+from engine.connectors.datagen import DatagenSource
+from engine.connectors.errors_source import ErrorsSource
+from engine.connectors.filesystem_sink import FilesystemSink
+from engine.connectors.filesystem_source import FilesystemSource
+from engine.connectors.print_sink import PrintSink
+from engine.connectors.registered_source import RegisteredTableSource
+from engine.connectors.sink import SinkRequest, SinkWriter
+from engine.connectors.source import ScanRequest, SourceConnector
+
+SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
+    "filesystem": FilesystemSource,
+    "datagen": DatagenSource,
+    "registered": RegisteredTableSource,
+    "errors": ErrorsSource,
+}
+SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
+    "filesystem": FilesystemSink,
+    "print": PrintSink,
+    "blackhole": BlackholeSink,
+    "collect": CollectSink,
+}
+
+
+def source_connector(request: ScanRequest) -> SourceConnector:
+    """Return the connector that reads a table. SQL-1511 when its connector only writes."""
+    made = SOURCES.get(request.table.connector)
+    if made is None:
+        message = f"table {request.table.name} cannot be read: connector '{request.table.connector}' only writes"
+        raise PenstockError("SQL-1511", message, hint=f"these can be read: {', '.join(sorted(SOURCES))}")
+    return made(request)
+
+
+def sink_writer(request: SinkRequest) -> SinkWriter:
+    """Return the writer of one subtask for a table (the client when there is none). SQL-1512 when its connector only reads."""
+    name = "collect" if request.table is None else request.table.connector
+    made = SINKS.get(name)
+    if made is None:
+        raise PenstockError("SQL-1512", f"connector '{name}' only reads", hint=f"these can be written: {', '.join(sorted(SINKS))}")
+    return made(request)

@@ -1,0 +1,202 @@
+"""The filesystem sink: rows go to staged files, a checkpoint prepares them, its completion publishes them: exactly once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from catalog.connectors import file_format, option, redact_url
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Schema
+from catalog.tables import Table
+from engine.connectors.file_listing import resolve
+from engine.connectors.filesystem_reader import NULL_PARTITION
+from engine.connectors.filesystem_source import csv_dialect
+from engine.connectors.sink import Committable, SinkRequest
+from engine.connectors.staged_files import StagedFiles
+from engine.elements import Batch
+from engine.formats.file_task import CsvDialect
+from engine.formats.file_writers import FileWriter, WriteTask, open_writer
+from engine.formats.text_values import to_text
+
+MAX_OPEN = 64
+_SUFFIXES = {"csv": ".csv", "json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
+_CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
+_SUBTASK = re.compile(r"(\d+)-\d+\.")
+
+
+@dataclass
+class _OpenFile:
+    """A staged file being written, and the partition directory it will stand in."""
+
+    writer: FileWriter
+    staged: str
+    directory: str
+    rows: int = 0
+
+
+class FilesystemSink:
+    """Writes one subtask's share of a table's files.
+
+    Staged names are ``<subtask>-<n>.inprogress`` in the job's and operator's own hidden directory; final names are
+    ``part-<job>-<operator>-<subtask>-<checkpoint>-<n>``: no two tasks and no two checkpoints share one.
+    """
+
+    def __init__(self, request: SinkRequest) -> None:
+        assert request.table is not None, "a filesystem sink has a table"
+        table = request.table
+        self._request = request
+        self._format = file_format(table)
+        self._layout = _Layout(table, request.schema)
+        self._dialect = csv_dialect(table) if self._format == "csv" else CsvDialect()
+        self._codec, self._suffix = _codec(table, self._format)
+        self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
+        self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
+        owner = f"{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}"
+        self._files = StagedFiles(_directory(table), owner)
+        self._stem = f"part-{owner}-{request.subtask:04d}"
+        self._open: dict[str, _OpenFile] = {}
+        self._complete: list[_OpenFile] = []
+        self._number = 0
+
+    def recover(self, pending: list[Committable]) -> None:
+        kept = {item["staged"] for item in pending}
+        for name in self._files.leftovers():
+            match = _SUBTASK.match(name)
+            if name not in kept and match and int(match[1]) % self._request.parallelism == self._request.subtask:
+                self._files.discard(name)
+
+    def write(self, batch: Batch) -> None:
+        for directory, rows in self._layout.split(batch.rows):
+            file = self._file(directory)
+            file.writer.write(rows)
+            file.rows += rows.num_rows
+            full = 0 < self._rows_per_file <= file.rows
+            if full or file.writer.bytes >= self._bytes_per_file:
+                self._finish(directory)
+
+    def prepare(self, checkpoint_id: int) -> list[Committable]:
+        for directory in list(self._open):
+            self._finish(directory)
+        items, number = [], 0
+        for file in self._complete:
+            stem = f"{self._stem}-{checkpoint_id:06d}"
+            final, number = self._files.free_name(file.directory, stem, self._suffix, number)
+            items.append({"staged": file.staged, "final": final, "rows": file.rows})
+            number += 1
+        self._complete = []
+        if items:
+            self._files.sync()
+        return items
+
+    def commit(self, items: list[Committable]) -> None:
+        published = sum(self._files.publish(item["staged"], item["final"]) for item in items)
+        if items:
+            self._files.sync_published([item["final"] for item in items])
+        self._request.metrics.count("files_committed", published)
+
+    def abort(self, items: list[Committable]) -> None:
+        for item in items:
+            self._files.discard(item["staged"])
+
+    def ready(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        """What is open is prepared by the final checkpoint."""
+
+    def close(self) -> None:
+        for file in self._open.values():
+            file.writer.discard()
+        for file in self._complete:
+            self._files.discard(file.staged)
+        self._open, self._complete = {}, []
+        self._files.tidy()
+
+    def _file(self, directory: str) -> _OpenFile:
+        """Return the open file of a partition; beyond 64 open ones the oldest is completed."""
+        file = self._open.get(directory)
+        if file is None:
+            if len(self._open) >= MAX_OPEN:
+                self._finish(next(iter(self._open)))
+            staged, self._number = self._files.reserve(str(self._request.subtask), self._number)
+            task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect)
+            file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
+            self._number += 1
+        return file
+
+    def _finish(self, directory: str) -> None:
+        file = self._open.pop(directory)
+        file.writer.finish()
+        self._complete.append(file)
+
+
+class _Layout:
+    """Which columns of the rows stand in files, and which in directory names."""
+
+    def __init__(self, table: Table, schema: Schema) -> None:
+        names = [field.name for field in table.physical_fields]
+        self._partitions = [names.index(name) for name in table.partitioned_by]
+        self._stored = [index for index in range(len(names)) if index not in self._partitions]
+        self._names = names
+        arrow = schema.to_arrow()
+        self.stored = pa.schema([pa.field(names[index], arrow.field(index).type) for index in self._stored])
+
+    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Yield (directory, stored columns) for each partition in the rows."""
+        stored = pa.RecordBatch.from_arrays([rows.column(index) for index in self._stored], schema=self.stored)
+        if not self._partitions:
+            yield "", stored
+            return
+        encoded = [rows.column(index).dictionary_encode("encode") for index in self._partitions]
+        codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
+        distinct, numbers = np.unique(codes, axis=0, return_inverse=True)
+        for number, combination in enumerate(distinct):
+            values = [column.dictionary.slice(int(code), 1) for column, code in zip(encoded, combination, strict=True)]
+            parts = [_part(self._names[index], value) for index, value in zip(self._partitions, values, strict=True)]
+            yield "/".join(parts), stored.take(pa.array(np.flatnonzero(numbers.ravel() == number)))
+
+
+def _part(name: str, value: pa.Array) -> str:
+    text = to_text(value)[0].as_py()
+    return f"{name}={NULL_PARTITION if text is None else quote(text, safe=' ')}"
+
+
+def _codec(table: Table, kind: str) -> tuple[str | None, str]:
+    """Return the codec of a table's new files and their suffix."""
+    suffix = _SUFFIXES[kind]
+    if kind == "parquet":
+        codec = str(option(table, "sink.parquet.compression"))
+        return (None if codec == "none" else codec), suffix
+    declared = str(option(table, "compression"))
+    if kind == "arrow" or declared in ("auto", "none"):
+        return None, suffix
+    return declared, suffix + _CODEC_SUFFIXES[declared]
+
+
+def _directory(table: Table) -> Path:
+    """Return the local directory of a table that is written. DAT-4601 for a file, DAT-4602 for a place that is not local."""
+    path = table.options["path"]
+    filesystem, inside = resolve(path)
+    if not isinstance(filesystem, pafs.LocalFileSystem):
+        raise PenstockError("DAT-4602", f"{redact_url(path)} cannot be written: only local directories can", kind=Kind.EXTERNAL)
+    root = Path(inside)
+    if root.exists() and not root.is_dir():
+        raise PenstockError("DAT-4601", f"{path} is a file; a table is written into a directory", hint="give another path", kind=Kind.EXTERNAL)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PenstockError("DAT-4603", f"the directory {path} cannot be made", detail=str(error), kind=Kind.EXTERNAL) from error
+    return root
+
+
+def _word(text: str, length: int) -> str:
+    """Return a text as a part of a file name."""
+    return re.sub(r"[^A-Za-z0-9]", "", text)[:length] or "job"

@@ -1,0 +1,45 @@
+"""The print sink: one line a change, to a stream the program was given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.connectors import option
+from engine.connectors.change_rows import change_rows
+from engine.connectors.sink import DirectSink, SinkRequest
+from engine.elements import Batch
+from engine.formats.json_text import json_tokens
+from engine.formats.text_values import to_text
+
+
+class PrintStream:
+    """The service that says where printed rows go; a session without one prints to standard output."""
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self.write = write
+
+
+class PrintSink(DirectSink):
+    """Writes lines such as ``+I[1, abc, NULL]``; with several subtasks each line begins with the subtask's number."""
+
+    def __init__(self, request: SinkRequest) -> None:
+        identifier = str(option(request.table, "print-identifier")) if request.table is not None else ""
+        words = [identifier] if identifier else []
+        words += [f"{request.subtask + 1}"] if request.parallelism > 1 else []
+        self._prefix = "> ".join((*words, ""))
+        self._key = request.upsert_key
+        try:
+            self._write = request.services.get(PrintStream).write
+        except KeyError:
+            self._write = sys.stdout.write
+
+    def write(self, batch: Batch) -> None:
+        rows, ops = change_rows(batch, self._key)
+        texts = [pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL") for c in rows.columns]
+        lines = pc.binary_join_element_wise(*texts, ", ") if texts else pa.array([""] * rows.num_rows)
+        lines = pc.binary_join_element_wise(self._prefix, pa.array(ops, pa.string()), "[", lines, "]\n", "")
+        self._write("".join(lines.to_pylist()))

@@ -1,0 +1,82 @@
+"""The interface of sinks: take batches, prepare what a checkpoint holds, commit it once the checkpoint is durable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from catalog.schema import Schema
+from catalog.tables import Table
+from engine.elements import Batch
+from engine.metrics import OperatorMetrics
+from engine.operator import Services
+
+Committable = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SinkRequest:
+    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns that identify a row."""
+
+    table: Table | None
+    schema: Schema
+    upsert_key: tuple[int, ...] | None
+    operator_id: str
+    job_id: str
+    subtask: int
+    parallelism: int
+    services: Services
+    metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
+
+
+class SinkWriter(Protocol):
+    """Writes the rows of one subtask. What it prepares is JSON-ready and enough to commit or abort in another process."""
+
+    def recover(self, pending: list[Committable]) -> None:
+        """Forget what earlier attempts of this subtask left behind, except ``pending``, which belongs to a completed checkpoint. Before any row."""
+
+    def write(self, batch: Batch) -> None:
+        """Take rows."""
+
+    def prepare(self, checkpoint_id: int) -> list[Committable]:
+        """Make what was written since the last call durable but not yet visible, and return what is needed to make it visible."""
+
+    def commit(self, items: list[Committable]) -> None:
+        """Make prepared rows visible; done again it changes nothing."""
+
+    def abort(self, items: list[Committable]) -> None:
+        """Throw prepared rows away; done again it changes nothing."""
+
+    def ready(self) -> bool:
+        """Whether it can take rows now."""
+
+    def end(self) -> None:
+        """Learn that no row follows."""
+
+    def close(self) -> None:
+        """Release what is open, and throw away what was never prepared."""
+
+
+class DirectSink:
+    """What sinks that publish as they write have in common: nothing to prepare, nothing to commit."""
+
+    def recover(self, pending: list[Committable]) -> None:
+        """Nothing is ever left behind."""
+
+    def prepare(self, checkpoint_id: int) -> list[Committable]:
+        return []
+
+    def commit(self, items: list[Committable]) -> None:
+        """Nothing was prepared."""
+
+    def abort(self, items: list[Committable]) -> None:
+        """Nothing was prepared."""
+
+    def ready(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        """Everything is out already."""
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,182 @@
+"""Writers of files: batches in, one complete file out, flushed to the disk when it is closed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.formats.file_task import CsvDialect
+from engine.formats.json_text import json_lines
+from engine.formats.text_values import to_text
+
+ROW_GROUP_ROWS = 1 << 18
+ROW_GROUP_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class WriteTask:
+    """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of parquet."""
+
+    path: Path
+    schema: pa.Schema
+    codec: str | None
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+
+
+class FileWriter(Protocol):
+    """Writes one file."""
+
+    @property
+    def bytes(self) -> int:
+        """About how many bytes have been given to the file."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows."""
+
+    def finish(self) -> int:
+        """Complete the file and flush it to the disk; return its length. Raises OSError."""
+
+    def discard(self) -> None:
+        """Close and delete the file."""
+
+
+class _DurableFile:
+    """A new file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way when asked."""
+
+    def __init__(self, path: Path, codec: str | None = None) -> None:
+        self._path = path
+        self._file = path.open("xb")
+        raw = pa.PythonFile(self._file, "w")
+        self.sink = raw if codec is None else pa.CompressedOutputStream(raw, codec)
+
+    def finish(self) -> int:
+        descriptor = os.dup(self._file.fileno())
+        try:
+            self.sink.close()
+            self._file.close()
+            os.fsync(descriptor)
+            return os.fstat(descriptor).st_size
+        finally:
+            os.close(descriptor)
+
+    def discard(self) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+class TextWriter:
+    """Writes csv or json lines."""
+
+    def __init__(self, task: WriteTask, kind: str) -> None:
+        self._kind = kind
+        self._dialect = task.dialect
+        self._file = _DurableFile(task.path, task.codec)
+        self.bytes = 0
+        if kind == "csv" and task.dialect.header:
+            names = pa.array(task.schema.names)
+            line = task.dialect.delimiter.join(_csv_quoted(names, task.dialect).to_pylist()) + "\n"
+            self._put(line.encode())
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        lines = json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
+        self._put("".join(lines.to_pylist()).encode())
+
+    def finish(self) -> int:
+        return self._file.finish()
+
+    def discard(self) -> None:
+        self._file.discard()
+
+    def _put(self, data: bytes) -> None:
+        self._file.sink.write(data)
+        self.bytes += len(data)
+
+
+class ParquetWriter:
+    """Writes parquet with page checksums, gathering batches to row groups of about 256 k rows."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._schema = task.schema
+        self._file = _DurableFile(task.path)
+        self._writer = pq.ParquetWriter(self._file.sink, task.schema, compression=task.codec or "none", write_page_checksum=True)
+        self._gathered: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._gathered_bytes = 0
+        self.bytes = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._gathered.append(rows)
+        self._rows += rows.num_rows
+        self._gathered_bytes += rows.nbytes
+        self.bytes += rows.nbytes
+        if self._rows >= ROW_GROUP_ROWS or self._gathered_bytes >= ROW_GROUP_BYTES:
+            self._flush()
+
+    def finish(self) -> int:
+        self._flush()
+        self._writer.close()
+        return self._file.finish()
+
+    def discard(self) -> None:
+        self._gathered = []
+        self._file.discard()
+
+    def _flush(self) -> None:
+        if self._gathered:
+            self._writer.write_table(pa.Table.from_batches(self._gathered, self._schema), row_group_size=self._rows)
+        self._gathered, self._rows, self._gathered_bytes = [], 0, 0
+
+
+class ArrowWriter:
+    """Writes an Arrow IPC file."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._file = _DurableFile(task.path)
+        self._writer = pa.ipc.new_file(self._file.sink, task.schema)
+        self.bytes = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        self._writer.write_batch(rows)
+        self.bytes += rows.nbytes
+
+    def finish(self) -> int:
+        self._writer.close()
+        return self._file.finish()
+
+    def discard(self) -> None:
+        self._file.discard()
+
+
+def open_writer(kind: str, task: WriteTask) -> FileWriter:
+    """Return the writer of a format for a new file. Raises OSError."""
+    if kind == "parquet":
+        return ParquetWriter(task)
+    return ArrowWriter(task) if kind == "arrow" else TextWriter(task, kind)
+
+
+def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:
+    """Return one csv line a row, each with its line end; only texts that need it are quoted, NULL is the null literal."""
+    columns = []
+    for column in rows.columns:
+        plain = pa.types.is_string(column.type) or pa.types.is_binary(column.type)
+        texts = _csv_quoted(to_text(column), dialect) if plain else to_text(column)
+        columns.append(pc.fill_null(texts, dialect.null_literal))
+    return pc.binary_join_element_wise(pc.binary_join_element_wise(*columns, dialect.delimiter), "\n", "")
+
+
+def _csv_quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
+    """Quote texts that hold a delimiter, a quote or a line end, or could be taken for NULL or for nothing."""
+    special = f"[{_in_brackets(dialect.delimiter)}{_in_brackets(dialect.quote)}\r\n]|^ | $"
+    needs = pc.or_(pc.match_substring_regex(texts, special), pc.is_in(texts, pa.array(["", dialect.null_literal])))
+    doubled = pc.replace_substring(texts, dialect.quote, dialect.quote * 2)
+    return pc.if_else(needs, pc.binary_join_element_wise(dialect.quote, doubled, dialect.quote, ""), texts)
+
+
+def _in_brackets(char: str) -> str:
+    return "\\" + char if char in "\\]^-[" else char

@@ -1,0 +1,69 @@
+"""Columns as JSON texts, a column at a time: each value becomes the token that stands for it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.formats.text_values import to_text
+
+_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_CONTROLS = [chr(code) for code in range(0x20)]
+
+
+def json_lines(rows: pa.RecordBatch) -> pa.Array:
+    """Return one JSON object a row, each with its line end."""
+    parts: list[pa.Array | str] = []
+    for index, name in enumerate(rows.schema.names):
+        parts += [("{" if index == 0 else ",") + json_string(name) + ":", json_tokens(rows.column(index))]
+    return pc.binary_join_element_wise(*parts, "}\n", "") if parts else pa.array(["{}\n"] * rows.num_rows)
+
+
+def json_string(text: str) -> str:
+    """Return one text as a JSON string."""
+    return _quoted(pa.array([text]))[0].as_py()
+
+
+def json_tokens(values: pa.Array) -> pa.Array:
+    """Return the JSON token of each value; NULL is ``null``."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        tokens = _objects(values)
+    elif pa.types.is_map(kind):
+        tokens = _maps(values)
+    elif pa.types.is_list(kind):
+        inner = pa.ListArray.from_arrays(values.offsets, json_tokens(values.values))
+        tokens = pc.binary_join_element_wise("[", pc.binary_join(inner, ","), "]", "")
+    elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        tokens = values.cast(pa.string())
+    elif pa.types.is_floating(kind):
+        tokens = to_text(values)
+    else:
+        tokens = _quoted(to_text(values))
+    if values.null_count:
+        tokens = pc.if_else(pc.is_valid(values), tokens, None)
+    return pc.fill_null(tokens, "null")
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    texts = pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(texts, r"[\x00-\x1f]")).as_py():
+        for control in _CONTROLS:
+            texts = pc.replace_substring(texts, control, _ESCAPES.get(control, f"\\u{ord(control):04x}"))
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def _objects(values: pa.Array) -> pa.Array:
+    parts: list[pa.Array | str] = []
+    for index, field in enumerate(values.type):
+        parts += [("{" if index == 0 else ",") + json_string(field.name) + ":", json_tokens(pc.struct_field(values, index))]
+    return pc.binary_join_element_wise(*parts, "}", "") if parts else pa.array(["{}"] * len(values))
+
+
+def _maps(values: pa.Array) -> pa.Array:
+    keys = json_tokens(values.keys)
+    if not (pa.types.is_string(values.type.key_type)):
+        keys = _quoted(keys)
+    entries = pc.binary_join_element_wise(keys, json_tokens(values.items), ":")
+    inner = pa.ListArray.from_arrays(values.offsets, entries)
+    return pc.binary_join_element_wise("{", pc.binary_join(inner, ","), "}", "")

@@ -1,0 +1,102 @@
+"""The sink operator: rows to a writer; what the writer prepared is state until its checkpoint is durable, then it is committed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from catalog.connectors import CONNECTORS
+from catalog.errors import Kind, PenstockError
+from engine.connectors.build import sink_writer
+from engine.connectors.sink import SinkRequest
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, ListState, Operator, Output
+from planner.physical import SinkSpec
+
+
+class SinkOperator(Operator, ListState):
+    """Two-phase commit over one writer.
+
+    Before the barrier of a checkpoint the writer prepares; what it prepared is list state, so it is in that checkpoint; when the checkpoint is
+    complete it is committed. After a restore, what the checkpoint holds is committed again (harmless if it was) before any new row.
+    """
+
+    def __init__(self, spec: SinkSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._pending: list[dict[str, Any]] = []
+        self._started = False
+        self._takes_changes = spec.table is None or CONNECTORS[spec.table.connector].accepts_changelog
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        spec = self._spec
+        request = SinkRequest(
+            spec.table,
+            spec.schema,
+            spec.upsert_key,
+            spec.operator_id,
+            context.job_id,
+            context.subtask,
+            context.parallelism,
+            context.services,
+            context.metrics,
+        )
+        self._writer = sink_writer(request)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"pending": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return list(self._pending)
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        pending = [entry for item in items for entry in item["items"]]
+        self._started = True
+        self._writer.recover(pending)
+        context = self._context
+        for item in items[context.subtask :: context.parallelism]:
+            self._writer.commit(item["items"])
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self._start()
+        self._writer.write(batch if self._takes_changes else _inserts(batch, self._spec))
+
+    def ready(self) -> bool:
+        return self._writer.ready()
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._start()
+        items = self._writer.prepare(checkpoint_id)
+        if items:
+            self._pending.append({"checkpoint": checkpoint_id, "items": items})
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        while self._pending and self._pending[0]["checkpoint"] <= checkpoint_id:
+            self._writer.commit(self._pending[0]["items"])
+            del self._pending[0]
+
+    def on_end(self, out: Output) -> None:
+        self._writer.end()
+
+    def close(self) -> None:
+        if hasattr(self, "_writer"):
+            self._writer.close()
+
+    def _start(self) -> None:
+        """Clear what an attempt that never completed a checkpoint left behind, once, before the first row."""
+        if not self._started:
+            self._started = True
+            self._writer.recover([])
+
+
+def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
+    """Return a changelog of insertions as plain rows. INT-9005 when rows are taken back: planning lets no such query through."""
+    if batch.weights is None:
+        return batch
+    if (batch.weights < 0).any():
+        raise PenstockError("INT-9005", f"sink {spec.name} only appends but was given retractions", kind=Kind.INTERNAL, sqlstate="XX000")
+    if (batch.weights == 1).all():
+        return Batch(batch.rows)
+    return Batch(batch.take(np.repeat(np.arange(batch.num_rows), batch.weights)).rows)
