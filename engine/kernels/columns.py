@@ -144,3 +144,30 @@ def _from_buffer(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa
 def bitmap(valid: np.ndarray) -> pa.Buffer | None:
     """Return validity bytes as Arrow's bits; no bytes mean no bitmap."""
     return None if valid.size == 0 else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+_SIGN = np.int64(-(2**63))
+
+
+def order_words(array: pa.Array) -> np.ndarray:
+    """Return int64[n, width] rows of words that sort as the values do (NaN largest); equal values have equal rows."""
+    if is_wide(array.type):
+        low, high = wide_words(array)
+        return np.stack([high, low ^ _SIGN], axis=1)
+    ordered = words(array)
+    if pa.types.is_floating(array.type):
+        ordered = _float_order(ordered)
+    return ordered.reshape(-1, 1)
+
+
+def array_of_order_words(rows: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return the array of a type whose ``order_words`` are these."""
+    if is_wide(kind):
+        return array_of_wide_words(rows[:, 1] ^ _SIGN, rows[:, 0], valid, kind)
+    ordered = np.ascontiguousarray(rows[:, 0])
+    return array_of_words(_float_order(ordered) if pa.types.is_floating(kind) else ordered, valid, kind)
+
+
+def _float_order(bits: np.ndarray) -> np.ndarray:
+    """Turn the bits of floats into integers of the same order, and back."""
+    return np.where(bits < 0, bits ^ ~_SIGN, bits)

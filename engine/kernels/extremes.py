@@ -1,0 +1,62 @@
+"""Keeping the best value per slot: of rows of order words (less is better), or of strings."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from engine.kernels.signatures import BOOL, I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
+
+
+@njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
+def least_rows(slots, rows, table):
+    """Table: the least row of words so far, then whether there is one."""
+    width = rows.shape[1]
+    for i in range(slots.size):
+        slot = slots[i]
+        better = table[slot, width] == 0
+        if not better:
+            for k in range(width):
+                if rows[i, k] != table[slot, k]:
+                    better = rows[i, k] < table[slot, k]
+                    break
+        if better:
+            table[slot, width] = 1
+            for k in range(width):
+                table[slot, k] = rows[i, k]
+
+
+@njit(I64(IN_U8, I64, I64, IN_U8, I64, I64), nogil=True, cache=True)
+def compare_bytes(left, left_start, left_length, right, right_start, right_length):
+    """Return a number below, at or above 0 as the left string sorts before, with or after the right one."""
+    for k in range(min(left_length, right_length)):
+        distance = I64(left[left_start + k]) - I64(right[right_start + k])
+        if distance != 0:
+            return distance
+    return left_length - right_length
+
+
+@njit(BOOL(I64, I64), nogil=True, cache=True, inline="always")
+def _better(order, greatest):
+    return order > 0 if greatest else order < 0
+
+
+@njit(I64(IN_I64, IN_I32, IN_U8, I64, I64, TABLE_I64, OUT_U8, OUT_I64), nogil=True, cache=True)
+def best_strings(slots, offsets, data, greatest, start, table, arena, used):
+    """Table: where the best string starts in the arena, its length plus 1 (0: none). Return how many rows are done (fewer when it is full)."""
+    for i in range(start, slots.size):
+        slot = slots[i]
+        first = I64(offsets[i])
+        length = I64(offsets[i + 1]) - first
+        if table[slot, 1]:
+            order = compare_bytes(data, first, length, arena, table[slot, 0], table[slot, 1] - 1)
+            if not _better(order, greatest):
+                continue
+        if length >= table[slot, 1]:  # else it fits where the old one was
+            if used[0] + length > arena.size:
+                return i
+            table[slot, 0] = used[0]
+            used[0] += length
+        table[slot, 1] = length + 1
+        for k in range(length):
+            arena[table[slot, 0] + k] = data[first + k]
+    return slots.size

@@ -1,0 +1,79 @@
+"""128-bit arithmetic on (low uint64, high int64) pairs, inside kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, U64, VOID
+
+PAIR = types.UniTuple(types.int64, 2)
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+@njit(PAIR(I64, I64), nogil=True, cache=True)
+def multiply(left, right):
+    """Return the exact product of two int64 as its low and high word."""
+    a, b = np.uint64(left), np.uint64(right)
+    a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
+    first = a0 * b0
+    middle = a1 * b0 + (first >> _HALF)
+    other = a0 * b1 + (middle & _LOW)
+    high = np.int64(a1 * b1 + (middle >> _HALF) + (other >> _HALF))
+    if left < 0:
+        high -= right
+    if right < 0:
+        high -= left
+    return left * right, high
+
+
+@njit(types.UniTuple(types.uint64, 2)(U64, U64, U64), nogil=True, cache=True)
+def _next_digit(low, high, digit):
+    """Return ten times a 128-bit number, plus a digit."""
+    high = high * np.uint64(10) + ((low >> np.uint64(61)) + (low >> np.uint64(63)))
+    eight, two = low << np.uint64(3), low << np.uint64(1)
+    total = eight + two
+    if total < eight:
+        high += np.uint64(1)
+    result = total + digit
+    if result < total:
+        high += np.uint64(1)
+    return result, high
+
+
+@njit(VOID(OUT_I64, OUT_I64, IN_I64, I64, OUT_I64), nogil=True, cache=True)
+def average(low, high, counts, digits, fits):
+    """Divide each 128-bit sum by its count in place, with ``digits`` more decimals, half away from zero; ``fits`` 0 where 128 bits overflow."""
+    for i in range(counts.size):
+        fits[i] = 1
+        if counts[i] <= 0:
+            continue
+        negative = high[i] < 0
+        lo, hi = np.uint64(low[i]), np.uint64(high[i])
+        if negative:
+            lo = ~lo + np.uint64(1)
+            hi = ~hi + np.uint64(1 if lo == np.uint64(0) else 0)
+        count = np.uint64(counts[i])
+        quotient_low, quotient_high, rest = np.uint64(0), np.uint64(0), np.uint64(0)
+        for bit in range(127, -1, -1):
+            word = hi if bit >= 64 else lo
+            rest = (rest << np.uint64(1)) | ((word >> np.uint64(bit & 63)) & np.uint64(1))
+            quotient_high = (quotient_high << np.uint64(1)) | (quotient_low >> np.uint64(63))
+            quotient_low <<= np.uint64(1)
+            if rest >= count:
+                rest -= count
+                quotient_low |= np.uint64(1)
+        for _ in range(digits):
+            rest *= np.uint64(10)
+            if quotient_high >> np.uint64(59):
+                fits[i] = 0
+            quotient_low, quotient_high = _next_digit(quotient_low, quotient_high, rest // count)
+            rest %= count
+        if rest * np.uint64(2) >= count:
+            quotient_low += np.uint64(1)
+            quotient_high += np.uint64(1 if quotient_low == np.uint64(0) else 0)
+        if negative:
+            quotient_low = ~quotient_low + np.uint64(1)
+            quotient_high = ~quotient_high + np.uint64(1 if quotient_low == np.uint64(0) else 0)
+        low[i], high[i] = np.int64(quotient_low), np.int64(quotient_high)

@@ -1,0 +1,177 @@
+"""Accumulators: the aggregates of a query by slot; add, retract, merge, result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from catalog.types import to_arrow
+from engine.kernels import columns as col
+from engine.state.arguments import Reader, reader
+from engine.state.counts import BooleanPart, CountPart
+from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
+from engine.state.moments import MomentsPart
+from engine.state.sums import ExactSum, FloatSum, OutOfRange
+from engine.state.table_part import Part
+from engine.state.value_counts import Distinct
+from planner.expressions import AggregateCall, Expression
+
+_SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+_EXTREMES = ("min", "max", "any_value")
+
+
+def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool) -> Part:
+    """Return the part that holds what one aggregate needs. ANY_VALUE is the least value, so that it depends on nothing but the values."""
+    if kind is None:
+        return CountPart()
+    if call.function in _EXTREMES:
+        col.refuse_nested(kind)
+        greatest = call.function == "max"
+        return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
+    if call.distinct:
+        return Distinct(kind, _plain_part(call, kind))
+    return _plain_part(call, kind)
+
+
+def _plain_part(call: AggregateCall, kind: pa.DataType) -> Part:
+    if call.function == "count":
+        return CountPart()
+    if call.function in ("sum", "sum0", "avg"):
+        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind)
+    if call.function in _SPREADS:
+        return MomentsPart()
+    if call.function in ("bool_and", "bool_or"):
+        return BooleanPart()
+    raise PenstockError("INT-9040", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _family(call: AggregateCall) -> str:
+    """Return the name under which calls over the same argument share a part."""
+    families = {"avg": "sum", "sum0": "sum", "any_value": "min", "bool_or": "bool_and", **dict.fromkeys(_SPREADS, "moments")}
+    return families.get(call.function, call.function)
+
+
+def _result(call: AggregateCall, part: Part, slots: np.ndarray) -> pa.Array:
+    """Return the column of one aggregate, of exactly its Arrow type; raises OutOfRange."""
+    kind = to_arrow(call.type)
+    plain = part.part if isinstance(part, Distinct) else part
+    match plain:
+        case CountPart():
+            return plain.count(slots)
+        case ExactSum() | FloatSum():
+            return plain.mean(slots, kind) if call.function == "avg" else plain.total(slots, kind, null_when_empty=call.function == "sum")
+        case BooleanPart():
+            return plain.all_true(slots) if call.function == "bool_and" else plain.some_true(slots)
+        case MomentsPart():
+            sample = call.function.endswith("_samp")
+            return plain.deviation(slots, sample=sample) if call.function.startswith("stddev") else plain.variance(slots, sample=sample)
+        case LeastValue() | BestString() | RetractableBest():
+            return plain.best(slots)
+    raise AssertionError(type(part))
+
+
+@dataclass(frozen=True, eq=False)
+class _Feed:
+    """What one part is fed with: an argument (None: whole rows) of the rows a filter keeps."""
+
+    argument: Reader | None
+    keep: Reader | None
+
+    def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray) -> tuple[np.ndarray, pa.Array | None, np.ndarray]:
+        """Return slots, values and weights of the rows that count: kept by the filter, argument not NULL."""
+        values = None if self.argument is None else self.argument(batch)
+        mask: np.ndarray | None = None
+        if self.keep is not None:
+            mask = self.keep(batch).fill_null(False).to_numpy(zero_copy_only=False)
+        if values is not None and values.null_count:
+            valid = col.validity(values).view(np.bool_)
+            mask = valid if mask is None else mask & valid
+        if mask is None:
+            return slots, values, weights
+        values = None if values is None else values.filter(pa.array(mask))
+        return slots[mask], values, weights[mask] if weights.size else weights
+
+
+class Accumulators:
+    """All aggregates of a query by slot; aggregates over the same argument and filter share their state.
+
+    ``insert_only`` promises that no weight is negative, which makes MIN and MAX cheap. Slots are empty until added to, and again after ``clear``.
+    Results raise PenstockError RUN-2002 (out of range). Raises SQL-1290 for MIN and MAX of nested types.
+    """
+
+    def __init__(self, calls: Sequence[AggregateCall], insert_only: bool, zone: str = "UTC") -> None:
+        self._calls = tuple(calls)
+        self._insert_only = insert_only
+        self._zone = zone
+        self._parts: list[Part] = []
+        self._feeds: list[_Feed] = []
+        self._part_of: list[int] = []
+        shared: dict[tuple[object, ...], int] = {}
+        for call in calls:
+            key = self._sharing_key(call)
+            if key not in shared:
+                shared[key] = len(self._parts)
+                self._parts.append(_new_part(call, to_arrow(call.args[0].type) if call.args else None, insert_only))
+                self._feeds.append(_feed(call, zone))
+            self._part_of.append(shared[key])
+
+    def _sharing_key(self, call: AggregateCall) -> tuple[object, ...]:
+        argument: Expression | None = call.args[0] if call.args else None
+        return _family(call), argument, call.filter, call.distinct and call.function not in _EXTREMES
+
+    def fresh(self) -> Accumulators:
+        """Return empty accumulators of the same aggregates."""
+        return Accumulators(self._calls, self._insert_only, self._zone)
+
+    def reserve(self, capacity: int) -> None:
+        """Have room for slots below ``capacity``."""
+        for part in self._parts:
+            part.reserve(capacity)
+
+    def add(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray | None = None) -> None:
+        """Add the rows of a batch, each to its slot."""
+        signed = col.NO_WORDS if weights is None else weights
+        if self._insert_only and weights is not None and (weights < 0).any():
+            message = "a retraction reached an aggregate that was planned for inserts only"
+            raise PenstockError("INT-9041", message, kind=Kind.INTERNAL, sqlstate="XX000")
+        for part, feed in zip(self._parts, self._feeds, strict=True):
+            part.add(*feed.rows(slots, batch, signed))
+
+    def clear(self, slots: np.ndarray) -> None:
+        """Empty distinct slots."""
+        for part in self._parts:
+            part.clear(slots)
+
+    def merge(self, into: np.ndarray, other: Accumulators, slots: np.ndarray) -> None:
+        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into`` (which may repeat)."""
+        for part, from_part in zip(self._parts, other._parts, strict=True):
+            part.merge(into, from_part, slots)
+
+    def results(self, slots: np.ndarray) -> list[pa.Array]:
+        """Return one column per aggregate: its value for each slot."""
+        columns = []
+        for call, index in zip(self._calls, self._part_of, strict=True):
+            try:
+                columns.append(_result(call, self._parts[index], slots))
+            except OutOfRange:
+                hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
+                raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None
+        return columns
+
+    def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
+        """Return the state of slots as named columns for a checkpoint."""
+        return {f"a{p}_{k}": column for p, part in enumerate(self._parts) for k, column in enumerate(part.columns(slots))}
+
+    def restore(self, slots: np.ndarray, columns: dict[str, pa.Array]) -> None:
+        """Set the state of empty slots from such columns."""
+        for p, part in enumerate(self._parts):
+            mine = [name for name in columns if name.startswith(f"a{p}_")]
+            part.restore(slots, [columns[f"a{p}_{k}"] for k in range(len(mine))])
+
+
+def _feed(call: AggregateCall, zone: str) -> _Feed:
+    return _Feed(reader(call.args[0], zone) if call.args else None, None if call.filter is None else reader(call.filter, zone))

@@ -1,0 +1,52 @@
+"""Counts of values, and of TRUE and FALSE: COUNT, BOOL_AND, BOOL_OR."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.kernels import accumulate as kernel
+from engine.kernels import columns as col
+from engine.state.table_part import TablePart
+
+
+class CountPart(TablePart):
+    """The weighted number of rows. Table: count."""
+
+    def __init__(self) -> None:
+        super().__init__(1, np.int64)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        kernel.count(slots, weights, self.table)
+
+    def merge(self, into: np.ndarray, other: CountPart, slots: np.ndarray) -> None:
+        kernel.count(into, np.ascontiguousarray(other.table[slots, 0]), self.table)
+
+    def count(self, slots: np.ndarray) -> pa.Array:
+        """Return COUNT."""
+        return pa.array(self.table[slots, 0])
+
+
+class BooleanPart(TablePart):
+    """The weighted numbers of FALSE and of TRUE. Table: false, true."""
+
+    def __init__(self) -> None:
+        super().__init__(2, np.int64)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        kernel.count_booleans(slots, col.words(values), weights, self.table)
+
+    def merge(self, into: np.ndarray, other: BooleanPart, slots: np.ndarray) -> None:
+        for value in (0, 1):
+            kernel.count_booleans(into, np.full(into.size, value), np.ascontiguousarray(other.table[slots, value]), self.table)
+
+    def all_true(self, slots: np.ndarray) -> pa.Array:
+        """Return BOOL_AND, NULL over no values."""
+        false, true = self.table[slots].T
+        return pa.array(false <= 0, mask=(false == 0) & (true == 0))
+
+    def some_true(self, slots: np.ndarray) -> pa.Array:
+        """Return BOOL_OR, NULL over no values."""
+        false, true = self.table[slots].T
+        return pa.array(true > 0, mask=(false == 0) & (true == 0))

@@ -1,0 +1,44 @@
+"""Variance and standard deviation, from sums kept to 32 digits: STDDEV_SAMP, STDDEV_POP, VAR_SAMP, VAR_POP."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.kernels import columns as col
+from engine.kernels import moments as kernel
+from engine.state.table_part import TablePart
+
+
+class MomentsPart(TablePart):
+    """Sums of values and of their squares. Table: see ``engine.kernels.moments``."""
+
+    def __init__(self) -> None:
+        super().__init__(6, np.float64)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        kernel.add(slots, _doubles(values), weights, self.table)
+
+    def merge(self, into: np.ndarray, other: MomentsPart, slots: np.ndarray) -> None:
+        kernel.merge(into, slots, other.table, self.table)
+
+    def variance(self, slots: np.ndarray, *, sample: bool) -> pa.Array:
+        """Return VAR_SAMP (NULL for fewer than two values) or VAR_POP (NULL for none)."""
+        fewest = 1 if sample else 0
+        count, odd = self.table[slots, kernel.COUNT], self.table[slots, kernel.ODD]
+        distances = np.empty(slots.size, np.float64)
+        kernel.distances(slots, self.table, distances)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            result = np.where(odd > 0, np.nan, distances / (count - fewest))
+        return pa.array(result, mask=count + odd <= fewest, from_pandas=False)
+
+    def deviation(self, slots: np.ndarray, *, sample: bool) -> pa.Array:
+        """Return STDDEV_SAMP or STDDEV_POP."""
+        return pc.sqrt(self.variance(slots, sample=sample))
+
+
+def _doubles(values: pa.Array) -> np.ndarray:
+    """Return any numbers as float64."""
+    return col.floats(values if pa.types.is_floating(values.type) else values.cast(pa.float64()))

@@ -1,0 +1,157 @@
+"""Sums: of integers and decimals exactly, of floating-point numbers with what rounding lost. SUM, SUM0, AVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.kernels import accumulate as kernel
+from engine.kernels import columns as col
+from engine.kernels import wide
+from engine.state.table_part import TablePart
+from engine.state.word_index import grown
+
+
+class OutOfRange(Exception):
+    """A sum does not fit its type; whoever knows the call tells the user."""
+
+
+class ExactSum(TablePart):
+    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._wide = col.is_wide(kind)
+        self._scale = kind.scale if pa.types.is_decimal128(kind) else 0
+        super().__init__(4 if self._wide else 3, np.int64)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        if self._wide:
+            kernel.sum_pairs(slots, *col.wide_words(values), weights, self.table)
+        else:
+            kernel.sum_words(slots, col.words(values), weights, self.table)
+
+    def merge(self, into: np.ndarray, other: ExactSum, slots: np.ndarray) -> None:
+        merge = kernel.merge_pairs if self._wide else kernel.merge_words
+        merge(into, slots, other.table, self.table)
+
+    def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the low and high words of the sums, and the counts; raises OutOfRange past 128 bits."""
+        state = self.table[slots]
+        if self._wide:
+            if state[:, 2].any():
+                raise OutOfRange
+            return np.ascontiguousarray(state[:, 0]), np.ascontiguousarray(state[:, 1]), np.ascontiguousarray(state[:, 3])
+        low = np.ascontiguousarray(state[:, 0])
+        return low, (low >> 63) + state[:, 1], np.ascontiguousarray(state[:, 2])
+
+    def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+        """Return SUM (or SUM0) as BIGINT or DECIMAL; raises OutOfRange."""
+        low, high, counts = self._totals(slots)
+        valid = (counts != 0).view(np.uint8) if null_when_empty and not counts.all() else col.NO_BYTES
+        if pa.types.is_decimal128(kind):
+            return _decimals(low, high, valid, kind)
+        if (high != low >> 63).any():
+            raise OutOfRange
+        return col.array_of_words(low, valid, kind)
+
+    def mean(self, slots: np.ndarray, kind: pa.DataType) -> pa.Array:
+        """Return AVG: DOUBLE of integers, DECIMAL (rounded half away from zero) of decimals; raises OutOfRange."""
+        low, high, counts = self._totals(slots)
+        empty = counts == 0
+        valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES
+        if pa.types.is_decimal128(kind):
+            low, high, fits = low.copy(), high.copy(), np.empty(low.size, np.int64)
+            wide.average(low, high, counts, kind.scale - self._scale, fits)
+            if not fits.all():
+                raise OutOfRange
+            return _decimals(low, high, valid, kind)
+        total = low.view(np.uint64).astype(np.float64) + high.astype(np.float64) * 2.0**64
+        narrow = high == low >> 63
+        total[narrow] = low[narrow]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return pa.array(total / counts, mask=empty)
+
+
+def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return 128-bit numbers as decimals; raises OutOfRange when one has too many digits."""
+    limit = 10**kind.precision
+    negative = high < 0
+    size_low = np.where(negative, -low, low).view(np.uint64)
+    size_high = np.where(negative, ~high + (low == 0), high).view(np.uint64)
+    limit_low, limit_high = np.uint64(limit & (2**64 - 1)), np.uint64(limit >> 64)
+    beyond = (size_high > limit_high) | ((size_high == limit_high) & (size_low >= limit_low))
+    if (beyond if valid.size == 0 else beyond & (valid == 1)).any():
+        raise OutOfRange
+    return col.array_of_wide_words(low, high, valid, kind)
+
+
+_POSITIVE, _NEGATIVE, _NAN = 0, 1, 2
+
+
+class FloatSum(TablePart):
+    """The sum of floating-point numbers; infinities and NaN are counted apart, so that they can be retracted. Table: sum, lost, count."""
+
+    def __init__(self) -> None:
+        super().__init__(3, np.float64)
+        self._odd: np.ndarray | None = None
+
+    def _odd_counts(self) -> np.ndarray:
+        """Return the int64 table of counts of +inf, -inf and NaN, made when the first of them comes."""
+        if self._odd is None:
+            self._odd = np.zeros((len(self.table), 3), np.int64)
+        elif len(self._odd) < len(self.table):
+            self._odd = grown(self._odd, len(self.table))
+        return self._odd
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        numbers = col.floats(values)
+        if kernel.sum_floats(slots, numbers, weights, self.table):
+            rows = np.flatnonzero(~np.isfinite(numbers))
+            kinds = np.where(np.isnan(numbers[rows]), _NAN, np.where(numbers[rows] > 0, _POSITIVE, _NEGATIVE))
+            np.add.at(self._odd_counts(), (slots[rows], kinds), weights[rows] if weights.size else 1)
+
+    def merge(self, into: np.ndarray, other: FloatSum, slots: np.ndarray) -> None:
+        kernel.merge_floats(into, slots, other.table, self.table)
+        if other._odd is not None:
+            np.add.at(self._odd_counts(), into, other._odd_counts()[slots])
+
+    def clear(self, slots: np.ndarray) -> None:
+        super().clear(slots)
+        if self._odd is not None:
+            self._odd_counts()[slots] = 0
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        odd = np.zeros((slots.size, 3), np.int64) if self._odd is None else self._odd_counts()[slots]
+        return super().columns(slots) + [pa.array(np.ascontiguousarray(column)) for column in odd.T]
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        super().restore(slots, columns[:3])
+        odd = np.stack([column.to_numpy() for column in columns[3:]], axis=1)
+        if odd.any():
+            self._odd_counts()[slots] = odd
+
+    def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        state = self.table[slots]
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.where(np.isfinite(state[:, 0]), state[:, 0] + state[:, 1], state[:, 0])
+        if self._odd is not None:
+            odd = self._odd_counts()[slots] > 0
+            total[odd[:, _POSITIVE]] = np.inf
+            total[odd[:, _NEGATIVE]] = -np.inf
+            total[odd[:, _NAN] | (odd[:, _POSITIVE] & odd[:, _NEGATIVE])] = np.nan
+        return total, state[:, 2]
+
+    def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+        """Return SUM (or SUM0) as DOUBLE."""
+        total, counts = self._totals(slots)
+        return pa.array(total, mask=(counts == 0) if null_when_empty else None, from_pandas=False)
+
+    def mean(self, slots: np.ndarray, kind: pa.DataType) -> pa.Array:
+        """Return AVG as DOUBLE."""
+        total, counts = self._totals(slots)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return pa.array(total / counts, mask=counts == 0, from_pandas=False)

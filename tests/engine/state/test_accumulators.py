@@ -1,0 +1,284 @@
+"""Accumulators against aggregates written out in plain Python."""
+
+import math
+import statistics
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import PenstockError
+from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, Array, to_arrow
+from catalog.types import Decimal as DecimalType
+from engine.state.accumulators import Accumulators
+from planner.expressions import AggregateCall, Column
+
+NARROW, WIDE = DecimalType(10, 2), DecimalType(30, 2)
+COLUMNS = [
+    ("i", INT),
+    ("b", BIGINT),
+    ("f", FLOAT),
+    ("d", DOUBLE),
+    ("n", NARROW),
+    ("w", WIDE),
+    ("s", STRING),
+    ("t", BOOLEAN),
+    ("keep", BOOLEAN),
+    ("y", DATE),
+]
+TYPES = dict(COLUMNS)
+POSITION = {name: i for i, (name, _) in enumerate(COLUMNS)}
+SCHEMA = pa.schema([(name, to_arrow(kind)) for name, kind in COLUMNS])
+
+
+def arg(name):
+    return Column(TYPES[name], True, index=POSITION[name], name=name)
+
+
+def call(function, name=None, result=None, distinct=False, keep=False):
+    return AggregateCall(function, (arg(name),) if name else (), result or BIGINT, True, distinct, arg("keep") if keep else None)
+
+
+CALLS = [
+    call("count"),
+    call("count", keep=True),
+    call("count", "i"),
+    call("count", "s", distinct=True),
+    call("count", "d", distinct=True, keep=True),
+    call("sum", "i"),
+    call("sum", "b"),
+    call("sum0", "b"),
+    call("sum", "d", DOUBLE),
+    call("sum", "f", DOUBLE, keep=True),
+    call("sum", "n", DecimalType(20, 2)),
+    call("sum", "w", DecimalType(38, 2)),
+    call("sum", "i", distinct=True),
+    call("avg", "i", DOUBLE),
+    call("avg", "d", DOUBLE, distinct=True),
+    call("avg", "n", DecimalType(14, 6)),
+    call("avg", "w", DecimalType(34, 6)),
+    *[call(f, name, TYPES[name]) for f in ("min", "max") for name in TYPES if name != "keep"],
+    call("any_value", "s", STRING),
+    call("max", "s", STRING, distinct=True, keep=True),
+    *[call(f, name, DOUBLE) for f in ("stddev_samp", "stddev_pop", "var_samp", "var_pop") for name in ("d", "i", "n")],
+    call("bool_and", "t", BOOLEAN),
+    call("bool_or", "t", BOOLEAN, keep=True),
+]
+
+ROW = st.tuples(
+    st.none() | st.integers(-5, 5),
+    st.none() | st.sampled_from([0, 1, -7, 2**55, -(2**55)]),
+    st.none() | st.sampled_from([0.0, -0.0, 1.5, -2.25, math.nan]),
+    st.none() | st.sampled_from([0.0, 1.5, 1e9, -2.25, 0.1, math.inf, -math.inf, math.nan]),
+    st.none() | st.sampled_from([Decimal("0.01"), Decimal("-3.50"), Decimal("99999999.99")]),
+    st.none() | st.sampled_from([Decimal("0.01"), Decimal(-(2**70)), Decimal(2**64), Decimal("-3.55")]),
+    st.none() | st.sampled_from(["", "a", "ab", "b", "abcdefghijkl", "é", "Z"]),
+    st.none() | st.booleans(),
+    st.none() | st.booleans(),
+    st.none() | st.integers(-3, 3),
+)
+
+
+def batch(rows):
+    return pa.record_batch([pa.array([row[i] for row in rows], field.type) for i, field in enumerate(SCHEMA)], schema=SCHEMA)
+
+
+def order(value):
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value)
+    return value.encode() if isinstance(value, str) else value
+
+
+def total(values):
+    if any(isinstance(v, float) and not math.isfinite(v) for v in values):
+        return sum(values)
+    return math.fsum(values) if isinstance(values[0], float) else sum(values)
+
+
+def naive(c, rows):
+    """The aggregate over a list of (row, positive weight)."""
+    rows = [(row, w) for row, w in rows if c.filter is None or row[POSITION["keep"]]]
+    if not c.args:
+        return sum(w for _, w in rows)
+    index = c.args[0].index
+    values = [row[index] for row, w in rows for _ in range(w) if row[index] is not None]
+    if c.distinct:
+        values = list({order(v) if not isinstance(v, str) else v: v for v in values}.values())
+    f = c.function
+    if f == "count":
+        return len(values)
+    if not values:
+        return 0 if f == "sum0" else None
+    if f in ("sum", "sum0"):
+        return total(values)
+    if f == "avg":
+        if isinstance(c.type, DecimalType):
+            return (sum(values) / len(values)).quantize(Decimal("0.000001"), ROUND_HALF_UP)
+        return total(values) / len(values)
+    if f in ("min", "any_value"):
+        return min(values, key=order)
+    if f == "max":
+        return max(values, key=order)
+    if f in ("bool_and", "bool_or"):
+        return all(values) if f == "bool_and" else any(values)
+    return spread(f, [float(v) for v in values])
+
+
+def spread(function, values):
+    if function.endswith("_samp") and len(values) < 2:
+        return None
+    if not all(map(math.isfinite, values)):
+        return math.nan
+    variance = statistics.variance(values) if function.endswith("_samp") else statistics.pvariance(values)
+    return math.sqrt(variance) if function.startswith("stddev") else variance
+
+
+def same(got, want):
+    if isinstance(want, float) and got is not None:
+        return math.isclose(got, want, rel_tol=1e-9, abs_tol=1e-6) or (math.isnan(got) and math.isnan(want)) or got == want
+    return got == want
+
+
+def check(accumulators, slots, model):
+    columns = accumulators.results(np.array(slots, np.int64))
+    for c, column in zip(CALLS, columns, strict=True):
+        assert column.type == to_arrow(c.type), c
+        for slot, got in zip(slots, column.cast(pa.int32()).to_pylist() if c.type == DATE else column.to_pylist(), strict=True):
+            want = naive(c, model[slot])
+            assert same(got, want), f"{c} of slot {slot}: {got} is not {want}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def exact_decimals():
+    import decimal
+
+    with decimal.localcontext() as context:
+        context.prec = 60
+        yield
+
+
+def new(insert_only):
+    accumulators = Accumulators(CALLS, insert_only)
+    accumulators.reserve(4)
+    return accumulators
+
+
+SLOTTED = st.lists(st.tuples(st.integers(0, 3), ROW), min_size=1, max_size=10)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(SLOTTED, max_size=5), st.booleans())
+def test_inserts_merges_and_clear(batches, insert_only):
+    one, other = new(insert_only), new(insert_only)
+    model = {slot: [] for slot in range(4)}
+    for i, rows in enumerate(batches):
+        (one if i % 2 else other).add(np.array([s for s, _ in rows]), batch([r for _, r in rows]))
+        for slot, row in rows:
+            model[slot].append((row, 1))
+    one.merge(np.array([0, 1, 2, 3]), other, np.array([0, 1, 2, 3]))
+    check(one, [0, 1, 2, 3], model)
+    one.clear(np.array([1, 3]))
+    check(one, [3, 2, 1, 0], model | {1: [], 3: []})
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_retractions_and_checkpoints(data):
+    accumulators = new(False)
+    model = {slot: [] for slot in range(4)}
+    for _ in range(data.draw(st.integers(1, 4))):
+        rows = [(s, r, data.draw(st.integers(1, 3))) for s, r in data.draw(SLOTTED)]
+        for slot, row, weight in rows:
+            model[slot].append([row, weight])
+        for slot in range(4):
+            for held in model[slot]:
+                if data.draw(st.booleans()):
+                    gone = data.draw(st.integers(1, held[1]))
+                    held[1] -= gone
+                    rows.append((slot, held[0], -gone))
+            model[slot] = [held for held in model[slot] if held[1]]
+        accumulators.add(np.array([s for s, _, _ in rows]), batch([r for _, r, _ in rows]), np.array([w for _, _, w in rows]))
+        check(accumulators, [0, 1, 2, 3], model)
+        if data.draw(st.booleans()):
+            slots = np.array([2, 0, 3, 1])
+            columns, accumulators = accumulators.columns(slots), new(False)
+            accumulators.restore(slots, columns)
+            check(accumulators, [0, 1, 2, 3], model)
+    leftovers = [(slot, row, -w) for slot in range(4) for row, w in model[slot]]
+    if leftovers:
+        accumulators.add(np.array([s for s, _, _ in leftovers]), batch([r for _, r, _ in leftovers]), np.array([w for _, _, w in leftovers]))
+    check(accumulators, [0, 1, 2, 3], {slot: [] for slot in range(4)})
+    for part in accumulators._parts:
+        assert len(getattr(part, "_counts", [])) == 0
+
+
+def add(calls, columns, weights=None, insert_only=False):
+    accumulators = Accumulators(calls, insert_only)
+    accumulators.reserve(1)
+    rows = len(columns[0])
+    accumulators.add(np.zeros(rows, np.int64), pa.record_batch(columns, names=[f"c{i}" for i in range(len(columns))]), weights)
+    return accumulators
+
+
+def test_bigint_sum_overflows_only_when_the_whole_does():
+    c = AggregateCall("sum", (Column(BIGINT, True, index=0, name="x"),), BIGINT)
+    big = 2**63 - 1
+    assert add([c], [pa.array([big, big, -big])]).results(np.zeros(1, np.int64))[0].to_pylist() == [big]
+    assert add([c], [pa.array([-(2**63), 5])], np.array([3, 1])).columns(np.zeros(1, np.int64))["a0_1"].to_pylist() != [0]
+    with pytest.raises(PenstockError, match=r"sum\(x\) out of range for BIGINT") as error:
+        add([c], [pa.array([big, 1])]).results(np.zeros(1, np.int64))
+    assert (error.value.code, error.value.sqlstate) == ("RUN-2002", "22003")
+
+
+def test_decimal_sum_of_38_digits_overflows():
+    kind = DecimalType(38, 0)
+    c = AggregateCall("sum", (Column(kind, True, index=0, name="x"),), kind)
+    most = Decimal(10**38 - 1)
+    values = pa.array([most, most, most, -most, -most], pa.decimal128(38, 0))
+    assert add([c], [values]).results(np.zeros(1, np.int64))[0].to_pylist() == [most]
+    for rows in (2, 3):
+        with pytest.raises(PenstockError, match="out of range"):
+            add([c], [values.slice(0, rows)]).results(np.zeros(1, np.int64))
+
+
+def test_float_sums_do_not_depend_on_order():
+    c = AggregateCall("sum", (Column(DOUBLE, True, index=0, name="x"),), DOUBLE)
+    values = [1e16, 1.0, -1e16, 0.1] * 25
+    forth = add([c], [pa.array(values)]).results(np.zeros(1, np.int64))[0][0].as_py()
+    assert forth == pytest.approx(math.fsum(values), rel=1e-15)
+
+
+def test_variance_of_large_close_numbers_is_sound():
+    c = AggregateCall("var_pop", (Column(DOUBLE, True, index=0, name="x"),), DOUBLE)
+    values = [1e9 + x for x in (4.0, 7.0, 13.0, 16.0)]
+    assert add([c], [pa.array(values)]).results(np.zeros(1, np.int64))[0][0].as_py() == pytest.approx(22.5)
+
+
+def test_shared_state():
+    accumulators = Accumulators([call("sum", "i"), call("avg", "i", DOUBLE), call("sum0", "i"), call("sum", "i", keep=True)], True)
+    assert len(accumulators._parts) == 2
+
+
+def test_best_strings_in_little_memory():
+    c = AggregateCall("max", (Column(STRING, True, index=0, name="s"),), STRING)
+    accumulators = Accumulators([c], True)
+    accumulators.reserve(10)
+    for i in range(200):
+        accumulators.add(np.arange(10), pa.record_batch([pa.array([f"{i:04d}" + "x" * (i % 60) for _ in range(10)])], names=["s"]))
+    assert accumulators._parts[0]._arena.size < 5_000
+    assert accumulators.results(np.arange(10))[0].to_pylist() == ["0199" + "x" * 19] * 10
+
+
+def test_retraction_where_none_was_planned():
+    with pytest.raises(PenstockError) as error:
+        add([call("count")], [pa.array([1])], np.array([-1]), insert_only=True)
+    assert error.value.code == "INT-9041"
+
+
+def test_extremes_of_nested_types_are_refused():
+    kind = Array(INT)
+    with pytest.raises(PenstockError, match="cannot be grouped"):
+        Accumulators([AggregateCall("any_value", (Column(kind, True, index=0),), kind)], True)
