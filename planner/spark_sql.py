@@ -11,6 +11,7 @@ from sqlglot import exp
 from catalog.types import (
     STRING,
     DataType,
+    DayTimeInterval,
     Decimal,
     Null,
     Time,
@@ -103,6 +104,8 @@ class SparkFlavour(Flavour):
                 return function("make_ym_interval", integer(0), column)
             case Time():
                 return cast(column, self.kind(kind))
+            case DayTimeInterval():
+                return us_interval(column)
         return column
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
+from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
 from engine.operator import Services
@@ -60,9 +60,10 @@ class BoundedResult:
             produce(self._emit)
         except PenstockError as error:
             self._finish(error)
-        except BaseException as error:
-            self._finish(PenstockError("BND-5009", f"the bounded backend failed: {type(error).__name__}", detail=str(error)[:500]))
-            raise
+        except Exception as error:  # noqa: BLE001  raised in the thread that reads, with its cause
+            wrapped = PenstockError("BND-5009", f"the bounded backend failed: {type(error).__name__}", detail=str(error)[:500], kind=Kind.INTERNAL)
+            wrapped.__cause__ = error
+            self._finish(wrapped)
         else:
             self._finish(None)
 

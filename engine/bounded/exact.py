@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Schema
+from engine.formats.decoded import empty_columns
 
 
 class ExactBatches:
@@ -18,7 +19,7 @@ class ExactBatches:
     def cast(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the batch with exact types; a schema of no columns keeps only the number of rows. BND-5103 when a column does not fit."""
         if not len(self._target):
-            return pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
+            return empty_columns(batch.num_rows)
         columns = [_exact(column, field) for column, field in zip(batch.columns, self._target, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 

@@ -1,0 +1,141 @@
+"""The bounded backend on Spark SQL: a session of its own for each query, its rows staged by Spark's tasks."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from engine.bounded.backend import BoundedResult, Emit
+from engine.bounded.exact import ExactBatches
+from engine.bounded.spark_errors import spark_error, spark_failures
+from engine.bounded.spark_relations import SparkRelations
+from engine.bounded.spark_results import StagingJob
+from engine.bounded.spark_session import SESSIONS
+from engine.bounded.staging import complete, stage
+from engine.operator import Services
+from planner.bounded_query import BoundedQuery
+from planner.logical import LogicalPlan
+from planner.spark_sql import spark_sql
+
+_SMALL_BYTES = 2 << 20
+_TAGS = itertools.count(1)
+
+
+class SparkBackend:
+    """Runs queries on the process's Spark application, started with the first one."""
+
+    name = "spark"
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+        run = _SparkRun(spark_sql(plan), self._services, staging_dir, time_zone)
+        return BoundedResult(plan.schema, run.produce, run.cancel)
+
+    def explain(self, plan: LogicalPlan) -> str:
+        return spark_sql(plan).text
+
+    def warm(self) -> None:
+        """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
+        threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
+
+    def close(self) -> None:
+        SESSIONS.close()
+
+
+def _warm() -> None:
+    try:
+        SESSIONS.new("UTC").sql("SELECT 1").toArrow()
+    except PenstockError:
+        return  # the query that needs Spark meets the same error and tells it
+
+
+class _SparkRun:
+    """One query: its session, its tag, its files."""
+
+    def __init__(self, query: BoundedQuery, services: Services, staging_dir: Path | None, time_zone: str) -> None:
+        self._query = query
+        self._services = services
+        self._staging_dir = staging_dir
+        self._time_zone = time_zone
+        self._exact = ExactBatches(query.schema)
+        self._tag = f"penstock-{next(_TAGS)}"
+        self._session: Any = None
+        self._cancelled = threading.Event()
+
+    def produce(self, emit: Emit) -> None:
+        """Run the query in this thread and emit its rows."""
+        scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
+        try:
+            self._produce(emit, scratch)
+        except spark_failures() as error:
+            raise spark_error(error, SESSIONS.jvm.last_words() if SESSIONS.jvm else "") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _produce(self, emit: Emit, scratch: Path) -> None:
+        self._session = SESSIONS.new(self._time_zone)
+        if self._cancelled.is_set():
+            return
+        self._begin()
+        with SparkRelations(self._session, self._services, scratch) as relations:
+            for number, relation in enumerate(self._query.relations):
+                relations.register(f"t_{number}", relation)
+            frame = self._session.sql(self._query.text)
+            batches = self._small(frame) if _is_small(frame) else None
+            for batch in self._staged(frame, scratch, batches) if self._staging_dir else self._streamed(frame, scratch, batches):
+                if not emit(batch):
+                    return
+
+    def _small(self, frame: Any) -> Iterator[pa.RecordBatch]:
+        """A result known to be small comes through the driver: no Python worker is started for it."""
+        return (self._exact.cast(batch) for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows)
+
+    def _streamed(self, frame: Any, scratch: Path, small: Iterator[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
+        if small is not None:
+            yield from small
+            return
+        rows = scratch / "rows"
+        rows.mkdir()
+        job = StagingJob(frame, rows, False, self._begin, self._is_stuck)
+        for batch in job.batches(lambda: not self._cancelled.is_set()):
+            yield self._exact.cast(batch)
+
+    def _staged(self, frame: Any, scratch: Path, small: Iterator[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
+        assert self._staging_dir is not None
+        if small is not None:
+            yield from stage(self._staging_dir, small).batches()
+            return
+        self._staging_dir.mkdir(parents=True, exist_ok=True)
+        names = StagingJob(frame, self._staging_dir, True, self._begin, self._is_stuck).wait()
+        for batch in complete(self._staging_dir, names).batches():
+            yield self._exact.cast(batch)
+
+    def _begin(self) -> None:
+        self._session.addTag(self._tag)
+
+    def _is_stuck(self) -> bool:
+        tracker = self._session.sparkContext.statusTracker()
+        return not tracker.getActiveStageIds()
+
+    def cancel(self) -> None:
+        """Stop the query's Spark jobs."""
+        self._cancelled.set()
+        if self._session is not None and (SESSIONS.jvm is None or SESSIONS.jvm.alive):
+            self._session.interruptTag(self._tag)
+
+
+def _is_small(frame: Any) -> bool:
+    """Whether Spark's own estimate, which multiplies the sides of joins, says that the result fits through the driver with ease."""
+    if not hasattr(frame, "_jdf"):
+        return False
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) <= _SMALL_BYTES

@@ -1,0 +1,168 @@
+"""Starts the Java virtual machine Spark runs in, by ourselves: no shell scripts, any Java, nothing on our stdout, gone when we are gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+from catalog.errors import Kind, PenstockError
+from engine.bounded.java import Java, find_java
+
+START_TIMEOUT_S = 120.0
+_POLL_S = 0.02
+_HEAP = "1g"
+
+CONFIGURATION = {
+    "spark.master": f"local[{max(1, os.cpu_count() or 1)}]",
+    "spark.app.name": "penstock",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": _HEAP,
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.timeType.enabled": "true",
+    "spark.sql.sources.ignoreDataLocality": "true",
+    "spark.scheduler.mode": "FAIR",
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.log.level": "ERROR",
+}
+
+
+class SparkJvm:
+    """A running virtual machine with Spark's gateway in it. It ends when ``close`` is called or this process ends (its stdin closes)."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, secret: str, java: Java, directory: Path) -> None:
+        self.process = process
+        self.port = port
+        self.secret = secret
+        self.java = java
+        self.directory = directory
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """Return the end of what it logged."""
+        return _tail(self.directory / "log")
+
+    def close(self) -> None:
+        """End the process and remove its files."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def spark_home() -> Path:
+    """Return where Spark is: SPARK_HOME, else the pyspark package. BND-5007 when there is none."""
+    if os.environ.get("SPARK_HOME"):
+        return Path(os.environ["SPARK_HOME"])
+    package = find_spec("pyspark")
+    if package is None or not package.origin:
+        raise PenstockError(
+            "BND-5007",
+            "Spark is not installed, and bounded queries run on it",
+            hint="pip install 'penstock[spark]', or SET 'bounded.backend' = 'duckdb'",
+            kind=Kind.EXTERNAL,
+            sqlstate="58000",
+        )
+    return Path(package.origin).parent
+
+
+def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
+    """Start the virtual machine and wait for its gateway. BND-5001 no Java, 5002 it did not come up, 5007 no Spark."""
+    home, java = spark_home(), find_java()
+    directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+    connection = directory / "gateway"
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(directory),
+        "SPARK_CONNECT_MODE": "0",
+        "PYSPARK_PYTHON": sys.executable,
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
+    }
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(
+            _command(java, home, directory), stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+    try:
+        port, secret = _await_gateway(process, connection, timeout_s)
+    except PenstockError:
+        process.kill()
+        process.wait()
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    return SparkJvm(process, port, secret, java, directory)
+
+
+def _command(java: Java, home: Path, directory: Path) -> list[str]:
+    confs = [word for key, value in CONFIGURATION.items() for word in ("--conf", f"{key}={value}")]
+    jars = os.pathsep.join((str(home / "conf"), str(home / "jars" / "*")))
+    quiet = directory / "log4j2.properties"
+    quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
+    return [
+        str(java.program),
+        "-cp",
+        jars,
+        f"-Xmx{_HEAP}",
+        *java.options,
+        f"-Dlog4j2.configurationFile={quiet}",
+        f"-Djava.io.tmpdir={directory}",
+        f"-Dderby.system.home={directory}",
+        "org.apache.spark.deploy.SparkSubmit",
+        *confs,
+        "pyspark-shell",
+    ]
+
+
+def _await_gateway(process: subprocess.Popen[bytes], connection: Path, timeout_s: float) -> tuple[int, str]:
+    """Wait for the file in which the gateway tells its port and secret."""
+    pause = threading.Event()
+    waited = 0.0
+    while process.poll() is None and not connection.is_file() and waited < timeout_s:
+        pause.wait(_POLL_S)
+        waited += _POLL_S
+    if not connection.is_file():
+        state = "did not start in time" if process.poll() is None else f"ended with code {process.returncode}"
+        raise PenstockError(
+            "BND-5002",
+            f"the Java virtual machine for Spark {state}",
+            detail=_tail(connection.parent / "log"),
+            hint="SET 'bounded.backend' = 'duckdb' needs no Java",
+            kind=Kind.EXTERNAL,
+            retriable=True,
+            sqlstate="58000",
+        )
+    data = connection.read_bytes()
+    length = struct.unpack(">i", data[4:8])[0]
+    return struct.unpack(">i", data[:4])[0], data[8 : 8 + length].decode()
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return "\n".join(lines[-4:])[-600:]

@@ -1,0 +1,101 @@
+"""The one Spark session of this process: started when a plan needs it, shared, stopped at exit."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import warnings
+from typing import Any
+
+from catalog.errors import Kind, PenstockError
+from engine.bounded.spark_launcher import SparkJvm, launch
+
+_QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_START_TIMEOUT_S = 180.0
+
+
+class SparkSessions:
+    """Gives sessions of one Spark application in a virtual machine of our own, or on the server SPARK_REMOTE names."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._jvm: SparkJvm | None = None
+
+    @property
+    def jvm(self) -> SparkJvm | None:
+        """The virtual machine, ``None`` before the first session and with SPARK_REMOTE."""
+        return self._jvm
+
+    def new(self, time_zone: str) -> Any:
+        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started."""
+        with self._lock:
+            if self._jvm is not None and not self._jvm.alive:
+                self._forget()
+            if self._session is None:
+                self._session = within(_START_TIMEOUT_S, self._start, "start")
+            session = self._session.newSession()
+        session.conf.set("spark.sql.session.timeZone", time_zone)
+        return session
+
+    def _start(self) -> Any:
+        for name in _QUIET_LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        if not os.environ.get("SPARK_REMOTE"):
+            self._jvm = launch()
+            os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self._jvm.port), self._jvm.secret
+            atexit.register(self.close)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            from pyspark.sql import SparkSession
+
+            if os.environ.get("SPARK_REMOTE"):
+                return SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).getOrCreate()
+            return SparkSession.builder.getOrCreate()
+
+    def close(self) -> None:
+        """End the application and its virtual machine."""
+        with self._lock:
+            if self._session is not None and self._jvm is not None and self._jvm.alive:
+                self._session.stop()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of a virtual machine, dead or alive, so that the next session starts a new one."""
+        jvm, self._jvm, self._session = self._jvm, None, None
+        if jvm is None:
+            return
+        from pyspark import SparkContext
+
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+            os.environ.pop(key, None)
+        jvm.close()
+
+
+def within(timeout_s: float, work: Any, what: str) -> Any:
+    """Return what ``work()`` returns, computed in a thread; BND-5005 when it does not return in time, so that a stuck call cannot hang us."""
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["value"] = work()
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
+            outcome["error"] = error
+
+    thread = threading.Thread(target=run, name=f"penstock-spark-{what}", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    if thread.is_alive():
+        message = f"Spark did not answer a call to {what} for {timeout_s:.0f} s"
+        raise PenstockError("BND-5005", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["value"]
+
+
+SESSIONS = SparkSessions()
