@@ -1,0 +1,71 @@
+"""The frontier between what is bounded and what streams: who runs which part of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from catalog.errors import PenstockError
+from optimizer.optimizer import optimize
+from optimizer.properties import PlanFacts
+from optimizer.streamable import check_streamable
+from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WindowAggregate, WindowTable
+
+
+def choose_runtime(
+    plan: LogicalPlan, mode: str, facts: PlanFacts | None = None, *, disabled: Collection[str] = frozenset()
+) -> tuple[str, LogicalPlan]:
+    """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole, ``("streaming", plan)`` to our own runtime.
+
+    ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
+    everything on our runtime. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
+    runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
+    What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
+    rules; the plan returned is to be optimized for its runtime by the caller.
+    """
+    known = facts or PlanFacts()
+    if mode == "batch":
+        _refuse_endless(plan, known)
+    whole = mode == "batch" or (mode == "automatic" and known.bounded(plan))
+    if whole and isinstance(plan, Sink) and plan.table is None and _reads_tables(plan):
+        return "batch", plan
+    ours = plan if mode == "streaming" else _Frontier(known, mode, disabled).cut(plan)
+    check_streamable(ours, known)
+    return "streaming", ours
+
+
+def _refuse_endless(plan: LogicalPlan, facts: PlanFacts) -> None:
+    for node in plan.walk():
+        if isinstance(node, Scan) and not facts.finite(node):
+            raise PenstockError(
+                "SQL-1311",
+                f"table {node.table.name} never ends, and execution.runtime-mode is batch",
+                hint="SET 'execution.runtime-mode' = 'automatic', or give the table an end",
+            )
+
+
+def _reads_tables(plan: LogicalPlan) -> bool:
+    return any(isinstance(node, Scan) for node in plan.walk())
+
+
+class _Frontier:
+    """Replaces the largest subplans the backend can compute. Literal rows alone are no reason to start it."""
+
+    def __init__(self, facts: PlanFacts, mode: str, disabled: Collection[str]) -> None:
+        self.facts = facts
+        self.mode = mode
+        self.disabled = disabled
+
+    def cut(self, node: LogicalPlan, timed: bool = False) -> LogicalPlan:
+        """Return the plan with BoundedInput nodes.
+
+        ``timed``: some node above cuts windows from event time. Then a subplan that carries event time is cut below its watermark, so that time
+        still reaches that node.
+        """
+        if not isinstance(node, Sink | StatementSet) and self._is_bounded(node) and not (timed and self.facts.time_attributes(node)):
+            return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
+        timed = timed or isinstance(node, WindowTable | WindowAggregate)
+        cut = tuple(self.cut(child, timed) for child in node.inputs)
+        return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
+
+    def _is_bounded(self, node: LogicalPlan) -> bool:
+        return _reads_tables(node) and (self.mode == "batch" or self.facts.bounded(node))

@@ -1,0 +1,95 @@
+"""Edges: what each node requires of its inputs, and the cheapest exchange that satisfies it."""
+
+from __future__ import annotations
+
+from optimizer.partitioning import is_gathered_by, is_partitioned_by
+from optimizer.properties import PlanFacts
+from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
+from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate
+from planner.parallelism import subtasks
+
+
+def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None, broadcast: bool = False) -> LogicalPlan:
+    """Return the plan with an Exchange wherever rows must leave their subtask; where there is none, the edge is forward.
+
+    With one subtask nothing moves. ``broadcast`` sends the bounded side of a join to every subtask, so that the other side stays where it is; it is
+    for jobs without checkpoints, for the copies are state that does not follow key groups.
+    """
+    if parallelism <= 1:
+        return plan
+    known = facts or PlanFacts()
+    return plan.transform(lambda node: _lay(node, parallelism, known, broadcast))
+
+
+def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -> tuple[Requirement, ...]:
+    """Return what a node requires of each input."""
+    match node:
+        case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
+            return (ANY,)
+        case Aggregate(keys=keys) | WindowAggregate(keys=keys):
+            return (by_keys(keys),)
+        case Join():
+            return _of_join(node, facts, broadcast)
+        case Limit() | TopN():
+            return (SINGLE,)
+        case Sink():
+            return (_of_sink(node, facts),)
+    return (ANY,) * len(node.inputs)
+
+
+# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask would give them.
+_COPYABLE = {JoinKind.INNER: (0, 1), JoinKind.LEFT: (1,), JoinKind.SEMI: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: ()}
+
+
+def _of_join(node: Join, facts: PlanFacts, broadcast: bool) -> tuple[Requirement, ...]:
+    for port in facts.bounded_ports(node) if broadcast else ():
+        if port in _COPYABLE[node.kind]:
+            return (ALL, ANY) if port == 0 else (ANY, ALL)
+    return by_keys(node.left_keys), by_keys(node.right_keys)
+
+
+def _of_sink(node: Sink, facts: PlanFacts) -> Requirement:
+    """Changes of one row must arrive in the order they were made, so they must meet; the client folds weights and needs no order."""
+    if node.table is None or facts.insert_only(node.input) or not node.table.primary_key:
+        return ANY
+    names = {name.lower() for name in node.table.primary_key}
+    return by_keys(tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in names))
+
+
+def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts, broadcast: bool) -> LogicalPlan:
+    if not node.inputs or isinstance(node, Exchange):
+        return node
+    wants = requirements(node, facts, broadcast)
+    if isinstance(node, Join | Union):
+        return node.with_inputs(_lay_ports(node, wants, parallelism))
+    edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
+    return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))
+
+
+def _edge(child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_enough: bool = False) -> Edge | None:
+    """Return the edge that gives one input what it wants; None when rows may stay where they are."""
+    alone = subtasks(child, parallelism) == 1
+    if want == ANY or alone:
+        return None
+    if want == SINGLE:
+        return Partition(())
+    satisfied = is_gathered_by(child, want.keys) if meeting_is_enough else is_partitioned_by(child, want.keys)
+    return None if satisfied else Partition(want.keys)
+
+
+def _lay_ports(node: LogicalPlan, wants: tuple[Requirement, ...], parallelism: int) -> tuple[LogicalPlan, ...]:
+    """Lay the edges of a node with several inputs, which all end in the same number of subtasks."""
+    alone = [subtasks(child, parallelism) == 1 for child in node.inputs]
+    if all(alone):
+        return node.inputs
+    if SINGLE in wants:
+        return tuple(child if one else Exchange(child, Partition(())) for child, one in zip(node.inputs, alone, strict=True))
+    return tuple(_port(child, want, one) for child, want, one in zip(node.inputs, wants, alone, strict=True))
+
+
+def _port(child: LogicalPlan, want: Requirement, alone: bool) -> LogicalPlan:
+    if want == ALL:
+        return Exchange(child, Broadcast())
+    if want == ANY:
+        return Exchange(child, Shuffle()) if alone else child
+    return child if not alone and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))

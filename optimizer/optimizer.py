@@ -1,0 +1,113 @@
+"""The rules, in order, and the loop that applies them.
+
+The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what), ``optimize`` again for the chosen runtime,
+``sinks.check_sinks``, ``edges.lay_edges``, and ``planner.physical_planner.plan_job`` for what our own runtime runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, MutableMapping
+from dataclasses import dataclass
+
+from catalog.errors import Kind, PenstockError
+from catalog.names import did_you_mean
+from catalog.schema import Schema
+from optimizer.rules.flip_right_joins import flip_right_joins
+from optimizer.rules.fold_constants import fold_constants
+from optimizer.rules.fuse_windows import fuse_windows
+from optimizer.rules.join_keys_from_filter import join_keys_from_filter
+from optimizer.rules.merge_projects import merge_projects
+from optimizer.rules.prune_columns import prune_columns
+from optimizer.rules.push_filters import push_filters
+from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
+from optimizer.rules.remove_redundant import remove_redundant
+from optimizer.rules.simplify_predicates import simplify_predicates
+from optimizer.rules.split_aggregates import split_aggregates
+from optimizer.rules.top_n import top_n
+from planner.logical import LogicalPlan, StatementSet
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rewrite that keeps a plan's meaning. ``only`` names the purpose it serves: ``batch``, ``streaming`` or ``parallel`` streaming plans."""
+
+    rewrite: Callable[[LogicalPlan], LogicalPlan]
+    only: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name EXPLAIN RULES prints and ``optimizer.disabled-rules`` takes."""
+        return self.rewrite.__name__
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(fold_constants),
+    Rule(simplify_predicates),
+    Rule(top_n),
+    Rule(flip_right_joins),
+    Rule(push_filters),
+    Rule(push_filters_past_watermarks, only="batch"),
+    Rule(join_keys_from_filter),
+    Rule(fuse_windows),
+    Rule(prune_columns),
+    Rule(split_aggregates, only="parallel"),
+    Rule(merge_projects),
+    Rule(remove_redundant),
+)
+
+Observer = Callable[[str, LogicalPlan, LogicalPlan], None]
+
+
+def optimize(
+    plan: LogicalPlan,
+    *,
+    disabled: Collection[str] = frozenset(),
+    observer: Observer | None = None,
+    runtime: str | None = None,
+    parallelism: int = 1,
+    now_ms: Callable[[], float] | None = None,
+    timings_ms: MutableMapping[str, float] | None = None,
+) -> LogicalPlan:
+    """Return an equivalent plan that does less.
+
+    ``runtime`` is None before it is chosen, then ``batch`` or ``streaming``; ``parallelism`` > 1 on a streaming plan also runs the rules that pay
+    before an exchange. ``observer(rule_name, before, after)`` is called for each rule that ran; with a clock (milliseconds), ``timings_ms`` collects
+    what each took.
+    Raises SQL-1401 for a disabled rule that does not exist, and INT-9002 for a rule that changed what the plan gives.
+    """
+    _check_names(disabled)
+    purposes = {None, runtime, "parallel" if runtime == "streaming" and parallelism > 1 else None}
+    for rule in RULES:
+        if rule.name in disabled or rule.only not in purposes:
+            continue
+        started_ms = now_ms() if now_ms else 0.0
+        rewritten = rule.rewrite(plan)
+        if now_ms and timings_ms is not None:
+            timings_ms[rule.name] = timings_ms.get(rule.name, 0.0) + now_ms() - started_ms
+        _check_layout(rule.name, plan, rewritten)
+        if observer is not None:
+            observer(rule.name, plan, rewritten)
+        plan = rewritten
+    return plan
+
+
+def rule_names() -> list[str]:
+    """Return the names of all rules in the order they run."""
+    return [rule.name for rule in RULES]
+
+
+def _check_names(disabled: Collection[str]) -> None:
+    for name in disabled:
+        if name not in rule_names():
+            raise PenstockError("SQL-1401", f'there is no optimizer rule "{name}"', hint=did_you_mean(name, rule_names(), others=True))
+
+
+def _check_layout(rule: str, before: LogicalPlan, after: LogicalPlan) -> None:
+    for old, new in zip(_layouts(before), _layouts(after), strict=True):
+        if not old.same_layout(new):
+            detail = f"before: {', '.join(f'{f.name} {f.type}' for f in old)}\nafter: {', '.join(f'{f.name} {f.type}' for f in new)}"
+            raise PenstockError("INT-9002", f"optimizer rule {rule} changed what the plan gives", detail=detail, kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _layouts(plan: LogicalPlan) -> list[Schema]:
+    return [sink.schema for sink in plan.sinks] if isinstance(plan, StatementSet) else [plan.schema]

@@ -1,0 +1,130 @@
+"""What can be said of a plan's nodes: derived when asked, never stored in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from catalog.connectors import Boundedness
+from catalog.connectors import boundedness as table_boundedness
+from catalog.tables import Table
+from optimizer.state_bounds import StateBound, state_bound
+from optimizer.unique_keys import Keys, unique_keys
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Phase,
+    Scan,
+    TopN,
+    Values,
+    WindowAggregate,
+)
+
+T = TypeVar("T")
+
+
+class PlanFacts:
+    """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the life of the object."""
+
+    def __init__(self, boundedness: Callable[[Table], Boundedness] = table_boundedness) -> None:
+        self._boundedness = boundedness
+        self._known: dict[tuple[str, int], tuple[LogicalPlan, object]] = {}
+
+    def _once(self, name: str, node: LogicalPlan, derive: Callable[[LogicalPlan], T]) -> T:
+        """Derive a property of a node the first time; the node is kept alive with the answer, so its identity stays its own."""
+        key = (name, id(node))
+        if key not in self._known:
+            self._known[key] = (node, derive(node))
+        return self._known[key][1]  # type: ignore[return-value]  # stored under the same name by the same derivation
+
+    # -- how rows end ------------------------------------------------------------------------------------------------
+
+    def boundedness(self, node: LogicalPlan) -> Boundedness:
+        """Return whether a node's rows end: UNBOUNDED if any source's do not, else REPLAY if any is a recording, else BOUNDED."""
+        return self._once("boundedness", node, self._derive_boundedness)
+
+    def _derive_boundedness(self, node: LogicalPlan) -> Boundedness:
+        match node:
+            case Scan(table=table):
+                return self._boundedness(table)
+            case Values() | BoundedInput():
+                return Boundedness.BOUNDED
+        kinds = [self.boundedness(child) for child in node.inputs]
+        for kind in (Boundedness.UNBOUNDED, Boundedness.REPLAY):
+            if kind in kinds:
+                return kind
+        return Boundedness.BOUNDED
+
+    def finite(self, node: LogicalPlan) -> bool:
+        """Return whether a node's rows end by themselves."""
+        return self.boundedness(node) is not Boundedness.UNBOUNDED
+
+    def bounded(self, node: LogicalPlan) -> bool:
+        """Return whether a node reads bounded tables only, so that it can be computed whole before anything else."""
+        return self.boundedness(node) is Boundedness.BOUNDED
+
+    def bounded_ports(self, join: Join) -> tuple[int, ...]:
+        """Return the side of a join that is loaded to its end first; the right one where both are bounded, none where neither is."""
+        if self.bounded(join.right):
+            return (1,)
+        return (0,) if self.bounded(join.left) else ()
+
+    # -- how rows change ---------------------------------------------------------------------------------------------
+
+    def insert_only(self, node: LogicalPlan) -> bool:
+        """Return whether a node never takes a row back."""
+        return self._once("insert_only", node, self._derive_insert_only)
+
+    def _derive_insert_only(self, node: LogicalPlan) -> bool:
+        match node:
+            case Scan() | Values() | BoundedInput():
+                return True
+            case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
+                return True
+            case Aggregate(phase=Phase.SINGLE | Phase.GLOBAL, aggregates=aggregates, keys=keys):
+                return not aggregates and bool(keys) and self.insert_only(node.inputs[0])
+            case TopN():
+                return False
+            case Join():
+                return self._join_insert_only(node)
+        return all(self.insert_only(child) for child in node.inputs)
+
+    def _join_insert_only(self, join: Join) -> bool:
+        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first."""
+        first = self.bounded_ports(join)
+        steady = [port in first or self.insert_only(side) for port, side in enumerate(join.inputs)]
+        waits_for = {JoinKind.LEFT: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}.get(join.kind, ())
+        return all(steady) and all(port in first for port in waits_for)
+
+    def changelog(self, node: LogicalPlan) -> str:
+        """Return a node's changelog mode in words: ``insert-only`` or ``updates``."""
+        return "insert-only" if self.insert_only(node) else "updates"
+
+    # -- what identifies rows and times ---------------------------------------------------------------------------------
+
+    def unique_keys(self, node: LogicalPlan) -> Keys:
+        """Return sets of columns no two rows of a node agree on (the empty set: at most one row)."""
+        return self._once("unique_keys", node, lambda n: unique_keys(n, self.unique_keys))
+
+    def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
+        """Return the smallest set of columns that identifies a row of a node, or None when only the whole row does."""
+        keys = sorted(self.unique_keys(node), key=lambda key: (len(key), sorted(key)))
+        return tuple(sorted(keys[0])) if keys else None
+
+    def time_attributes(self, node: LogicalPlan) -> tuple[int, ...]:
+        """Return the positions of a node's event-time columns."""
+        return tuple(i for i, field in enumerate(node.schema) if field.is_event_time)
+
+    # -- what is kept ------------------------------------------------------------------------------------------------
+
+    def state(self, node: LogicalPlan) -> StateBound:
+        """Return what a node keeps between rows, and what bounds it."""
+        return self._once("state", node, lambda n: state_bound(n, self))
+
+    def state_bound(self, node: LogicalPlan) -> str:
+        """Return ``bounded``, or ``unbounded because ..`` for a node whose state grows as long as rows come."""
+        bound = self.state(node)
+        return "bounded" if bound.grows is None else f"unbounded because {bound.grows}"

@@ -1,0 +1,192 @@
+"""Columns nobody reads are neither decoded, computed, sent nor kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from catalog.schema import Schema
+from catalog.types import Array, Binary, DataType, Map, Row, String
+from optimizer.substitution import select_columns
+from planner.expressions import AggregateCall, Column, Expression
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Phase,
+    Project,
+    Scan,
+    Sink,
+    Sort,
+    StatementSet,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from planner.windowing import AttachedWindow, Windowing
+
+Needed = frozenset[int]
+Pruned = tuple[LogicalPlan, dict[int, int]]  # the node, and where each needed column went
+
+
+def prune_columns(plan: LogicalPlan) -> LogicalPlan:
+    """Carry what each node needs of its inputs down to the scans, which read only that."""
+    if isinstance(plan, StatementSet | Sink):
+        return plan.with_inputs(tuple(prune_columns(child) for child in plan.inputs))
+    return _in_order(plan, list(range(len(plan.schema))), plan.schema.names)
+
+
+def _in_order(node: LogicalPlan, columns: list[int], names: list[str] | None = None) -> LogicalPlan:
+    """Return exactly these columns of a node, in this order."""
+    pruned, positions = _prune(node, frozenset(columns))
+    return select_columns(pruned, [positions[i] for i in columns], names)
+
+
+def _narrow(node: LogicalPlan, needed: Iterable[int]) -> Pruned:
+    """Return a node that gives the needed columns and no other: what goes over an edge or into state carries nothing along."""
+    columns = sorted(needed) or [_cheapest(node.schema)]
+    return _in_order(node, columns), {old: new for new, old in enumerate(columns)}
+
+
+def _cheapest(schema: Schema) -> int:
+    """The column to keep where only the number of rows matters."""
+    return min(range(len(schema)), key=lambda i: (_weight(schema[i].type), i))
+
+
+def _weight(kind: DataType) -> int:
+    return 2 if isinstance(kind, Array | Map | Row) else 1 if isinstance(kind, String | Binary) else 0
+
+
+def _reads(expressions: Iterable[Expression | None]) -> Needed:
+    return frozenset().union(*(e.columns() for e in expressions if e is not None))
+
+
+def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
+    match node:
+        case Scan():
+            return _prune_scan(node, needed)
+        case Values():
+            columns = sorted(needed) or ([_cheapest(node.schema)] if len(node.schema) else [])
+            rows = tuple(tuple(row[i] for i in columns) for row in node.rows)
+            return Values(rows, node.row_schema.select(tuple(columns))), {old: new for new, old in enumerate(columns)}
+        case BoundedInput(plan=inner):
+            pruned, positions = _narrow(inner, needed)
+            return BoundedInput(pruned), positions
+        case Filter(input=inner, predicate=predicate):
+            child, positions = _prune(inner, needed | predicate.columns())
+            return Filter(child, predicate.remap(positions)), positions
+        case Project():
+            return _prune_project(node, needed)
+        case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
+            child, positions = _prune(inner, needed | {time} | watermark.columns())
+            return WatermarkAssign(child, positions[time], watermark.remap(positions)), positions
+        case WindowTable():
+            return _prune_window_table(node, needed)
+        case Aggregate(phase=Phase.SINGLE) | WindowAggregate(phase=Phase.SINGLE):
+            return _prune_aggregate(node, needed)
+        case Join():
+            return _prune_join(node, needed)
+        case Union(branches=branches):
+            pruned_branches = [_narrow(branch, needed) for branch in branches]
+            return Union(tuple(branch for branch, _ in pruned_branches)), pruned_branches[0][1]
+        case Sort(input=inner, keys=keys):
+            child, positions = _prune(inner, needed | _reads(key.expression for key in keys))
+            return Sort(child, tuple(replace(key, expression=key.expression.remap(positions)) for key in keys)), positions
+        case Limit(input=inner):
+            child, positions = _prune(inner, needed)
+            return replace(node, input=child), positions
+    # A node that reads every column (TopN breaks ties by all of them) or whose columns are fixed.
+    whole = node.with_inputs(tuple(_in_order(child, list(range(len(child.schema)))) for child in node.inputs))
+    return whole, {i: i for i in range(len(whole.schema))}
+
+
+def _prune_scan(node: Scan, needed: Needed) -> Pruned:
+    reads = needed | _reads([node.predicate])
+    keep = sorted(reads) or [_cheapest(node.schema)]
+    positions = {old: new for new, old in enumerate(keep)}
+    predicate = None if node.predicate is None else node.predicate.remap(positions)
+    return Scan(node.table, tuple(node.columns[i] for i in keep), predicate), positions
+
+
+def _prune_project(node: Project, needed: Needed) -> Pruned:
+    keep = sorted(needed)
+    if not keep and node.expressions:
+        plain = [i for i, e in enumerate(node.expressions) if isinstance(e, Column)]
+        keep = [plain[0] if plain else 0]
+    child, positions = _prune(node.input, _reads(node.expressions[i] for i in keep))
+    expressions = tuple(node.expressions[i].remap(positions) for i in keep)
+    return Project(child, expressions, tuple(node.names[i] for i in keep)), {old: new for new, old in enumerate(keep)}
+
+
+def _prune_window_table(node: WindowTable, needed: Needed) -> Pruned:
+    width = len(node.input.schema)
+    child, positions = _prune(node.input, frozenset(i for i in needed if i < width) | _reads_of_window(node.window))
+    moved = dict(positions)
+    moved.update({width + i: len(child.schema) + i for i in range(3)})
+    return WindowTable(child, _move_window(node.window, positions)), moved
+
+
+def _reads_of_window(window: Windowing) -> Needed:
+    return frozenset({window.time_column, *window.partition_keys})
+
+
+def _move_window(window: Windowing, positions: dict[int, int]) -> Windowing:
+    keys = tuple(positions[key] for key in window.partition_keys)
+    return replace(window, time_column=positions[window.time_column], partition_keys=keys)
+
+
+def _prune_aggregate(node: Aggregate | WindowAggregate, needed: Needed) -> Pruned:
+    """Keys make the groups and stay; aggregates nobody reads go (one stays where there are no keys, to stand for the row)."""
+    width = len(node.keys)
+    keep = [i for i in range(len(node.aggregates)) if width + i in needed]
+    if not keep and not node.keys and node.aggregates and isinstance(node, Aggregate):
+        keep = [0]
+    aggregates = tuple(node.aggregates[i] for i in keep)
+    reads = frozenset(node.keys) | _reads(e for call in aggregates for e in (*call.args, call.filter))
+    if isinstance(node, WindowAggregate):
+        window = node.window
+        reads |= {window.start_column, window.end_column} if isinstance(window, AttachedWindow) else _reads_of_window(window)
+    child, positions = _narrow(node.input, reads)
+    pruned = _rebuild_aggregate(node, child, positions, aggregates, tuple(node.names[i] for i in keep))
+    moved = {i: i for i in range(width)} | {width + old: width + new for new, old in enumerate(keep)}
+    if isinstance(node, WindowAggregate):
+        moved |= {width + len(node.aggregates) + i: width + len(keep) + i for i in range(3)}
+    return pruned, moved
+
+
+def _rebuild_aggregate(
+    node: Aggregate | WindowAggregate, child: LogicalPlan, positions: dict[int, int], aggregates: tuple[AggregateCall, ...], names: tuple[str, ...]
+) -> LogicalPlan:
+    keys = tuple(positions[key] for key in node.keys)
+    calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in aggregates)
+    if isinstance(node, Aggregate):
+        return Aggregate(child, keys, calls, names)
+    window = node.window
+    if isinstance(window, AttachedWindow):
+        return WindowAggregate(child, AttachedWindow(positions[window.start_column], positions[window.end_column]), keys, calls, names)
+    return WindowAggregate(child, _move_window(window, positions), keys, calls, names)
+
+
+def _prune_join(node: Join, needed: Needed) -> Pruned:
+    width = len(node.left.schema)
+    reads = needed | _reads([node.residual])
+    left, left_positions = _narrow(node.left, {i for i in reads if i < width} | set(node.left_keys))
+    right, right_positions = _narrow(node.right, {i - width for i in reads if i >= width} | set(node.right_keys))
+    moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
+    pruned = Join(
+        left,
+        right,
+        node.kind,
+        tuple(left_positions[key] for key in node.left_keys),
+        tuple(right_positions[key] for key in node.right_keys),
+        None if node.residual is None else node.residual.remap(moved),
+    )
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        moved = left_positions
+    return pruned, moved

@@ -1,0 +1,75 @@
+"""What a node keeps between rows, and whether that stays bounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
+
+
+class _Facts(Protocol):
+    def finite(self, node: LogicalPlan) -> bool: ...
+
+    def insert_only(self, node: LogicalPlan) -> bool: ...
+
+    def bounded_ports(self, join: Join) -> tuple[int, ...]: ...
+
+
+@dataclass(frozen=True)
+class StateBound:
+    """What a node keeps (None: nothing between rows), and why it grows as long as rows come (None: it does not)."""
+
+    keeps: str | None
+    grows: str | None = None
+
+
+_NOTHING = StateBound(None)
+_RETRACTS = frozenset({"min", "max", "any_value"})
+
+
+def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
+    """Return what a node keeps and what bounds it. Inputs that end bound everything."""
+    match node:
+        case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
+            return StateBound("partial results until the next watermark or batch")
+        case WindowAggregate():
+            return StateBound("one entry per key and open window, dropped when the watermark passes the window's end")
+        case Aggregate():
+            return _of_aggregate(node, facts)
+        case Join():
+            return _of_join(node, facts)
+        case TopN(limit=limit, offset=offset):
+            if facts.insert_only(node.input):
+                return StateBound(f"the first {limit + offset} rows")
+            return _unless_finite(node, facts, "every row", "a row taken back may let any other row into the first")
+        case Limit():
+            return StateBound("a count")
+        case WatermarkAssign():
+            return StateBound("one watermark per split")
+    return _NOTHING
+
+
+def _unless_finite(node: LogicalPlan, facts: _Facts, keeps: str, grows: str) -> StateBound:
+    return StateBound(keeps, None if all(facts.finite(child) for child in node.inputs) else grows)
+
+
+def _of_aggregate(node: Aggregate, facts: _Facts) -> StateBound:
+    source = node.input.schema
+    keys = ", ".join(source[key].name for key in node.keys)
+    if node.keys:
+        return _unless_finite(node, facts, "one entry per key", f"each distinct ({keys}) keeps an entry for ever; group by a window as well")
+    if any(call.distinct for call in node.aggregates):
+        return _unless_finite(node, facts, "the distinct values", "DISTINCT keeps every value it has seen; aggregate within a window")
+    if any(call.function in _RETRACTS for call in node.aggregates) and not facts.insert_only(node.input):
+        return _unless_finite(node, facts, "every value", "a value taken back may bring back any earlier one")
+    return StateBound("one row")
+
+
+def _of_join(node: Join, facts: _Facts) -> StateBound:
+    first = facts.bounded_ports(node)
+    if first:
+        return StateBound("the left side" if first == (0,) else "the right side")
+    endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
+    grows = f"rows of the {' and the '.join(endless)} side are kept for ever, as any may match later; join within a window, or a bounded table"
+    return StateBound("rows of both sides", grows if endless else None)

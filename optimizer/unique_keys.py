@@ -1,0 +1,111 @@
+"""Unique keys: sets of columns no two rows of a node agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from planner.expressions import Column
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Exchange,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Phase,
+    Project,
+    Scan,
+    Sink,
+    Sort,
+    TopN,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from planner.windowing import AttachedWindow, WindowKind
+
+Key = frozenset[int]
+Keys = frozenset[Key]
+_NONE: Keys = frozenset()
+_KEYS_MAX = 16
+
+
+def unique_keys(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
+    """Return the unique keys of a node, given how to ask for those of its inputs; at most sixteen, the smallest ones."""
+    keys = _minimal(_derive(node, below))
+    return keys if len(keys) <= _KEYS_MAX else frozenset(sorted(keys, key=lambda key: (len(key), sorted(key)))[:_KEYS_MAX])
+
+
+def _minimal(keys: Keys) -> Keys:
+    """A key that contains another says nothing new."""
+    return frozenset(key for key in keys if not any(other < key for other in keys))
+
+
+def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
+    match node:
+        case Scan():
+            return _of_scan(node)
+        case Values(rows=rows):
+            return frozenset({frozenset()}) if len(rows) <= 1 else _NONE
+        case BoundedInput(plan=plan):
+            return below(plan)
+        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink():
+            return below(node.inputs[0])
+        case Project():
+            return _of_project(node, below(node.input))
+        case WindowTable(input=inner, window=window):
+            if window.kind is WindowKind.TUMBLE:
+                return below(inner)
+            return frozenset(key | {len(inner.schema) + 1} for key in below(inner))
+        case Aggregate(keys=keys, phase=Phase.SINGLE | Phase.GLOBAL):
+            return frozenset({frozenset(range(len(keys)))})
+        case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
+            return _of_windows(node)
+        case Join():
+            return _of_join(node, below(node.left), below(node.right))
+    return _NONE
+
+
+def _of_scan(node: Scan) -> Keys:
+    source = node.table.source_schema
+    positions = {source[column].name.lower(): i for i, column in enumerate(node.columns)}
+    key = [positions.get(name.lower()) for name in node.table.primary_key]
+    return frozenset({frozenset(i for i in key if i is not None)}) if key and None not in key else _NONE
+
+
+def _of_project(node: Project, keys: Keys) -> Keys:
+    places: dict[int, int] = {}
+    for index, expression in enumerate(node.expressions):
+        if isinstance(expression, Column):
+            places.setdefault(expression.index, index)
+    return frozenset(frozenset(places[i] for i in key) for key in keys if key <= places.keys())
+
+
+def _of_windows(node: WindowAggregate) -> Keys:
+    """A group and its window; attached windows of one start or one end may differ in the other."""
+    keys = frozenset(range(len(node.keys)))
+    start = len(node.keys) + len(node.aggregates)
+    if isinstance(node.window, AttachedWindow):
+        return frozenset({keys | {start, start + 1}})
+    found = {keys | {start + 1}}
+    if node.window.kind is not WindowKind.CUMULATE:  # cumulating windows share their start
+        found.add(keys | {start})
+    return frozenset(found)
+
+
+def _of_join(node: Join, left: Keys, right: Keys) -> Keys:
+    if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return left
+    width = len(node.left.schema)
+    shifted = frozenset(frozenset(i + width for i in key) for key in right)
+    found = {a | b for a in left for b in shifted}
+    left_meets_one = any(key <= set(node.right_keys) for key in right)
+    right_meets_one = any(key <= set(node.left_keys) for key in left)
+    if left_meets_one and node.kind in (JoinKind.INNER, JoinKind.LEFT):
+        found |= left
+    if right_meets_one and node.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        found |= shifted
+    return frozenset(found)

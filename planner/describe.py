@@ -1,0 +1,208 @@
+"""Plan nodes in words: the line EXPLAIN prints for a node, and the short name of its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from catalog.schema import Schema
+from planner.edges import Edge, Partition
+from planner.expressions import AggregateCall, Column, Expression
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Exchange,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Phase,
+    Project,
+    Scan,
+    Sink,
+    Sort,
+    StatementSet,
+    TopN,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from planner.windowing import AttachedWindow, Windowing, WindowKind
+
+_UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
+
+
+def describe(node: LogicalPlan) -> str:
+    """Return one line saying what a node does, columns by name."""
+    match node:
+        case Scan(predicate=predicate):
+            kept = "" if predicate is None else f" where {named(predicate, node.schema)}"
+            return f"Scan {node.table.name} [{', '.join(node.schema.names)}]{kept}"
+        case Values(rows=rows):
+            return f"Values {len(rows)} row{'' if len(rows) == 1 else 's'} [{', '.join(node.schema.names)}]"
+        case BoundedInput():
+            return f"BoundedInput [{', '.join(node.schema.names)}]"
+        case Filter(input=inner, predicate=predicate):
+            return f"Filter {named(predicate, inner.schema)}"
+        case Project(input=inner, expressions=expressions, names=names):
+            return f"Project {', '.join(_item(e, n, inner.schema) for e, n in zip(expressions, names, strict=True))}"
+        case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
+            return f"WatermarkAssign {inner.schema[time].name} AS {named(watermark, inner.schema)}"
+        case WindowTable(input=inner, window=window):
+            return f"WindowTable {window_text(window, inner.schema)}"
+        case Aggregate() | WindowAggregate():
+            return _describe_aggregate(node)
+        case Join():
+            return _describe_join(node)
+        case Exchange(input=inner, edge=edge):
+            return f"Exchange {edge_text(edge, inner.schema)}"
+    return _describe_ending(node)
+
+
+def _describe_ending(node: LogicalPlan) -> str:
+    match node:
+        case Sort(input=inner):
+            return f"Sort {_order(node, inner.schema)}"
+        case TopN(input=inner, limit=limit, offset=offset):
+            return f"TopN {limit}{f' offset {offset}' if offset else ''} by {_order(node, inner.schema)}"
+        case Limit(limit=limit, offset=offset):
+            return f"Limit {'all' if limit is None else limit}{f' offset {offset}' if offset else ''}"
+        case Union(branches=branches):
+            return f"Union {len(branches)} inputs"
+        case Sink(table=table):
+            return f"Sink {'to the client' if table is None else table.name} [{', '.join(node.schema.names)}]"
+        case StatementSet(sinks=sinks):
+            return f"StatementSet {len(sinks)} sinks"
+    raise AssertionError(type(node))
+
+
+def _order(node: Sort | TopN, schema: Schema) -> str:
+    words = []
+    for key in node.keys:
+        nulls = "" if key.nulls_first != key.descending else (" NULLS FIRST" if key.nulls_first else " NULLS LAST")
+        words.append(f"{named(key.expression, schema)}{' DESC' if key.descending else ''}{nulls}")
+    return ", ".join(words)
+
+
+def named(expression: Expression, schema: Schema) -> str:
+    """Return an expression as text with its columns named as a schema names them now (repeated names get their position)."""
+    names = schema.names
+
+    def rename(node: Expression) -> Expression:
+        if not isinstance(node, Column):
+            return node
+        name = names[node.index]
+        return Column(node.type, node.nullable, index=node.index, name=name if names.count(name) == 1 else f"{name}#{node.index}")
+
+    text = str(expression.transform(rename))
+    return text[1:-1] if _is_wrapped(text) else text
+
+
+def _is_wrapped(text: str) -> bool:
+    """Whether the first parenthesis closes with the last character."""
+    depth, quoted = 0, False
+    for position, character in enumerate(text):
+        quoted ^= character == "'"
+        depth += 0 if quoted else (character == "(") - (character == ")")
+        if depth == 0:
+            return position == len(text) - 1 and text.startswith("(")
+    return False
+
+
+def _item(expression: Expression, name: str, schema: Schema) -> str:
+    text = named(expression, schema)
+    return text if text == name else f"{text} AS {name}"
+
+
+def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
+    """Return a window in words: its kind, time column and sizes."""
+    if isinstance(window, AttachedWindow):
+        return f"attached({schema[window.start_column].name}, {schema[window.end_column].name})"
+    sizes = [duration_text(window.size_us)]
+    if window.kind in (WindowKind.HOP, WindowKind.CUMULATE):
+        sizes.insert(0, duration_text(window.step_us))
+    if window.offset_us:
+        sizes.append(f"offset {duration_text(window.offset_us)}")
+    if window.partition_keys:
+        sizes.append(f"per {', '.join(schema[key].name for key in window.partition_keys)}")
+    return f"{window.kind.value}({schema[window.time_column].name}, {', '.join(sizes)})"
+
+
+def duration_text(us: int) -> str:
+    """Return microseconds in the largest unit that divides them: ``90 s`` is ``90 s``, an hour is ``1 h``."""
+    for unit, size in _UNITS:
+        if us % size == 0 and us:
+            return f"{us // size} {unit}"
+    return f"{us} us"
+
+
+def _describe_aggregate(node: Aggregate | WindowAggregate) -> str:
+    schema = node.input.schema
+    phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value.capitalize()} "
+    words = [f"{phase}{type(node).__name__}"]
+    if isinstance(node, WindowAggregate):
+        words.append(window_text(node.window, schema))
+    if node.keys:
+        words.append(f"by {', '.join(schema[key].name for key in node.keys)}")
+    calls = ", ".join(f"{_call_text(call, schema)} AS {name}" for call, name in zip(node.aggregates, node.names, strict=True))
+    return " ".join(words) + (f": {calls}" if calls else "")
+
+
+def _call_text(call: AggregateCall, schema: Schema) -> str:
+    return str(call.map(lambda e: e.transform(lambda n: _renamed(n, schema))))
+
+
+def _renamed(node: Expression, schema: Schema) -> Expression:
+    return Column(node.type, node.nullable, index=node.index, name=schema[node.index].name) if isinstance(node, Column) else node
+
+
+def _describe_join(node: Join) -> str:
+    left, right = node.left.schema, node.right.schema
+    conditions = [f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    if node.residual is not None:
+        conditions.append(named(node.residual, left.concat(right)))
+    kind = "cross" if node.kind is JoinKind.INNER and not conditions else node.kind.value
+    return f"Join {kind}{f' on {_and(conditions)}' if conditions else ''}"
+
+
+def _and(conditions: Iterable[str]) -> str:
+    return " AND ".join(conditions)
+
+
+def edge_text(edge: Edge, schema: Schema) -> str:
+    """Return an edge's sign with its keys named."""
+    if isinstance(edge, Partition) and edge.keys:
+        return f"⤨ partition({', '.join(schema[key].name for key in edge.keys)})"
+    return edge.sign
+
+
+def operator_name(node: LogicalPlan) -> str:
+    """Return the short name of the operator that runs a node."""
+    match node:
+        case Scan(table=table):
+            return f"source {table.name}"
+        case BoundedInput(plan=plan):
+            tables = sorted({scan.table.name for scan in plan.walk() if isinstance(scan, Scan)})
+            return f"bounded {', '.join(tables)}"
+        case WatermarkAssign(input=inner, time_column=time):
+            return f"watermark {inner.schema[time].name}"
+        case WindowTable(window=window):
+            return f"{window.kind.value} windows"
+        case Aggregate(phase=phase):
+            return _phased(phase, "aggregate" if node.aggregates else "distinct", node)
+        case WindowAggregate(phase=phase, window=window):
+            return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
+        case Join(kind=kind):
+            return f"{kind.value} join"
+        case Sink(table=table):
+            return f"sink {'to the client' if table is None else table.name}"
+        case TopN(limit=limit):
+            return f"top {limit}"
+    return type(node).__name__.lower()
+
+
+def _phased(phase: Phase, what: str, node: Aggregate | WindowAggregate) -> str:
+    keys = f" by {', '.join(node.input.schema[key].name for key in node.keys)}" if node.keys else ""
+    return f"{'' if phase is Phase.SINGLE else phase.value + ' '}{what}{keys}"

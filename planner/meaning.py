@@ -1,0 +1,187 @@
+"""What a plan means, as hashes: of its rows and of each of its columns. Names for people, unread columns and the order of traversal play no part."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from catalog.tables import Table
+from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Exchange,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sink,
+    Sort,
+    StatementSet,
+    TopN,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from planner.windowing import AttachedWindow, Windowing
+
+# Options that say how fast or how often, never which rows.
+_IMMATERIAL_OPTIONS = frozenset({"source.monitor-interval", "rows-per-second", "print-identifier"})
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """Hashes of the rows (as a bag, whatever columns are kept of them) and of each column."""
+
+    rows: str
+    columns: tuple[str, ...]
+
+    def identity(self, *more: str) -> str:
+        """Return the operator id of a node with this meaning: the hash of its rows, its columns and what else distinguishes it."""
+        return digest("operator", self.rows, *self.columns, *more)[:_ID_LENGTH]
+
+
+def digest(*parts: str) -> str:
+    """Return the SHA-256 of a list of strings as hex; each is framed by its length, so no two lists run together."""
+    framed = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(framed.encode()).hexdigest()
+
+
+class Meanings:
+    """Meanings of the nodes of one plan, each derived once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[LogicalPlan, Meaning]] = {}
+
+    def of(self, node: LogicalPlan) -> Meaning:
+        """Return the meaning of a node."""
+        if id(node) not in self._known:
+            self._known[id(node)] = (node, self._derive(node))
+        return self._known[id(node)][1]
+
+    def _derive(self, node: LogicalPlan) -> Meaning:
+        match node:
+            case Scan():
+                return _of_scan(node)
+            case Values(rows=rows):
+                text = digest("values", *(expression_text(cell, ()) for row in rows for cell in row), str(len(rows)))
+                return Meaning(text, tuple(digest(text, str(i)) for i in range(len(node.schema))))
+            case BoundedInput(plan=plan):
+                below = self.of(plan)
+                return Meaning(digest("bounded", below.rows), below.columns)
+            case Aggregate() | WindowAggregate():
+                return self._of_aggregate(node)
+            case Join():
+                return self._of_join(node)
+            case Union(branches=branches):
+                inputs = [self.of(branch) for branch in branches]
+                bag = digest("union", *(part for i in inputs for part in (i.rows, *i.columns)))
+                return Meaning(bag, tuple(digest("column", bag, str(i)) for i in range(len(node.schema))))
+            case StatementSet(sinks=sinks):
+                return Meaning(digest("set", *(self.of(sink).rows for sink in sinks)), ())
+        return self._of_unary(node, self.of(node.inputs[0]))
+
+    def _of_unary(self, node: LogicalPlan, below: Meaning) -> Meaning:
+        columns = below.columns
+        match node:
+            case Filter(predicate=predicate):
+                return Meaning(digest("filter", below.rows, expression_text(predicate, columns)), columns)
+            case Project(expressions=expressions):
+                return Meaning(below.rows, tuple(_column_text(e, columns) for e in expressions))
+            case WatermarkAssign(time_column=time, watermark=watermark):
+                return Meaning(digest("watermark", below.rows, columns[time], expression_text(watermark, columns)), columns)
+            case WindowTable(window=window):
+                rows = digest("windows", below.rows, _window_text(window, columns))
+                return Meaning(rows, columns + tuple(digest("window", rows, str(i)) for i in range(3)))
+            case Sort():
+                return below
+            case TopN(keys=keys, limit=limit, offset=offset):
+                order = (_sort_text(key, columns) for key in keys)
+                return Meaning(digest("top", below.rows, str(limit), str(offset), *order, *columns), columns)
+            case Limit(limit=limit, offset=offset):
+                return Meaning(digest("limit", below.rows, str(limit), str(offset)), columns)
+            case Sink(table=table):
+                return Meaning(digest("sink", below.rows, *columns, "" if table is None else table_text(table)), columns)
+            case Exchange():
+                return below
+        raise AssertionError(type(node))
+
+    def _of_aggregate(self, node: Aggregate | WindowAggregate) -> Meaning:
+        below = self.of(node.input)
+        keys = tuple(below.columns[key] for key in node.keys)
+        window = _window_text(node.window, below.columns) if isinstance(node, WindowAggregate) else ""
+        rows = digest("groups", below.rows, window, node.phase.value, *keys)
+        calls = tuple(digest("aggregate", rows, _call_text(call, below.columns)) for call in node.aggregates)
+        added = len(node.schema) - len(keys) - len(calls)
+        return Meaning(rows, keys + calls + tuple(digest("window", rows, str(i)) for i in range(added)))
+
+    def _of_join(self, node: Join) -> Meaning:
+        left, right = self.of(node.left), self.of(node.right)
+        keys = [part for a, b in zip(node.left_keys, node.right_keys, strict=True) for part in (left.columns[a], right.columns[b])]
+        sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
+        residual = "" if node.residual is None else expression_text(node.residual, sides)
+        rows = digest("join", node.kind.value, left.rows, right.rows, residual, *keys)
+        columns = tuple(digest("left", rows, c) for c in left.columns)
+        if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            columns += tuple(digest("right", rows, c) for c in right.columns)
+        return Meaning(rows, columns)
+
+
+def _of_scan(node: Scan) -> Meaning:
+    table = table_text(node.table)
+    source = node.table.source_schema
+    columns = tuple(digest("column", table, source[i].name.lower(), str(source[i].type)) for i in node.columns)
+    predicate = "" if node.predicate is None else expression_text(node.predicate, columns)
+    return Meaning(digest("scan", table, predicate), columns)
+
+
+def table_text(table: Table) -> str:
+    """Return what identifies a table: its name and the options that say where its rows are and how they are read."""
+    options = (f"{key}={table.options[key]}" for key in sorted(table.options) if key not in _IMMATERIAL_OPTIONS)
+    return digest("table", table.name.lower(), *options)
+
+
+def expression_text(expression: Expression, columns: tuple[str, ...]) -> str:
+    """Return an expression as text over the meanings of its input's columns, types included."""
+    kind = str(expression.type)
+    match expression:
+        case Column(index=index):
+            return columns[index]
+        case Literal(value=value):
+            return digest("literal", kind, repr(value))
+        case Call(function=function):
+            head = ("call", function)
+        case Cast(safe=safe):
+            head = ("cast", str(safe))
+        case Case():
+            head = ("case", "")
+        case _:
+            raise AssertionError(type(expression))
+    return digest(*head, kind, *(expression_text(child, columns) for child in expression.children))
+
+
+def _column_text(expression: Expression, columns: tuple[str, ...]) -> str:
+    return columns[expression.index] if isinstance(expression, Column) else expression_text(expression, columns)
+
+
+def _call_text(call: AggregateCall, columns: tuple[str, ...]) -> str:
+    keep = "" if call.filter is None else expression_text(call.filter, columns)
+    return digest(call.function, str(call.type), str(call.distinct), keep, *(expression_text(arg, columns) for arg in call.args))
+
+
+def _sort_text(key: SortKey, columns: tuple[str, ...]) -> str:
+    return digest(expression_text(key.expression, columns), str(key.descending), str(key.nulls_first))
+
+
+def _window_text(window: Windowing | AttachedWindow, columns: tuple[str, ...]) -> str:
+    if isinstance(window, AttachedWindow):
+        return digest("attached", columns[window.start_column], columns[window.end_column])
+    sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
+    return digest(window.kind.value, columns[window.time_column], *map(str, sizes), *(columns[key] for key in window.partition_keys))

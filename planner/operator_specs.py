@@ -1,0 +1,125 @@
+"""The spec of the operator that runs a logical node."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from catalog.errors import Kind, PenstockError
+from planner.describe import operator_name
+from planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sink,
+    TopN,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from planner.physical import (
+    BoundedSourceSpec,
+    CalcSpec,
+    GroupAggregateSpec,
+    JoinSpec,
+    LimitSpec,
+    OperatorSpec,
+    SinkSpec,
+    SourceSpec,
+    TopNSpec,
+    UnionSpec,
+    ValuesSpec,
+    WatermarkSpec,
+    WindowAggregateSpec,
+    WindowTableSpec,
+)
+
+
+class Facts(Protocol):
+    """What is asked of ``optimizer.properties.PlanFacts``."""
+
+    def insert_only(self, node: LogicalPlan) -> bool:
+        """Return whether a node never takes a row back."""
+
+    def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
+        """Return the columns that identify a row of a node."""
+
+    def bounded_ports(self, join: Join) -> tuple[int, ...]:
+        """Return the side of a join that is loaded first."""
+
+
+class SettingValues(Protocol):
+    """Typed values by setting key."""
+
+    def get(self, key: str) -> Any:
+        """Return the typed value of a setting."""
+
+
+def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: SettingValues) -> OperatorSpec:
+    """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
+    name, schema = operator_name(node), node.schema
+    match node:
+        case Scan(table=table, columns=columns, predicate=predicate):
+            return SourceSpec(operator_id, name, schema, table, columns, predicate)
+        case Values(rows=rows):
+            return ValuesSpec(operator_id, name, schema, rows)
+        case BoundedInput(plan=plan):
+            return BoundedSourceSpec(operator_id, name, schema, plan)
+        case WatermarkAssign(time_column=time, watermark=watermark):
+            return WatermarkSpec(operator_id, name, schema, time, watermark, int(settings.get("table.exec.source.idle-timeout")))
+        case WindowTable(window=window):
+            return WindowTableSpec(operator_id, name, schema, window)
+        case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
+            return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner))
+        case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):
+            return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, facts.insert_only(inner))
+        case Join():
+            return _join_spec(node, operator_id, facts)
+        case Union(branches=branches):
+            return UnionSpec(operator_id, name, schema, len(branches))
+        case Limit(limit=limit, offset=offset):
+            return LimitSpec(operator_id, name, schema, limit, offset)
+        case TopN(keys=order, limit=first, offset=offset):
+            return TopNSpec(operator_id, name, schema, order, first, offset)
+        case Sink():
+            return _sink_spec(node, operator_id, facts)
+    raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
+    left, right = node.inputs
+    return JoinSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        left.schema,
+        right.schema,
+        node.kind,
+        node.left_keys,
+        node.right_keys,
+        node.residual,
+        facts.bounded_ports(node),
+        (facts.insert_only(left), facts.insert_only(right)),
+    )
+
+
+def _sink_spec(node: Sink, operator_id: str, facts: Facts) -> SinkSpec:
+    """A table's primary key says which columns identify its rows; without one the plan's own key does."""
+    key = facts.upsert_key(node.input)
+    if node.table is not None and node.table.primary_key:
+        declared = {name.lower() for name in node.table.primary_key}
+        key = tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in declared)
+    return SinkSpec(operator_id, operator_name(node), node.schema, node.table, key, facts.insert_only(node.input))
+
+
+def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> CalcSpec:
+    """Return the spec of a projection over the filter below it, or of a filter alone."""
+    projections = node.expressions if isinstance(node, Project) else None
+    name = "filter" if projections is None else "project" if predicate is None else "filter, project"
+    return CalcSpec(operator_id, name, node.schema, None if predicate is None else predicate.predicate, projections)

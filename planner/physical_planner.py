@@ -1,0 +1,129 @@
+"""From a logical plan with edges to a job: operators with stable ids, fused, shared, and grouped into chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from catalog.errors import Kind, PenstockError
+from planner.chaining import Site, chains_of
+from planner.edges import Edge, Forward
+from planner.expressions import conjunction, conjuncts
+from planner.logical import Exchange, Filter, Join, LogicalPlan, Project, Sink, Sort, StatementSet, WatermarkAssign
+from planner.meaning import Meanings
+from planner.operator_specs import Facts, SettingValues, calc_of, spec_of
+from planner.parallelism import subtasks
+from planner.physical import DEFAULT_MAX_PARALLELISM, Chain, ChainEdge, JobGraph, OperatorSpec
+
+
+def plan_job(
+    plan: LogicalPlan, facts: Facts, *, parallelism: int, settings: SettingValues, max_parallelism: int = DEFAULT_MAX_PARALLELISM
+) -> JobGraph:
+    """Return the job of an optimized plan on which edges were laid for ``parallelism``.
+
+    Subplans of one meaning are run once. A Sort under a Sink has no operator: the client orders the folded rows.
+    Raises SQL-1402 when there are more subtasks than key groups.
+    """
+    if not 1 <= parallelism <= max_parallelism:
+        raise PenstockError(
+            "SQL-1402",
+            f"parallelism {parallelism} is not between 1 and pipeline.max-parallelism ({max_parallelism})",
+            hint="SET 'parallelism.default' to less, or 'pipeline.max-parallelism' to more before the job's first start",
+        )
+    planner = _Planner(facts, parallelism, settings)
+    for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
+        planner.site(sink, "")
+    return _graph(list(planner.sites()), max_parallelism)
+
+
+class _Planner:
+    """Makes one site per operator id, inputs before what reads them."""
+
+    def __init__(self, facts: Facts, parallelism: int, settings: SettingValues) -> None:
+        self.facts = facts
+        self.parallelism = parallelism
+        self.settings = settings
+        self.meanings = Meanings()
+        self._sites: dict[str, Site] = {}
+
+    def sites(self) -> Iterator[Site]:
+        """Yield all sites, inputs first."""
+        return iter(self._sites.values())
+
+    def site(self, node: LogicalPlan, scope: str) -> Site:
+        """Return the site of a node, made if there is none of its meaning yet.
+
+        ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its assigner belongs to it alone, because
+        news of splits reach the assigner along their chain.
+        """
+        if isinstance(node, Sort):
+            return self.site(node.input, scope)
+        operator_id = self._operator_id(node, scope)
+        if operator_id in self._sites:
+            return self._sites[operator_id]
+        predicate, base = _fused(node)
+        inner = operator_id if isinstance(node, WatermarkAssign) else scope
+        inputs = tuple(self._feed(child, inner) for child in base.inputs)
+        if operator_id not in self._sites:  # a node that only passes its input on may mean the same
+            spec = self._spec(node, predicate, operator_id)
+            self._sites[operator_id] = Site(spec, subtasks(node, self.parallelism), inputs)
+            _check_forwards(self._sites[operator_id])
+        return self._sites[operator_id]
+
+    def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> OperatorSpec:
+        if isinstance(node, Filter | Project):
+            return calc_of(node, predicate, operator_id)
+        return spec_of(node, operator_id, self.facts, self.settings)
+
+    def _feed(self, child: LogicalPlan, scope: str) -> tuple[Site, Edge]:
+        if isinstance(child, Exchange):
+            return self.site(child.input, scope), child.edge
+        return self.site(child, scope), Forward()
+
+    def _operator_id(self, node: LogicalPlan, scope: str) -> str:
+        details: tuple[str, ...] = (type(node).__name__, scope)
+        if isinstance(node, Project):
+            details += node.names
+        if isinstance(node, Join):
+            details += tuple(map(str, self.facts.bounded_ports(node)))
+        meaning = self.meanings.of(node)
+        if not isinstance(node, Sink):
+            return meaning.identity(*details)
+        # Two sinks of one meaning write twice.
+        number = 0
+        while (found := meaning.identity(*details, str(number))) in self._sites:
+            number += 1
+        return found
+
+
+def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
+    """Return the filter a calc tests (filters below each other merged into one), and the lowest node of the calc."""
+    base = node
+    if isinstance(node, Project) and isinstance(node.input, Filter):
+        base = node.input
+    if not isinstance(base, Filter):
+        return None, base
+    lowest = base
+    parts = conjuncts(base.predicate)
+    while isinstance(lowest.input, Filter):
+        lowest = lowest.input
+        parts = conjuncts(lowest.predicate) + parts
+    return Filter(lowest.input, conjunction(parts)), lowest
+
+
+def _check_forwards(site: Site) -> None:
+    for source, edge in site.inputs:
+        if isinstance(edge, Forward) and source.parallelism != site.parallelism:
+            message = f"a forward edge from {source.parallelism} to {site.parallelism} subtasks ({source.spec.name} to {site.spec.name})"
+            raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _graph(sites: list[Site], max_parallelism: int) -> JobGraph:
+    groups = chains_of(sites)
+    number_of = {id(site): number for number, group in enumerate(groups) for site in group}
+    chains = tuple(Chain(number, tuple(site.spec for site in group), group[0].parallelism) for number, group in enumerate(groups))
+    edges = tuple(
+        ChainEdge(number_of[id(source)], number, port, edge)
+        for number, group in enumerate(groups)
+        for port, (source, edge) in enumerate(group[0].inputs)
+    )
+    return JobGraph(chains, edges, max_parallelism)
