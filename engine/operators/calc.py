@@ -1,0 +1,58 @@
+"""Filter and project fused: rows whose predicate is TRUE, then one column per expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.expressions import EvaluationContext, compile_expression, compile_predicate
+from engine.job_options import JobOptions
+from engine.operator import Context, Operator, Output
+from planner.expressions import Column
+from planner.physical import CalcSpec
+
+Project = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class CalcOperator(Operator):
+    """Keeps the weights and marks of the rows it keeps. Columns no projection reads are dropped before rows are filtered."""
+
+    def __init__(self, spec: CalcSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._zone = options.time_zone
+
+    def open(self, context: Context) -> None:
+        evaluation = EvaluationContext(self._zone, context.clock)
+        spec = self._spec
+        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, evaluation)
+        self._needed: list[int] | None = None
+        self._project: Project | None = None
+        if spec.projections is not None:
+            if self._keep is not None:
+                self._needed = sorted({index for projection in spec.projections for index in projection.columns()})
+            self._project = self._projection(evaluation)
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if self._keep is not None:
+            mask = self._keep(batch.rows)
+            kept = mask.true_count
+            if kept == 0:
+                return
+            if self._needed:
+                batch = batch.with_rows(batch.rows.select(self._needed))
+            if kept < batch.num_rows:
+                batch = batch.filter(mask)
+        out.collect(batch if self._project is None else batch.with_rows(self._project(batch.rows)))
+
+    def _projection(self, evaluation: EvaluationContext) -> Project:
+        assert self._spec.projections is not None
+        places = {column: place for place, column in enumerate(self._needed or ())}
+        projections = [projection.remap(places) if places else projection for projection in self._spec.projections]
+        schema = self._spec.schema.to_arrow()
+        if all(isinstance(projection, Column) for projection in projections):
+            indexes = [projection.index for projection in projections if isinstance(projection, Column)]
+            return lambda rows: pa.RecordBatch.from_arrays([rows.column(index) for index in indexes], schema=schema)
+        compiled = [compile_expression(projection, evaluation) for projection in projections]
+        return lambda rows: pa.RecordBatch.from_arrays([evaluate(rows) for evaluate in compiled], schema=schema)

@@ -1,0 +1,23 @@
+"""UNION ALL: rows of every port go on as they come."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.operator import Operator, Output
+from planner.physical import UnionSpec
+
+
+class UnionOperator(Operator):
+    """The ports agree in types; the names are those of the first."""
+
+    def __init__(self, spec: UnionSpec, options: JobOptions) -> None:
+        self._schema = spec.schema.to_arrow()
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if batch.rows.schema.equals(self._schema):
+            out.collect(batch)
+        else:
+            out.collect(batch.with_rows(pa.RecordBatch.from_arrays(batch.rows.columns, schema=self._schema)))

@@ -1,0 +1,51 @@
+"""TUMBLE, HOP and CUMULATE as tables: each row once per window it falls in, with the window's columns appended."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.expressions.columns import nulls_of, values_of
+from engine.job_options import JobOptions
+from engine.operator import Context, Operator, Output
+from engine.windows import assign
+from planner.physical import WindowTableSpec
+from planner.windowing import WindowKind
+
+WINDOW_TIME_US = 1000
+"""``window_time`` is one millisecond before the window's end."""
+
+
+class WindowTableOperator(Operator):
+    """Rows with a NULL time are in no window: dropped and counted. Late rows pass with their marks; the operator that closes windows decides."""
+
+    def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._schema = spec.schema.to_arrow()
+        self._kinds = [field.type for field in self._schema][-3:]
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._timed(batch)
+        if not batch.num_rows:
+            return
+        rows, starts, ends = assign(values_of(batch.rows.column(self._window.time_column)), self._window)
+        if self._window.kind is not WindowKind.TUMBLE:
+            batch = batch.take(rows)
+        columns = [*batch.rows.columns, *self._window_columns(starts, ends)]
+        out.collect(batch.with_rows(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+
+    def _timed(self, batch: Batch) -> Batch:
+        """Return the rows that have a time."""
+        missing = nulls_of(batch.rows.column(self._window.time_column))
+        if missing is None:
+            return batch
+        self._metrics.count("null_time_rows", int(missing.sum()))
+        return batch.filter(pa.array(~missing))
+
+    def _window_columns(self, starts: np.ndarray, ends: np.ndarray) -> list[pa.Array]:
+        parts = (starts, ends, ends - WINDOW_TIME_US)
+        return [pa.array(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]
