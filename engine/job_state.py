@@ -27,7 +27,8 @@ class JobState(StrEnum):
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.CREATED: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
     JobState.RUNNING: frozenset({JobState.RESTARTING, JobState.STOPPING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
-    JobState.RESTARTING: frozenset({JobState.RUNNING, JobState.CANCELED, JobState.FAILED}),
+    # RESTARTING to FINISHED: a task failed after all was committed, while the end was being written down.
+    JobState.RESTARTING: frozenset({JobState.RUNNING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
     JobState.STOPPING: frozenset({JobState.RESTARTING, JobState.FINISHED, JobState.CANCELED, JobState.FAILED}),
     JobState.FINISHED: frozenset(),
     JobState.CANCELED: frozenset(),

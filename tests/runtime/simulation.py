@@ -1,0 +1,233 @@
+"""The seeded simulation: one thread drives master, tasks, I/O and clock in an order drawn from a seed, and pulls plugs.
+
+Everything is drawn from the seed, the knobs too, so a seed that fails fails again. Two phases: faults on, then healed; a healed job must finish.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+from engine.channels import Wakeup, no_wakeup
+from engine.checkpoint_store import CheckpointStore
+from engine.clock import ManualClock
+from engine.deployment import BuildOperator, Deployer
+from engine.job_manager import plan_identity
+from engine.job_master import JobMaster
+from engine.job_messages import TaskFailed, TasksReleased
+from engine.job_options import JobOptions
+from engine.job_state import JobState
+from engine.memory_storage import MemoryStorage
+from engine.operator import Services
+from engine.restart import FixedDelay
+from engine.task import Did, Task
+from planner.physical import JobGraph
+
+
+class PowerLoss(BaseException):
+    """The machine stops here."""
+
+
+class FaultyStorage(MemoryStorage):
+    """Storage whose next operations may fail or lose power, as the simulation decides at each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_operation: Callable[[str], None] = lambda verb: None
+
+    def create(self, name: str) -> None:
+        self.before_operation("create")
+        super().create(name)
+
+    def append(self, name: str, data: bytes) -> None:
+        self.before_operation("append")
+        super().append(name, data)
+
+    def sync(self, name: str) -> None:
+        self.before_operation("sync")
+        super().sync(name)
+
+    def sync_directory(self) -> None:
+        self.before_operation("sync_directory")
+        super().sync_directory()
+
+    def publish(self, name: str, target: str) -> None:
+        self.before_operation("publish")
+        super().publish(name, target)
+
+    def delete(self, name: str) -> None:
+        self.before_operation("delete")
+        super().delete(name)
+
+
+class SimulatedWorkers:
+    """Holds tasks and I/O until the scheduler picks them."""
+
+    def __init__(self, post: Callable[[Any], None]) -> None:
+        self._post = post
+        self._attempt = 0
+        self.tasks: list[Task] = []
+        self.releasing = False
+        self.io: deque[tuple[Callable[[], Any], Callable[[Exception], Any]]] = deque()
+
+    def wakeup(self, slot: int) -> Wakeup:
+        return no_wakeup
+
+    def start(self, attempt: int, tasks: Sequence[Task]) -> None:
+        self._attempt, self.tasks, self.releasing = attempt, list(tasks), False
+
+    def release(self) -> None:
+        self.releasing = True
+
+    def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        self.io.append((work, failed))
+
+    def step_task(self, task: Task) -> Did:
+        try:
+            return task.step().did
+        except Exception as error:  # noqa: BLE001 - as a slot does
+            self.tasks.remove(task)
+            task.close()
+            self._post(TaskFailed(task.attempt, task.task_id, error))
+            return Did.ENDED
+
+    def step_release(self) -> None:
+        if self.tasks:
+            self.tasks.pop().close()
+        else:
+            self.releasing = False
+            self._post(TasksReleased(self._attempt))
+
+    def step_io(self) -> None:
+        work, failed = self.io.popleft()
+        try:
+            outcome = work()
+        except Exception as error:  # noqa: BLE001 - as the I/O thread does
+            outcome = failed(error)
+        self._post(outcome)
+
+
+class Simulation:
+    """One job under one seed. ``coverage`` counts the rare things that happened; ``trace`` is a digest of every decision and what came of it."""
+
+    def __init__(self, seed: int, graph: Callable[[Random], JobGraph], services: Callable[[], Services], build: BuildOperator) -> None:
+        self.random = Random(seed)
+        self.clock = ManualClock(1_000)
+        self.storage = FaultyStorage()
+        self.coverage: Counter[str] = Counter()
+        self.graph = graph(self.random)
+        self._services = services
+        self._build = build
+        self._trace = hashlib.blake2b(digest_size=16)
+        self._faults = True
+        self._crash_rate = self.random.choice([0.0, 0.001, 0.003])
+        self._task_failure_rate = self.random.choice([0.0, 0.001, 0.003])
+        self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
+        self._power_rate = self.random.choice([0.0, 0.005, 0.02])
+        self._weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
+        self.options = JobOptions(
+            batch_max_rows=self.random.choice([1, 4, 100]),
+            buffer_timeout_ms=self.random.choice([0, 1, 20]),
+            checkpoint_interval_ms=self.random.choice([2, 10, 40]),
+            checkpoint_timeout_ms=self.random.choice([20, 200, 10_000]),
+            checkpoint_min_pause_ms=self.random.choice([0, 5]),
+            channel_capacity=self.random.choice([1, 2, 8]),
+            restart=FixedDelay(attempts=1_000_000, delay=5.0),
+            tolerable_failed_checkpoints=1_000_000,
+        )
+        self.storage.before_operation = self._storage_operation
+
+    @property
+    def trace(self) -> str:
+        return self._trace.hexdigest()
+
+    def run(self, faulty_steps: int, healed_steps: int) -> JobState:
+        """Run until the job ends; faults stop after ``faulty_steps``; returns the last state."""
+        self._boot()
+        for number in range(faulty_steps + healed_steps):
+            self._faults = number < faulty_steps
+            try:
+                self._step()
+            except PowerLoss:
+                self._crash(power=True)
+            if self.master.state.terminal:
+                break
+        return self.master.state
+
+    def _boot(self) -> None:
+        faults, self._faults = self._faults, False
+        plan = plan_identity(self.graph)
+        store = CheckpointStore(self.storage, "sim", 2)
+        opened = store.open()
+        posts: list[JobMaster] = []
+        self.workers = SimulatedWorkers(lambda message: posts[0].post(message))
+        deployer = Deployer(self.graph, self.options, self._services(), self.clock, self._build, keep_snapshots=True, job_id="sim")
+        self.master = JobMaster("sim", deployer, plan, self.workers, store, opened)
+        posts.append(self.master)
+        if opened.latest is not None:
+            self.coverage["restored in a new process"] += 1
+            self.coverage["restored with an ended task"] += bool(opened.latest.ended)
+        self.master.start()
+        self._faults = faults
+
+    def _step(self) -> None:
+        if self._chance(self._crash_rate * self._delicate()):
+            self._crash(power=self.random.random() < 0.5)
+            return
+        action = self.random.choices(["master", "task", "io", "clock"], self._weights)[0]
+        outcome: object = None
+        if action == "master":
+            self.master.step()
+            outcome = self.master.state
+        elif action == "io" and self.workers.io:
+            self.workers.step_io()
+        elif action == "task" and self.workers.releasing:
+            self.workers.step_release()
+        elif action == "task" and self.workers.tasks:
+            outcome = self._step_task()
+        else:
+            self.clock.advance(self.random.choice([0.1, 1.0, 5.0]))
+        self._note(action, outcome)
+
+    def _step_task(self) -> str:
+        task = self.random.choice(self.workers.tasks)
+        if self._chance(self._task_failure_rate * self._delicate()):
+            self.coverage["task failed"] += 1
+            self.coverage["task failed while a checkpoint was under way"] += self.master.coordinator.pending is not None
+            self.workers.tasks.remove(task)
+            task.close()
+            self.master.post(TaskFailed(task.attempt, task.task_id, ConnectionError("injected")))
+            return f"{task.task_id} failed"
+        return f"{task.task_id} {self.workers.step_task(task)}"
+
+    def _storage_operation(self, verb: str) -> None:
+        if self._chance(self._power_rate):
+            self.coverage[f"power lost at {verb}"] += 1
+            raise PowerLoss
+        if self._chance(self._io_failure_rate):
+            self.coverage[f"{verb} failed"] += 1
+            raise OSError(5, f"injected at {verb}")
+
+    def _crash(self, *, power: bool) -> None:
+        """Lose the process and everything in it; with ``power`` also what storage had not made durable."""
+        pending = self.master.coordinator.pending
+        self.coverage["crashed"] += 1
+        self.coverage["crashed while a checkpoint was published"] += pending is not None and pending.publishing
+        self._note("crash", power)
+        if power:
+            self.storage.crash(self.random.randrange)
+        self._boot()
+
+    def _chance(self, rate: float) -> bool:
+        return self._faults and rate > 0 and self.random.random() < rate
+
+    def _delicate(self) -> int:
+        """How much likelier faults are now: they are drawn to the moment between a complete checkpoint and a durable one."""
+        pending = self.master.coordinator.pending
+        return 10 if pending is not None and pending.publishing else 1
+
+    def _note(self, action: str, outcome: object) -> None:
+        self._trace.update(f"{action} {outcome} {self.clock.now_ms:.1f}\n".encode())

@@ -1,0 +1,139 @@
+"""Alignment of barriers, merging of watermarks, ports and their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from catalog.errors import PenstockError
+from engine.barriers import Alignment
+from engine.channels import Channel
+from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.input_gate import GateEvent, InputGate, PortEnd, WatermarkMerge
+from tests.runtime.fakes import batch, rows_of
+
+
+def gate(*inputs: Sequence[Element], ports: Sequence[int] | None = None, bounded: Sequence[int] = ()) -> tuple[InputGate, list[Channel]]:
+    channels = []
+    for elements in inputs:
+        channel = Channel(100)
+        for element in elements:
+            channel.put(element)
+        channels.append(channel)
+    return InputGate(channels, ports or [0] * len(channels), bounded), channels
+
+
+def drain(given: InputGate) -> list[object]:
+    """All events; batches as (port, first value)."""
+    events: list[object] = []
+    while (event := given.next()) is not None:
+        events.append((given.port, rows_of(event)[0][1]) if isinstance(event, Batch) else event)
+    return events
+
+
+def one(value: int) -> Batch:
+    return batch([(0, value, 0)])
+
+
+def test_rows_behind_a_barrier_wait_for_the_other_channel() -> None:
+    mine, channels = gate([one(1), Barrier(7), one(2)], [one(3)])
+    assert drain(mine) == [(0, 1), (0, 3)]
+    assert mine.aligning
+    channels[1].put(one(4))
+    assert drain(mine) == [(0, 4)]
+    channels[1].put(Barrier(7))
+    channels[1].put(one(5))
+    events = drain(mine)
+    assert events[0] == Barrier(7)
+    assert sorted(events[1:]) == [(0, 2), (0, 5)]
+    assert not mine.aligning
+
+
+def test_an_ended_channel_counts_as_aligned_before_and_after_the_barrier() -> None:
+    mine, channels = gate([Barrier(1), one(2)], [EndOfInput()])
+    assert drain(mine) == [Barrier(1), (0, 2)]
+    channels[0].put(Barrier(2))
+    assert drain(mine) == [Barrier(2)]
+    mine, _ = gate([Barrier(1)], [one(1), EndOfInput()])
+    assert drain(mine) == [(0, 1), Barrier(1)]
+
+
+def test_barriers_out_of_step_are_a_bug_that_is_named() -> None:
+    alignment = Alignment(2)
+    assert alignment.on_barrier(0, 1) is None
+    with pytest.raises(PenstockError, match="barrier 2"):
+        alignment.on_barrier(1, 2)
+
+
+def test_only_barriers_pass_while_there_is_no_room() -> None:
+    mine, _ = gate([one(1)], [Barrier(1), one(2)])
+    assert mine.next(only_barriers=True) is None
+    assert mine.aligning
+    assert drain(mine) == [(0, 1)]
+
+
+def test_watermark_is_the_minimum_and_never_goes_back() -> None:
+    merge = WatermarkMerge(2)
+    assert merge.on_watermark(0, 10) == []
+    assert merge.on_watermark(1, 5) == [Watermark(5)]
+    assert merge.on_watermark(1, 3) == []
+    assert merge.on_watermark(1, 20) == [Watermark(10)]
+    assert merge.on_watermark(0, MAX_WATERMARK_US) == [Watermark(20)]
+
+
+def test_an_idle_channel_holds_nobody_back() -> None:
+    merge = WatermarkMerge(2)
+    merge.on_watermark(0, 10)
+    assert merge.on_idle(1) == [Watermark(10)]
+    assert merge.on_watermark(0, 12) == [Watermark(12)]
+    assert merge.on_watermark(1, 11) == []  # back with an old time: it holds, but nothing goes back
+    assert merge.on_watermark(0, 20) == []
+    assert merge.on_watermark(1, 15) == [Watermark(15)]
+
+
+def test_all_idle_is_said_once_at_the_highest_time_and_ends_with_a_watermark() -> None:
+    merge = WatermarkMerge(2)
+    merge.on_watermark(0, 10)
+    merge.on_watermark(1, 5)
+    assert merge.on_idle(0) == []
+    assert merge.on_idle(1) == [Watermark(10), Idle()]
+    assert merge.on_idle(1) == []
+    assert merge.on_watermark(1, 7) == [Watermark(10)]
+
+
+def test_an_ended_channel_leaves_the_minimum() -> None:
+    merge = WatermarkMerge(2)
+    merge.on_watermark(0, 10)
+    assert merge.on_end(1) == [Watermark(10)]
+    assert merge.on_idle(0) == [Idle()]
+    assert merge.on_end(0) == []
+
+
+def test_ports_end_one_by_one_then_the_input() -> None:
+    mine, _ = gate([EndOfInput()], [one(1), EndOfInput()], [EndOfInput()], ports=[0, 0, 1])
+    events = drain(mine)
+    assert [e for e in events if not isinstance(e, tuple)].count(EndOfInput()) == 1
+    assert events[-1] == EndOfInput()
+    assert {e for e in events if isinstance(e, PortEnd)} == {PortEnd(0), PortEnd(1)}
+
+
+def test_the_bounded_port_is_read_to_its_end_first_except_while_aligning() -> None:
+    mine, channels = gate([one(1), one(2)], [one(8)], ports=[0, 1], bounded=[1])
+    assert drain(mine) == [(1, 8)]
+    channels[1].put(Barrier(1))
+    assert drain(mine) == [(0, 1), (0, 2)]
+    channels[0].put(Barrier(1))
+    channels[0].put(one(3))
+    assert drain(mine) == [Barrier(1)]
+    channels[1].put(EndOfInput())
+    assert drain(mine) == [PortEnd(1), (0, 3)]
+
+
+def test_channels_are_read_in_turn() -> None:
+    mine, _ = gate([one(1), one(1)], [one(2), one(2)])
+    assert drain(mine) == [(0, 1), (0, 2), (0, 1), (0, 2)]
+
+
+def test_events_are_a_closed_sum() -> None:
+    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, PortEnd, EndOfInput}
