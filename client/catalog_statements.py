@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.binder import Binder
+
 from catalog.connectors import check_options
 from client.results import Result, note_result
 from planner import statement_nodes as nodes
-from planner.binder import Binder
 
 if TYPE_CHECKING:
     from client.session import Session

@@ -10,7 +10,7 @@ from engine.elements import Batch
 
 OP_FIELD = pa.field("op", pa.string())
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
-_OPS = pa.array(["+I", "-U", "+U", "-D"])
+_OPS = ("+I", "-U", "+U", "-D")
 
 
 class Fold:
@@ -138,7 +138,7 @@ def with_ops(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.Recor
 def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:
     """Return the changes of a batch with a first column ``op``."""
     rows, op = with_ops(batch, upsert_key)
-    ops = _OPS.take(pa.array(op.astype(np.int64)))
+    ops = pa.array(_OPS, pa.string()).take(pa.array(op.astype(np.int64)))
     return pa.RecordBatch.from_arrays([ops, *rows.columns], schema=change_schema(rows.schema))
 
 

@@ -13,11 +13,21 @@ if TYPE_CHECKING:
     from client.session import Session
 
 MAX_ERRORS = 20
-_HARMLESS = (nodes.CreateTable, nodes.CreateView, nodes.DropTable, nodes.DropView, nodes.AlterTableSet, nodes.Set, nodes.Reset, nodes.ShowCreate, nodes.Describe)
+_HARMLESS = (
+    nodes.CreateTable,
+    nodes.CreateView,
+    nodes.DropTable,
+    nodes.DropView,
+    nodes.AlterTableSet,
+    nodes.Set,
+    nodes.Reset,
+    nodes.ShowCreate,
+    nodes.Describe,
+)
 
 
 def check_script(session: Session, text: str, file: str | None = None) -> list[PenstockError]:
-    """Return the errors of a script (up to 20), in the order they stand. Its DDL and SET take effect in the session, since later statements need them."""
+    """Return the errors of a script (up to 20), in the order they stand. DDL and SET take effect in the session: later statements need them."""
     errors: list[PenstockError] = []
     for statement in placed_statements(text, file, errors=errors):
         try:

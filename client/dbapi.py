@@ -14,8 +14,9 @@ from client.exceptions import NotSupportedError, client_error
 from client.session import Session
 
 if TYPE_CHECKING:
-    from client.feeds import RunningJob
     from planner.table_api import Table
+
+    from client.feeds import RunningJob
 
 
 def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:

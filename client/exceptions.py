@@ -5,12 +5,12 @@ from __future__ import annotations
 from catalog.errors import Kind, PenstockError, SourceText, Span
 
 
-class Warning(Exception):  # noqa: A001  # the name PEP 249 asks for
+class Warning(Exception):  # the name PEP 249 asks for
     """An important warning."""
 
 
 class Error(PenstockError):
-    """Base of all errors a client sees: a PenstockError, so ``code``, ``span``, ``line``, ``column``, ``hint``, ``kind`` and ``sqlstate`` are there."""
+    """Base of all errors a client sees: a PenstockError, with ``code``, ``span``, ``line``, ``column``, ``hint``, ``kind`` and ``sqlstate``."""
 
 
 class InterfaceError(Error):

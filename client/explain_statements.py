@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from client.results import Result, text_rows
+from optimizer.annotations import all_notes, changelog_notes
 from planner import explain
 from planner import statement_nodes as nodes
 from planner.logical import LogicalPlan
@@ -15,13 +17,14 @@ if TYPE_CHECKING:
     from client.running import Road
     from client.session import Session
 
+Trace = list[tuple[str, LogicalPlan, LogicalPlan]]
 _DEFAULT = (ExplainStage.LOGICAL, ExplainStage.OPTIMIZED, ExplainStage.PHYSICAL)
 
 
 def explain_statement(session: Session, node: nodes.Explain, params: Sequence[Any] = ()) -> Result:
     """Return the asked stages of a statement's plan, one line a row."""
     stages = node.stages or _DEFAULT
-    trace: list[tuple[str, LogicalPlan, LogicalPlan]] = []
+    trace: Trace = []
     road = session.plan(session.bind(node.statement, params), lambda rule, before, after: trace.append((rule, before, after)))
     lines: list[str] = []
     for stage in stages:
@@ -31,23 +34,21 @@ def explain_statement(session: Session, node: nodes.Explain, params: Sequence[An
     return text_rows(["plan"], [(line,) for line in lines])
 
 
-def stage_text(session: Session, road: Road, trace: list[tuple[str, LogicalPlan, LogicalPlan]], stage: ExplainStage) -> str:
-    """Return one stage of a planned statement as text."""
+def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) -> str:
+    """Return one stage of a planned statement as text. Without a job the physical stages are the text the bounded backend would run."""
     match stage:
         case ExplainStage.LOGICAL:
             return explain.explain(road.bound)
         case ExplainStage.OPTIMIZED:
-            return explain.explain(road.plan)
+            return explain.explain(road.laid or road.plan, all_notes(road.facts))
         case ExplainStage.RULES:
-            return rules_text(trace)
+            return explain.explain_rules(trace)
         case ExplainStage.CHANGELOG_MODE:
-            return explain.explain(road.plan, lambda node: f"[{road.facts.changelog(node)}]")
+            return explain.explain(road.plan, changelog_notes(road.facts))
+        case ExplainStage.JSON:
+            job = None if road.graph is None else explain.job_json(road.graph)
+            return json.dumps({"plan": explain.explain_json(road.plan, all_notes(road.facts)), "job": job}, indent=2)
     if road.graph is None:
-        return session.backends.backend(road.switches.backend).explain(road.plan.inputs[0])
-    return explain.explain_job(road.graph)
-
-
-def rules_text(trace: list[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
-    """Return what each rule that changed the plan made of it."""
-    parts = [f"-- {rule}\n{explain.explain(after)}" for rule, before, after in trace if after != before]
-    return "\n".join(parts) if parts else "no rule changed the plan"
+        query = session.backends.backend(road.switches.backend).explain(road.plan.inputs[0])
+        return f"on {road.switches.backend}:\n{query}"
+    return explain.mermaid(road.graph) if stage is ExplainStage.MERMAID else explain.explain_job(road.graph)

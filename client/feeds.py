@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -91,31 +92,28 @@ class RunningJob(Protocol):
 
 
 class JobFeed:
-    """What the collect sink of a job gives; closing it cancels the job."""
+    """What the collect sink of a job gives; closing it cancels the job. A thread waits for the job's end, so that a reader learns of it at once."""
 
     def __init__(self, job: RunningJob, channels: ResultChannels, operator_id: str) -> None:
         self._job = job
         self._channels = channels
         self._operator_id = operator_id
         self._channel = channels.channel(operator_id)
-        self._closed = False
+        threading.Thread(target=self._await_end, name=f"penstock-result-{operator_id}", daemon=True).start()
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        over = self._job.state.terminal  # asked before the channel: what a job gave before it ended is in the channel by then
-        batch = self._channel.next(0 if over else timeout_s)
-        if batch is None and over and not self._closed:
-            self._channel.finish(self._job.error)
-            return self._channel.next(0)
-        return batch
+        return self._channel.next(timeout_s)
 
     @property
     def ended(self) -> bool:
         return self._channel.ended
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._channel.close()
-            if not self._job.state.terminal:
-                self._job.cancel()
-            self._channels.release(self._operator_id)
+        self._channel.close()
+        if not self._job.state.terminal:
+            self._job.cancel()
+        self._channels.release(self._operator_id)
+
+    def _await_end(self) -> None:
+        self._job.wait(None)
+        self._channel.finish(self._job.error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import PenstockError, Span
@@ -13,8 +14,11 @@ from planner import statement_nodes as nodes
 if TYPE_CHECKING:
     from client.session import Session
     from engine.job import Job
+    from engine.job_metrics import JobMetrics
 
 _STOP_TIMEOUT_S = 60.0
+_FIRST_US = -62_135_596_800_000_000  # the year 1
+_LAST_US = 253_402_300_799_000_000  # the year 9999
 
 
 def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
@@ -61,24 +65,46 @@ def job_rows(jobs: Iterable[Job]) -> list[tuple[str | None, ...]]:
     rows: list[tuple[str | None, ...]] = []
     for job in jobs:
         metrics = job.metrics()
-        counts = (metrics.rows_in, metrics.rows_out, metrics.late_rows, metrics.checkpoints_completed)
+        counts = (metrics.rows_in, rows_out(metrics), metrics.late_rows, metrics.checkpoints_completed)
         rows.append((job.job_id, job.name, str(job.state), *(str(count) for count in counts)))
     return rows
+
+
+def rows_out(metrics: JobMetrics) -> int:
+    """Return how many rows a job has given to its sinks."""
+    return sum(operator.rows_in for operator in metrics.operators if operator.name.startswith("sink "))
 
 
 def describe(job: Job) -> Result:
     """Return the facts of one job and of each of its operators."""
     metrics = job.metrics()
-    facts: list[tuple[str | None, ...]] = [
+    last = metrics.last_checkpoint
+    facts: list[tuple[str, str | None]] = [
         ("job", job.job_id),
         ("name", job.name),
         ("state", str(job.state)),
         ("error", job.error.message if job.error else None),
+        ("restarts", str(metrics.restarts)),
         ("rows in", str(metrics.rows_in)),
-        ("rows out", str(metrics.rows_out)),
+        ("rows out", str(rows_out(metrics))),
         ("late rows", str(metrics.late_rows)),
         ("windows closed", str(metrics.windows_closed)),
-        ("checkpoints", str(metrics.checkpoints_completed)),
-        ("failed checkpoints", str(metrics.checkpoints_failed)),
+        ("watermark", moment_text(metrics.watermark_us)),
+        ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
+        ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes" if last else None),
     ]
+    for operator in metrics.operators:
+        counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
+        facts.append((f"{operator.name} × {operator.parallelism}", counts))
+    for task in metrics.tasks:
+        spent = task.busy_ms + task.idle_ms + task.backpressured_ms or 1.0
+        shares = f"{task.busy_ms / spent:.0%} busy, {task.idle_ms / spent:.0%} idle, {task.backpressured_ms / spent:.0%} backpressured"
+        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}"))
     return text_rows(["fact", "value"], facts)
+
+
+def moment_text(time_us: int | None) -> str | None:
+    """Return an event time as text; None when there is none, or when all time has passed."""
+    if time_us is None or time_us < _FIRST_US:
+        return None
+    return "the end of time" if time_us > _LAST_US else f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"

@@ -89,7 +89,7 @@ class Result:
         return None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that changes, the new version of each changed row."""
+        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that changes, new versions of rows."""
         if self.shape.folds and self.shape.finite:
             yield from self.final_rows().to_batches()
             return

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.binder import Binder
+
 from catalog.catalog import Catalog
 from catalog.errors import PenstockError, SourceText
 from catalog.settings import Settings
@@ -27,7 +29,6 @@ from optimizer.edges import lay_edges
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
 from optimizer.sinks import check_sinks
-from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
 from planner.statement_nodes import Explain, Insert, Query, StatementSet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, connector_of, boundedness, redacted
+from catalog.connectors import CONNECTORS, boundedness, connector_of, redacted
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.tables import Table, View
@@ -34,7 +34,7 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
             relation = session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
             return text_rows(["statement"], [(create_text(relation),)])
         case nodes.Help(topic):
-            return _help(topic)
+            return help_on(topic)
 
 
 def matches(name: str, like: str | None) -> bool:
@@ -156,6 +156,7 @@ _HELP = (
 )
 
 
-def _help(topic: str | None) -> Result:
+def help_on(topic: str | None) -> Result:
+    """Return the syntax of what a topic names, or of everything."""
     rows = [(name, example) for name, example in _HELP if topic is None or topic.upper() in name or name in topic.upper()]
     return text_rows(["topic", "syntax"], list(rows or _HELP))

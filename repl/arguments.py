@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
@@ -33,6 +34,20 @@ The first Ctrl-C takes a checkpoint and stops; the second cancels.
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors name the nearest flag."""
+
+    def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
+        """Parse the command line; an unknown flag is the first thing said, before anything that is missing."""
+        takes_value = {flag for action in self._actions if action.nargs is None and action.option_strings for flag in action.option_strings}
+        known = {flag for action in self._actions for flag in action.option_strings}
+        before = ""
+        for word in words:
+            if word == "--":
+                break
+            flag = word.split("=")[0]
+            if flag.startswith("--") and flag not in known and before not in takes_value:
+                self.error(f"unrecognized arguments: {flag}")
+            before = word
+        return self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:
         from catalog.names import did_you_mean  # only when something is wrong

@@ -28,12 +28,12 @@ def _dispatch(words: list[str]) -> int:
         return EXIT_USAGE
     if words[:1] == ["run"]:
         parser = run_parser()
-        arguments = parser.parse_args(words[1:])
+        arguments = parser.parse_words(words[1:])
         from repl.submit import run_files
 
         return run_files(arguments, parser)
     parser = shell_parser()
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_words(words)
     if arguments.version:
         from penstock import __version__
 

@@ -30,7 +30,17 @@ class Config:
     origin: dict[str, str] = field(default_factory=dict)
 
 
-_KINDS: dict[str, type] = {"url": str, "format": str, "timing": bool, "null": str, "max_rows": int, "vertical": str, "keys": str, "multi_line": bool, "history": str}
+_KINDS: dict[str, type] = {
+    "url": str,
+    "format": str,
+    "timing": bool,
+    "null": str,
+    "max_rows": int,
+    "vertical": str,
+    "keys": str,
+    "multi_line": bool,
+    "history": str,
+}
 _CHOICES = {"format": FORMATS, "vertical": ("auto", "on", "off"), "keys": ("emacs", "vi")}
 _ENVIRONMENT = {"url": "PENSTOCK_URL", "format": "PENSTOCK_FORMAT", "history": "PENSTOCK_HISTORY"}
 
@@ -38,7 +48,11 @@ _ENVIRONMENT = {"url": "PENSTOCK_URL", "format": "PENSTOCK_FORMAT", "history": "
 def load_config(environ: Mapping[str, str] = os.environ, directory: Path | None = None) -> Config:
     """Return the configuration of this user in this directory. CLI-6120 for a file that cannot be read, CLI-6121 for a key that means nothing."""
     config = Config()
-    user = Path(environ["PENSTOCK_CONFIG"]) if "PENSTOCK_CONFIG" in environ else _home("XDG_CONFIG_HOME", ".config", environ) / "penstock" / "config.toml"
+    user = (
+        Path(environ["PENSTOCK_CONFIG"])
+        if "PENSTOCK_CONFIG" in environ
+        else _home("XDG_CONFIG_HOME", ".config", environ) / "penstock" / "config.toml"
+    )
     for path in (user, (directory or Path.cwd()) / "penstock.toml"):
         if path.is_file():
             config = _with_file(config, path)
@@ -81,7 +95,9 @@ def _with_file(config: Config, path: Path) -> Config:
 def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
     kind = _KINDS.get(key)
     if kind is None:
-        raise PenstockError("CLI-6121", f"{origin}: there is no key {key}", hint=did_you_mean(key, [*_KINDS, "settings"], others=True), sqlstate="F0000")
+        raise PenstockError(
+            "CLI-6121", f"{origin}: there is no key {key}", hint=did_you_mean(key, [*_KINDS, "settings"], others=True), sqlstate="F0000"
+        )
     if type(value) is not kind:
         raise PenstockError("CLI-6121", f"{origin}: {key} takes a {kind.__name__}, not {value!r}", sqlstate="F0000")
     choices = _CHOICES.get(key)

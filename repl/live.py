@@ -5,18 +5,19 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TextIO
 
 import pyarrow as pa
 
 from client.changelog import Fold
+from client.job_statements import moment_text
 from client.results import Result
 from repl.printer import Style, kinds_of
 from repl.render import BOLD, RESET, table_lines
 
 FRAME_S = 0.1
 _CHROME_LINES = 6  # heading, types, rule, status, the elision marks
+_LONGEST_LAG_S = 86_400  # further behind is a replay, whose lag says nothing
 _CLEAR_BELOW = "\x1b[J"
 
 
@@ -87,12 +88,11 @@ class LiveTable:
 def _watermark_text(result: Result) -> str | None:
     """Return the job's watermark and how far it is behind the clock, when both can be told."""
     watermark_us = None if result.job is None else result.job.metrics().watermark_us
-    if watermark_us is None or abs(watermark_us) > 2**62:
+    moment = moment_text(watermark_us)
+    if watermark_us is None or moment is None:
         return None
-    moment = datetime.fromtimestamp(watermark_us / 1e6, UTC)
     lag_s = time.time() - watermark_us / 1e6
-    lag = f", {lag_s:.1f} s behind" if 0 <= lag_s < 86_400 else ""
-    return f"watermark {moment:%Y-%m-%d %H:%M:%S}{lag}"
+    return f"watermark {moment}" + (f", {lag_s:.1f} s behind" if 0 <= lag_s < _LONGEST_LAG_S else "")
 
 
 def show_live(result: Result, out: TextIO, style: Style) -> int:

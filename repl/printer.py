@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ class Style:
     """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``: ``on``, ``off`` or ``auto``."""
 
     format: str = "table"
-    look: Look = Look()
+    look: Look = field(default_factory=Look)
     mode: str = "auto"
     vertical: str = "auto"
     timing: bool = False
@@ -59,7 +59,9 @@ class Printer:
             return 0
         shape, style = result.shape, self.style
         changing = not shape.insert_only
-        if changing and (style.mode == "changelog" or (style.format in MACHINE_FORMATS and not (shape.order and shape.finite) and style.mode == "auto")):
+        if changing and (
+            style.mode == "changelog" or (style.format in MACHINE_FORMATS and not (shape.order and shape.finite) and style.mode == "auto")
+        ):
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
         if changing and style.terminal and style.format == "table" and self._live is not None:
             return self._live(result, self.out, style)

@@ -25,6 +25,7 @@ class Look:
     width: int | None = None
     max_rows: int | None = None
     show_types: bool = True
+    show_heading: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def table_lines(rows: pa.Table, kinds: list[str], look: Look, *, widths: list[in
     shown, elided = _elide(rows, look.max_rows)
     columns = columns_of(shown, kinds, look)
     widths = widths or fitted_widths(columns, look.width)
-    lines = heading_lines(columns, widths, look) if heading else []
+    lines = heading_lines(columns, widths, look) if heading and look.show_heading else []
     body = body_lines(columns, widths, look)
     if elided:
         half = (look.max_rows or 0) // 2

@@ -15,8 +15,8 @@ from repl.printer import Printer
 from repl.variables import substitute
 
 if TYPE_CHECKING:
-    from client.session import Session
     from client.scripts import PlacedStatement
+    from client.session import Session
 
 
 class JobFailed(Exception):

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from repl.arguments import EXIT_CONNECTION, EXIT_USAGE, Parser, key_values
 from repl.config import Config, load_config, with_flags
 from repl.errors_out import Messages
-from repl.printer import Printer, Style
-from repl.render import Look
 
 if TYPE_CHECKING:
     from client.session import Session
+    from repl.printer import Printer, Style
 
 
 def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
@@ -39,6 +38,9 @@ def wants_color(stream: object) -> bool:
 
 def style_for(config: Config, *, terminal: bool) -> Style:
     """Return how results are printed on stdout."""
+    from repl.printer import Style  # Arrow and what prints it: not before the first result
+    from repl.render import Look
+
     width = shutil.get_terminal_size().columns if terminal else None
     look = Look(null=config.null, color=terminal and wants_color(sys.stdout), width=width, max_rows=config.max_rows if terminal else None)
     return Style(format=config.format, look=look, vertical=config.vertical, timing=terminal and config.timing, terminal=terminal)
@@ -46,6 +48,8 @@ def style_for(config: Config, *, terminal: bool) -> Style:
 
 def printer_for(config: Config, messages: Messages) -> Printer:
     """Return the printer of stdout."""
+    from repl.printer import Printer
+
     terminal = sys.stdout.isatty()
     if not terminal and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")

@@ -150,11 +150,13 @@ class JobWaiter:
 
 def summary(job: Job, elapsed_s: float) -> str:
     """Return one line about a job: rows, rate, windows, late rows, checkpoints."""
+    from client.job_statements import rows_out
+
     metrics = job.metrics()
     rate = metrics.rows_in / max(elapsed_s, 1e-3)
     parts = [
         f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s)",
-        f"{metrics.rows_out:,} rows out",
+        f"{rows_out(metrics):,} rows out",
         f"{metrics.windows_closed:,} windows closed",
         f"{metrics.late_rows:,} late rows",
         f"{metrics.checkpoints_completed:,} checkpoints",

@@ -1,0 +1,34 @@
+"""What the shell works with once the engine is loaded: session, messages, printer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from repl.config import Config
+from repl.setup import messages_for, open_session, printer_for
+
+
+class Room:
+    """A session and the way to the screen. Raises PenstockError when a configured setting is wrong."""
+
+    def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
+        self.messages = messages_for(arguments)
+        self.session = open_session(config)
+        self.printer = printer_for(config, self.messages)
+        self.printer.style.timing = config.timing
+        self._file = None
+
+    def send_output_to(self, path: str | None) -> None:
+        """Print rows into a file from now on, or on the screen again."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+        if path is not None:
+            self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
+        self.printer.out = self._file or sys.stdout
+
+    def close(self) -> None:
+        """Close the output file and the session."""
+        self.send_output_to(None)
+        self.session.close()

@@ -1,0 +1,72 @@
+import subprocess
+import sys
+import time
+
+import pytest
+
+HEAVY = ("pyspark", "numba", "duckdb", "pandas")
+
+
+def penstock(*words, stdin="", env=None):
+    return subprocess.run([sys.executable, "-m", "repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=60, env=env, check=False)
+
+
+def test_help_fits_a_screen_and_has_examples():
+    for words in (("--help",), ("run", "--help")):
+        done = penstock(*words)
+        assert done.returncode == 0
+        assert done.stdout.count("\n") <= 40
+        assert "examples:" in done.stdout
+        assert done.stderr == ""
+
+
+def test_version():
+    assert penstock("--version").stdout.startswith("penstock 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--fromat", "csv"), 2, 'did you mean "--format"?'),
+        (("--format", "cvs"), 2, 'did you mean "csv"?'),
+        (("run", "--chek"), 2, 'did you mean "--check"?'),
+        (("run",), 2, "required: FILE"),
+        (("rnu",), 2, 'did you mean "run"?'),
+        (("serve",), 2, "no server"),
+        (("penstock://there:1",), 3, "cannot connect"),
+        (("-c", "SELECT 1", "--set", "x"), 2, "--set takes name=value"),
+        (("-c", "SELECT 1", "--timeout", "-1"), 2, "seconds above 0"),
+        (("-c", "SELECT 1", "-p", "0"), 2, "above 0"),
+        (("-f", "no-such-file.sql"), 1, "cannot read no-such-file.sql"),
+    ],
+)
+def test_usage_errors(words, code, said):
+    done = penstock(*words)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+
+
+def seconds(code):
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def test_the_door_is_light():
+    code = f"import sys, penstock; assert not [m for m in {HEAVY!r} if m in sys.modules]"
+    assert seconds(code) < 0.4
+
+
+def test_the_prompt_waits_for_nothing_heavy():
+    modules = (*HEAVY, "pyarrow", "sqlglot", "numpy")
+    code = f"import sys, repl.shell, repl.setup, repl.editor, repl.completion; assert not [m for m in {modules!r} if m in sys.modules]"
+    assert seconds(code) < 0.6
+
+
+def test_help_is_quick():
+    assert seconds("import sys; sys.argv = ['penstock', '--help']; from repl.cli import main; main()") < 0.4
