@@ -86,7 +86,7 @@ class Result:
                 return batch
             if deadline is not None and self.clock.monotonic_ms() >= deadline:
                 return None
-        return None
+        return self.feed.next(0)  # nothing but the error it ended with
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that changes, new versions of rows."""

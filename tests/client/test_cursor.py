@@ -1,0 +1,229 @@
+import asyncio
+import threading
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import penstock
+from catalog.errors import Kind, PenstockError, SourceText, Span
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT, STRING
+from client.cursor import Cursor
+from client.exceptions import class_of
+from client.results import Result, Shape, note_result
+from engine.connectors.collect import ResultChannel
+from engine.elements import Batch
+
+SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT, False)))
+
+
+def batch(rows, weights=None):
+    arrow = pa.RecordBatch.from_arrays(
+        [pa.array([r[0] for r in rows], pa.string()), pa.array([r[1] for r in rows], pa.int64())], schema=SCHEMA.to_arrow()
+    )
+    return Batch(arrow, None if weights is None else np.array(weights, np.int64))
+
+
+class ChannelFeed(ResultChannel):
+    """A feed the test fills by hand."""
+
+
+class FakeSession:
+    """Answers every text with the result it was given."""
+
+    def __init__(self, result):
+        self.result = result
+        self.asked = []
+
+    def execute(self, sql, params):
+        self.asked.append((sql, tuple(params)))
+        if isinstance(self.result, PenstockError):
+            raise self.result
+        return self.result
+
+
+def cursor_over(*batches, end=True, error=None, **shape):
+    feed = ChannelFeed()
+    for one in batches:
+        feed.offer(one)
+    if end:
+        feed.finish(error)
+    shape.setdefault("finite", end)
+    return Cursor(FakeSession(Result(Shape(SCHEMA, streamed=True, **shape), feed))).execute("SELECT"), feed
+
+
+def test_module_facts():
+    assert (penstock.apilevel, penstock.threadsafety, penstock.paramstyle) == ("2.0", 2, "qmark")
+    with pytest.raises(AttributeError):
+        penstock.nothing  # noqa: B018
+
+
+def test_the_ten_exceptions_stand_in_their_order():
+    assert issubclass(penstock.Warning, Exception)
+    assert issubclass(penstock.Error, Exception)
+    for name in ("InterfaceError", "DatabaseError"):
+        assert issubclass(getattr(penstock, name), penstock.Error)
+    for name in ("DataError", "OperationalError", "IntegrityError", "InternalError", "ProgrammingError", "NotSupportedError"):
+        assert issubclass(getattr(penstock, name), penstock.DatabaseError)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "sqlstate", "expected"),
+    [
+        ("SQL-1042", Kind.USER, "42703", penstock.ProgrammingError),
+        ("RUN-2001", Kind.USER, "22012", penstock.DataError),
+        ("DAT-4504", Kind.USER, "42000", penstock.DataError),
+        ("SQL-1601", Kind.USER, "0A000", penstock.NotSupportedError),
+        ("BND-5001", Kind.EXTERNAL, "58000", penstock.OperationalError),
+        ("INT-9001", Kind.INTERNAL, "XX000", penstock.InternalError),
+        ("CLI-6001", Kind.USER, "24000", penstock.InterfaceError),
+        ("SQL-1900", Kind.USER, "23505", penstock.IntegrityError),
+    ],
+)
+def test_errors_find_their_class(code, kind, sqlstate, expected):
+    assert class_of(PenstockError(code, "x", kind=kind, sqlstate=sqlstate)) is expected
+
+
+def test_an_error_keeps_all_it_knows():
+    error = PenstockError("SQL-1042", "no column", hint="try b", span=Span(7, 8), source=SourceText("SELECT a"), sqlstate="42703")
+    with pytest.raises(penstock.ProgrammingError) as caught:
+        Cursor(FakeSession(error)).execute("SELECT a")
+    raised = caught.value
+    assert (raised.code, raised.line, raised.column, raised.hint, raised.kind, raised.sqlstate) == ("SQL-1042", 1, 8, "try b", "user", "42703")
+    assert "^" in str(raised)
+
+
+def test_description_and_rowcount():
+    cursor, _ = cursor_over(batch([("a", 1)]))
+    assert [(d[0], d[1], d[6]) for d in cursor.description] == [("k", pa.string(), True), ("n", pa.int64(), False)]
+    assert all(len(d) == 7 for d in cursor.description)
+    assert cursor.rowcount == -1
+    assert cursor.fetchall() == [("a", 1)]
+    assert cursor.rowcount == 1
+    assert cursor.fetchall() == []
+    assert cursor.fetchone() is None
+
+
+def test_fetchmany_and_fetchone_share_the_rows():
+    cursor, _ = cursor_over(batch([("a", 1), ("b", 2)]), batch([("c", 3), ("d", 4)]))
+    assert cursor.fetchone() == ("a", 1)
+    assert cursor.fetchmany() == [("b", 2)]
+    assert cursor.fetchmany(1) == [("c", 3)]
+    assert cursor.fetchall() == [("d", 4)]
+    assert cursor.rowcount == 4
+
+
+def test_iteration_ends():
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("b", 2)]))
+    assert list(cursor) == [("a", 1), ("b", 2)]
+
+
+def test_async_iteration():
+    cursor, feed = cursor_over(batch([("a", 1)]), end=False)
+
+    async def read():
+        rows = []
+        async for row in cursor:
+            rows.append(row)
+            if len(rows) == 1:
+                feed.offer(batch([("b", 2)]))
+                feed.finish()
+        return rows
+
+    assert asyncio.run(read()) == [("a", 1), ("b", 2)]
+
+
+def test_a_changing_result_that_ends_gives_final_rows():
+    changes = (batch([("a", 1), ("b", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]))
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    assert cursor.change_mode == "upsert"
+    assert sorted(cursor.fetchall()) == [("a", 2), ("b", 1)]
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    assert sorted(cursor) == [("a", 2), ("b", 1)]
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    assert sorted(cursor.fetch_arrow_table().to_pydict()["n"]) == [1, 2]
+
+
+def test_changes_have_ops():
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), insert_only=False, upsert_key=(0,))
+    table = pa.Table.from_batches(list(cursor.changes()))
+    assert table.column_names == ["op", "k", "n"]
+    assert list(zip(*table.to_pydict().values(), strict=True)) == [("+I", "a", 1), ("-U", "a", 1), ("+U", "a", 2)]
+
+
+def test_an_endless_result_is_not_fetched_all():
+    cursor, _ = cursor_over(batch([("a", 1), ("b", 2)]), end=False)
+    with pytest.raises(penstock.NotSupportedError) as caught:
+        cursor.fetchall()
+    assert caught.value.code == "CLI-6010"
+    assert cursor.fetchall(limit=1) == [("a", 1)]
+
+
+def test_fetchmany_with_a_timeout_leaves_the_result_open():
+    cursor, feed = cursor_over(batch([("a", 1)]), end=False)
+    started = time.monotonic()
+    assert cursor.fetchmany(10, timeout=0.05) == [("a", 1)]
+    assert cursor.fetchmany(10, timeout=0.01) == []
+    assert time.monotonic() - started < 2
+    feed.offer(batch([("b", 2)]))
+    assert cursor.fetchmany(10, timeout=0.05) == [("b", 2)]
+
+
+def test_an_endless_changing_result_gives_new_versions_and_snapshots():
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,))
+    assert cursor.fetchone() == ("a", 1)
+    assert cursor.fetchone() == ("a", 2)
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,))
+    assert cursor.fetchall(timeout=0.05) == [("a", 2)]
+
+
+def test_cancel_from_another_thread_wakes_a_waiting_fetch():
+    cursor, _ = cursor_over(end=False)
+    threading.Timer(0.05, cursor.cancel).start()
+    started = time.monotonic()
+    assert cursor.fetchone() is None
+    assert time.monotonic() - started < 1
+
+
+def test_an_error_of_the_job_comes_after_its_rows():
+    error = PenstockError("RUN-2001", "division by zero", sqlstate="22012")
+    cursor, _ = cursor_over(batch([("a", 1)]), error=error)
+    assert cursor.fetchone() == ("a", 1)
+    with pytest.raises(penstock.DataError, match="division by zero"):
+        cursor.fetchone()
+
+
+def test_use_in_the_wrong_order():
+    cursor = Cursor(FakeSession(note_result("done")))
+    with pytest.raises(penstock.InterfaceError, match="nothing has been executed"):
+        cursor.fetchone()
+    assert cursor.description is None
+    cursor.execute("SET")
+    assert cursor.note == "done"
+    with pytest.raises(penstock.InterfaceError, match="no rows"):
+        cursor.fetchall()
+    cursor.close()
+    with pytest.raises(penstock.InterfaceError, match="closed"):
+        cursor.execute("SET")
+
+
+def test_executemany_runs_once_per_row_and_refuses_queries():
+    session = FakeSession(note_result("done"))
+    Cursor(session).executemany("INSERT", [(1,), (2,)])
+    assert session.asked == [("INSERT", (1,)), ("INSERT", (2,))]
+    with pytest.raises(penstock.ProgrammingError, match="no rows"):
+        Cursor(cursor_over(batch([("a", 1)]))[0]._session).executemany("SELECT", [(1,)])
+
+
+def test_context_managers_close():
+    with Cursor(FakeSession(note_result("done"))) as cursor:
+        cursor.execute("SET")
+    with pytest.raises(penstock.InterfaceError):
+        cursor.execute("SET")
+
+
+def test_a_server_cannot_be_reached_yet():
+    with pytest.raises(AttributeError):
+        penstock.aio  # noqa: B018
