@@ -1,0 +1,234 @@
+"""One task by itself: what a step does, in which order things reach operators, and what is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from catalog.errors import PenstockError
+from engine.chain import ChainedOperator, OperatorChain
+from engine.channels import Channel
+from engine.clock import ManualClock
+from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
+from engine.input_gate import InputGate
+from engine.job_messages import CheckpointComplete, CompletionTaken, SnapshotTaken, TaskEnded, TaskId, TriggerCheckpoint
+from engine.metrics import OperatorMetrics
+from engine.operator import Context, KeyGroups, Operator, Output, Services, SourceOperator, SourceStatus
+from engine.record_writer import RecordWriter, TaskOutput
+from engine.task import Did, Phase, Task
+from tests.runtime.fakes import batch
+
+
+class Recorder(Operator):
+    """Writes down every call; passes rows on; emits a row at its end and before a barrier."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name, self.log, self.is_ready = name, log, True
+
+    def open(self, context: Context) -> None:
+        self.log.append(f"{self.name} open")
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self.log.append(f"{self.name} batch {batch.num_rows} @{port}")
+        out.collect(batch)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self.log.append(f"{self.name} watermark {'max' if time_us == MAX_WATERMARK_US else time_us}")
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        self.log.append(f"{self.name} tick {now_ms}")
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self.log.append(f"{self.name} before {checkpoint_id}")
+        out.collect(batch([(0, 0, 0)]))
+
+    def on_port_end(self, port: int, out: Output) -> None:
+        self.log.append(f"{self.name} port {port} ends")
+
+    def on_end(self, out: Output) -> None:
+        self.log.append(f"{self.name} end")
+
+    def list_states(self) -> dict[str, Any]:
+        return {"log": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        self.log.append(f"{self.name} snapshot")
+        return []
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.log.append(f"{self.name} complete {checkpoint_id}")
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def close(self) -> None:
+        self.log.append(f"{self.name} close")
+
+
+class Rig:
+    """A task over recorders with one input channel per port and one output channel."""
+
+    def __init__(self, names: str = "ab", ports: int = 1, capacity: int = 8, head: Operator | None = None, **options: Any) -> None:
+        self.log: list[str] = []
+        self.clock = ManualClock(1000)
+        self.reports: list[Any] = []
+        self.inputs = [Channel(8) for _ in range(ports)]
+        self.out = Channel(capacity)
+        output = TaskOutput([RecordWriter([self.out])])
+        operators: list[Operator] = [Recorder(name, self.log) for name in names]
+        if head is not None:
+            operators.insert(0, head)
+        self.operators = operators
+        chained = [ChainedOperator(o, self._context(f"op{i}")) for i, o in enumerate(operators)]
+        gate = None if head is not None else InputGate(self.inputs, list(range(ports)))
+        self.task = Task(TaskId(0, 0), OperatorChain(chained, output), gate, output, clock=self.clock, report=self.reports.append, **options)
+
+    def _context(self, name: str) -> Context:
+        return Context(name, name, 0, 1, KeyGroups(0, 8, 8), self.clock, OperatorMetrics(), Services())
+
+    def run(self) -> list[str]:
+        """Step until there is nothing to do; return and forget what was written down."""
+        while self.task.step().did is Did.WORKED:
+            pass
+        log, self.log[:] = list(self.log), []
+        return log
+
+    def sent(self) -> list[object]:
+        elements = [self.out.take() for _ in range(len(self.out))]
+        return ["rows" if isinstance(e, Batch) else e for e in elements]
+
+
+class Endless(SourceOperator):
+    def __init__(self) -> None:
+        self.statuses: list[SourceStatus] = []
+
+    def poll(self, out: Output) -> SourceStatus:
+        out.collect(batch([(1, 1, 1)]))
+        return self.statuses.pop(0) if self.statuses else SourceStatus(more=True)
+
+
+def test_barrier_flushes_snapshots_and_only_then_goes_on() -> None:
+    rig = Rig()
+    rig.run()
+    rig.inputs[0].put(Barrier(3))
+    assert rig.run() == ["a before 3", "b batch 1 @0", "b before 3", "a snapshot", "b snapshot"]
+    assert rig.sent() == ["rows", "rows", Barrier(3)]
+    assert [type(r) for r in rig.reports] == [SnapshotTaken]
+
+
+def test_end_of_input_ends_time_then_operators_then_prepares_then_says_so() -> None:
+    rig = Rig(ports=2, last_checkpoint_id=4)
+    rig.run()
+    for channel in rig.inputs:
+        channel.put(EndOfInput())
+    assert rig.run() == [
+        *["a port 0 ends", "a port 1 ends", "a watermark max", "b watermark max", "a end", "b end"],
+        *["a before 5", "b batch 1 @0", "b before 5", "a snapshot", "b snapshot"],
+    ]
+    assert rig.sent() == [Watermark(MAX_WATERMARK_US), "rows", "rows", EndOfInput()]
+    assert rig.task.phase is Phase.ENDED
+    (ended,) = rig.reports
+    assert (type(ended), ended.last_checkpoint_id) == (TaskEnded, 4)
+    rig.task.post(CheckpointComplete(9))
+    assert rig.run() == ["a complete 9", "b complete 9"]
+    assert rig.reports[1:] == [CompletionTaken(1, TaskId(0, 0), 9)]
+    rig.task.close()
+    rig.task.close()
+    assert rig.run() == ["a close", "b close"]
+
+
+def test_a_finished_chain_only_says_so_again() -> None:
+    rig = Rig(finished=True)
+    assert rig.run() == ["a open", "b open", "a snapshot", "b snapshot"]
+    assert rig.sent() == [Watermark(MAX_WATERMARK_US), EndOfInput()]
+
+
+def test_no_credit_stops_rows_but_not_barriers() -> None:
+    rig = Rig("a", capacity=1)
+    rig.run()
+    for _ in range(3):
+        rig.inputs[0].put(batch([(1, 1, 1)]))
+    assert rig.run() == ["a batch 1 @0"]
+    assert rig.task.step().did is Did.BLOCKED
+    rig.sent()
+    rig.run()
+    rig.sent()
+    rig.run()
+    rig.inputs[0].put(Barrier(1))
+    assert rig.run() == ["a before 1", "a snapshot"]
+
+
+def test_an_operator_that_is_not_ready_is_asked_again_soon() -> None:
+    rig = Rig("a")
+    rig.run()
+    recorder = rig.operators[0]
+    assert isinstance(recorder, Recorder)
+    recorder.is_ready = False
+    rig.inputs[0].put(batch([(1, 1, 1)]))
+    result = rig.task.step()
+    assert (result.did, result.wake_ms) == (Did.BLOCKED, 1005)
+    recorder.is_ready = True
+    assert rig.run() == ["a batch 1 @0"]
+
+
+def test_ticks_come_every_fifty_milliseconds() -> None:
+    rig = Rig("a")
+    rig.run()
+    assert rig.task.step().wake_ms == 1050
+    rig.clock.advance(60)
+    assert rig.run() == ["a tick 1060"]
+    assert rig.run() == []
+
+
+def test_busy_idle_and_backpressured_time_add_up() -> None:
+    rig = Rig("", head=Endless(), capacity=1)
+    rig.task.step()
+    rig.task.step()
+    assert rig.task.step().did is Did.BLOCKED
+    rig.clock.advance(30)
+    rig.task.step()
+    assert rig.task.metrics.backpressured_ms == 30
+    rig.sent()
+    source = rig.operators[0]
+    assert isinstance(source, Endless)
+    source.statuses = [SourceStatus(wake_ms=1100)]
+    rig.task.step()
+    rig.sent()
+    result = rig.task.step()
+    assert (result.did, result.wake_ms) == (Did.WAITING, 1100)
+    rig.clock.advance(20)
+    rig.task.step()
+    assert rig.task.metrics.idle_ms == 20
+    assert rig.task.metrics.batches == 2
+
+
+def test_a_stopped_source_reads_nothing_after_its_barrier() -> None:
+    rig = Rig("", head=Endless(), capacity=100)
+    rig.task.step()
+    rig.task.step()
+    rig.task.post(TriggerCheckpoint(1, then_stop=True))
+    rig.task.step()
+    assert rig.task.step().did is Did.WAITING
+    assert rig.sent() == ["rows", Barrier(1)]
+
+
+def test_rows_are_counted_at_every_operator() -> None:
+    rig = Rig("ab")
+    rig.run()
+    rig.inputs[0].put(batch([(1, 1, 1)] * 5))
+    rig.run()
+    assert [(m.rows_in, m.rows_out) for m in rig.task.metrics.operators.values()] == [(5, 5), (5, 5)]
+
+
+def test_errors_name_the_innermost_operator() -> None:
+    class Breaks(Operator):
+        def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+            raise ValueError("no")
+
+    rig = Rig("a")
+    chain = [ChainedOperator(o, rig._context(n)) for n, o in (("first", Recorder("x", [])), ("second", Breaks()))]
+    with pytest.raises(PenstockError) as raised:
+        OperatorChain(chain, TaskOutput([])).push(batch([(1, 1, 1)]), 0)
+    assert raised.value.operator == "second"
+    assert raised.value.message == "second failed: ValueError: no"
