@@ -1,0 +1,113 @@
+"""The binder's door: statements in, typed plans and catalog nouns out; every refusal has a place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from catalog.catalog import Catalog
+from catalog.connectors import check_options
+from catalog.errors import PenstockError
+from catalog.schema import Schema
+from catalog.settings import Settings
+from catalog.tables import Table, View
+from planner.bind_context import BindContext
+from planner.binder_ddl import bind_table
+from planner.binder_inserts import sink_for
+from planner.binder_queries import bind_query
+from planner.lexical import allow_depth
+from planner.logical import LogicalPlan, Sink, StatementSet
+from planner.scope import Relation
+from planner.statement_nodes import AlterTableSet, CreateTable, CreateView, Insert, Query
+from planner.statement_nodes import StatementSet as StatementSetNode
+
+
+class Binder:
+    """Binds statements against a catalog and the session's settings. Spans in errors are relative to the statement's text."""
+
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
+        self.catalog = catalog
+        self.settings = settings
+
+    def context(self, parameters: Sequence[object] = (), query: Query | None = None) -> BindContext:
+        """Return the context a statement is bound in."""
+        allow_depth()
+        context = BindContext(self.catalog, self.settings, bind_query, tuple(parameters))
+        return context if query is None else replace(context, text=query.text, text_start=query.span.start)
+
+    def bind_query(self, query: Query, parameters: Sequence[object] = ()) -> LogicalPlan:
+        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order."""
+        return self._top_level(query, parameters, nested=False).plan
+
+    def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink:
+        """Return the Sink of an INSERT, its input cast to the table's columns."""
+        table = self.catalog.table(statement.target.text, statement.target.span)
+        relation = self._top_level(statement.query, parameters, nested=False)
+        return sink_for(statement, table, relation)
+
+    def bind_statement_set(self, statement: StatementSetNode, parameters: Sequence[object] = ()) -> StatementSet:
+        """Return the plan of several INSERTs run as one job; parameters are counted through all of them in order."""
+        sinks, used = [], 0
+        for insert in statement.inserts:
+            count = _parameter_count(insert.query.tree)
+            sinks.append(self.bind_insert(insert, parameters[used : used + count]))
+            used += count
+        _check_parameters(used, parameters, statement.inserts[-1].query)
+        return StatementSet(tuple(sinks))
+
+    def bind_create_table(self, statement: CreateTable) -> Table:
+        """Return the table a CREATE TABLE declares, its options checked by its connector."""
+        return bind_table(statement, self.context())
+
+    def bind_create_view(self, statement: CreateView) -> View:
+        """Return the view a CREATE VIEW declares, its query bound once to know its columns."""
+        relation = self._top_level(statement.query, (), nested=True)
+        names = _view_names(statement, relation)
+        _refuse_repeated(names, statement)
+        return View(statement.name.text, statement.query.text, Schema(relation.renamed(names).fields), statement.temporary)
+
+    def bind_alter_table(self, statement: AlterTableSet) -> Table:
+        """Return a table with changed options, checked as CREATE TABLE checks them."""
+        table = self.catalog.table(statement.name.text, statement.name.span)
+        options = {**table.options, **{option.key: option.value for option in statement.options}}
+        try:
+            check_options(options, {option.key: option.key_span for option in statement.options})
+        except PenstockError as error:
+            raise error.with_span(statement.name.span) from None
+        return replace(table, options=options)
+
+    def _top_level(self, query: Query, parameters: Sequence[object], *, nested: bool) -> Relation:
+        _check_parameters(_parameter_count(query.tree), parameters, query)
+        return bind_query(query.tree, self.context(parameters, query), nested=nested)
+
+
+def _parameter_count(tree: exp.Expr) -> int:
+    return sum(1 for _ in tree.find_all(exp.Placeholder))
+
+
+def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -> None:
+    if wanted != len(parameters):
+        given = f"{len(parameters)} {'is' if len(parameters) == 1 else 'are'} given"
+        message = f"the statement has {wanted} parameter{'s' if wanted != 1 else ''}, {given}"
+        raise PenstockError("SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001")
+
+
+def _view_names(statement: CreateView, relation: Relation) -> list[str]:
+    if not statement.columns:
+        return list(relation.names)
+    if len(statement.columns) != len(relation.fields):
+        message = f'view "{statement.name.text}" names {len(statement.columns)} columns, its query gives {len(relation.fields)}'
+        hint = f"the query gives {', '.join(relation.names)}"
+        raise PenstockError("SQL-1046", message, span=statement.columns[0].span, hint=hint, sqlstate="42P10")
+    return [name.text for name in statement.columns]
+
+
+def _refuse_repeated(names: Sequence[str], statement: CreateView) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            span = statement.columns[0].span if statement.columns else statement.query.span
+            raise PenstockError("SQL-1301", f'view column "{name}" is given twice', span=span, hint="rename one with AS", sqlstate="42701")
+        seen.add(name.lower())

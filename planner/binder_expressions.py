@@ -1,0 +1,251 @@
+"""Scalar expressions: from syntax to typed nodes over column positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError, Span
+from catalog.functions import can_cast, is_aggregate, resolve
+from catalog.names import did_you_mean
+from catalog.types import BOOLEAN, NULL, STRING, Boolean, Null
+from planner import binder_literals as literals
+from planner.bind_context import BindContext
+from planner.binder_conditions import CONDITIONALS, bind_case, conditional
+from planner.coercions import coerced
+from planner.expressions import Call, Cast, Column, Expression, Literal
+from planner.lexical import MAX_DEPTH, too_deep
+from planner.scope import Scope
+from planner.syntax import AllColumns, CastTo, FunctionCall, IntervalLiteral, Reference, TypedLiteral, consume, span_of
+
+_BINARY: dict[type, str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "mod",
+    exp.DPipe: "concat_op",
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.NullSafeEQ: "null_safe_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.RegexpLike: "rlike",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+}
+_BITWISE: dict[type, str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.BitwiseNot: "~"}
+_PARTS = {"week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
+_PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
+
+
+class Aggregates(Protocol):
+    """Where an expression's aggregate calls go; ``None`` in its place means that none may stand there."""
+
+    def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
+        """Take an aggregate call and return the node that stands for its result."""
+
+
+@dataclass
+class ExpressionBinder:
+    """Binds expressions over one scope. ``clause`` names the place in errors, e.g. ``WHERE``."""
+
+    scope: Scope
+    context: BindContext
+    clause: str
+    aggregates: Aggregates | None = None
+    depth: int = 0
+
+    def bind(self, tree: exp.Expr) -> Expression:
+        """Return the typed expression of a tree; raise SQL-10xx and SQL-11xx with spans."""
+        self.depth += 1
+        if self.depth > 4 * MAX_DEPTH:
+            raise too_deep(span_of(tree) or Span(0, 1))
+        bound = self._bind(tree)
+        self.depth -= 1
+        return bound
+
+    def condition(self, tree: exp.Expr) -> Expression:
+        """Return a BOOLEAN expression; raise SQL-1103 for another type."""
+        bound = self.bind(tree)
+        if not isinstance(bound.type, Boolean | Null):
+            hint = "compare it with something"
+            raise PenstockError("SQL-1103", f"{self.clause} takes a BOOLEAN, this is {bound.type}", span=bound.span, hint=hint, sqlstate="42804")
+        return coerced(bound, BOOLEAN)
+
+    def _bind(self, tree: exp.Expr) -> Expression:
+        if (function := _BINARY.get(type(tree))) is not None:
+            consume(tree, "this", "expression")
+            return self.call(function, [self.bind(tree.this), self.bind(tree.args["expression"])], span_of(tree))
+        if (symbol := _BITWISE.get(type(tree))) is not None:
+            raise PenstockError("SQL-1601", f"the operator {symbol} is not supported yet", span=span_of(tree), sqlstate="0A000")
+        return _METHODS[type(tree)](self, tree)
+
+    # names
+
+    def _reference(self, tree: exp.Expr) -> Expression:
+        parts = tree.expressions
+        column, used = self.scope.resolve(parts)
+        if used < len(parts):
+            raise self._no_field(parts[used].name, span_of(tree))
+        field = column.field
+        return Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree))
+
+    def _no_field(self, name: str, span: Span | None) -> PenstockError:
+        return PenstockError("SQL-1601", f'reading the field "{name}" of a ROW is not supported yet', span=span, sqlstate="0A000")
+
+    def _dot(self, tree: exp.Expr) -> Expression:
+        raise self._no_field(tree.args["expression"].name, span_of(tree))
+
+    def _bracket(self, tree: exp.Expr) -> Expression:
+        raise PenstockError("SQL-1601", "reading an element of an ARRAY or MAP is not supported yet", span=span_of(tree), sqlstate="0A000")
+
+    def _star(self, tree: exp.Expr) -> Expression:
+        raise PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=span_of(tree), sqlstate="42601")
+
+    # literals
+
+    def _literal(self, tree: exp.Expr) -> Expression:
+        if tree.is_string:
+            return Literal(STRING, False, value=tree.name, span=span_of(tree))
+        return literals.number(tree, False, span_of(tree))
+
+    def _negative(self, tree: exp.Expr) -> Expression:
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return literals.number(tree.this, True, span_of(tree))
+        return self.call("negate", [self.bind(tree.this)], span_of(tree))
+
+    def _placeholder(self, tree: exp.Expr) -> Expression:
+        index = tree.meta["index"]
+        if index >= len(self.context.parameters):
+            count = len(self.context.parameters)
+            message = f"parameter {index + 1} has no value: {count} {'is' if count == 1 else 'are'} given"
+            raise PenstockError("SQL-1013", message, span=span_of(tree), hint="pass one value for each ?", sqlstate="07001")
+        return literals.parameter(self.context.parameters[index], span_of(tree))
+
+    # predicates
+
+    def _not(self, tree: exp.Expr) -> Expression:
+        inner = tree.this
+        if isinstance(inner, exp.Is) and isinstance(inner.args["expression"], exp.Null):
+            return self.call("is_not_null", [self.bind(inner.this)], span_of(tree))
+        return self.call("not", [self.bind(inner)], span_of(tree))
+
+    def _is(self, tree: exp.Expr) -> Expression:
+        value = tree.args["expression"]
+        function = "is_null" if isinstance(value, exp.Null) else "is_true" if value.this else "is_false"
+        return self.call(function, [self.bind(tree.this)], span_of(tree))
+
+    def _between(self, tree: exp.Expr) -> Expression:
+        consume(tree, "this", "low", "high")
+        span, value = span_of(tree), self.bind(tree.this)
+        low = self.call("greater_equal", [value, self.bind(tree.args["low"])], span)
+        high = self.call("less_equal", [value, self.bind(tree.args["high"])], span)
+        return self.call("and", [low, high], span)
+
+    def _in(self, tree: exp.Expr) -> Expression:
+        consume(tree, "this", "expressions")
+        value, items = self.bind(tree.this), [self.bind(item) for item in tree.expressions]
+        if all(isinstance(item, Literal) for item in items):
+            bound = self.call("in", [value, *items], span_of(tree))
+            if all(isinstance(item, Literal) for item in bound.children[1:]):
+                return bound
+        tests = [self.call("equal", [value, item], span_of(tree)) for item in items]
+        while len(tests) > 1:
+            pairs = [self.call("or", [a, b], span_of(tree)) for a, b in zip(tests[::2], tests[1::2], strict=False)]
+            tests = pairs + ([tests[-1]] if len(tests) % 2 else [])
+        return tests[0]
+
+    def _escape(self, tree: exp.Expr) -> Expression:
+        like = tree.this
+        escape = tree.args["expression"]
+        if len(escape.name) != 1:
+            raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
+        args = [self.bind(like.this), self.bind(like.args["expression"]), self.bind(escape)]
+        return self.call(_BINARY[type(like)], args, span_of(tree))
+
+    # calls
+
+    def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
+        """Return the call of a scalar function, its arguments cast to what the function wants."""
+        signature = resolve(function, args, span)
+        wanted = [coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False)]
+        if signature.canonical in CONDITIONALS:
+            return conditional(signature.canonical, wanted, signature.result, span)
+        nullable = any(arg.nullable for arg in args) if signature.nullable is None else signature.nullable
+        return Call(signature.result, nullable, function=signature.canonical, args=tuple(wanted), span=span)
+
+    def _function(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, FunctionCall)
+        name, span = str(tree.this), span_of(tree)
+        if is_aggregate(name):
+            if self.aggregates is None:
+                raise self._no_aggregate(name, span)
+            return self.aggregates.add(tree, self)
+        for key, word in (("distinct", "DISTINCT"), ("star", "*"), ("filter", "FILTER")):
+            if tree.args.get(key):
+                resolve(name, [self.bind(arg) for arg in tree.expressions], span)
+                raise PenstockError("SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span)
+        args = [self.bind(arg) for arg in tree.expressions]
+        if name.lower() == "extract":
+            return self._extract(args, tree)
+        return self.call(name, args, span)
+
+    def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
+        unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None
+        name = str(unit).lower().removesuffix("s")
+        if name not in _PART_NAMES:
+            hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
+            raise PenstockError("SQL-1011", f"{name} is no part EXTRACT can take", span=span_of(tree.expressions[0]), hint=hint)
+        return self.call(_PARTS.get(name, name), args[1:], span_of(tree))
+
+    def _no_aggregate(self, name: str, span: Span | None) -> PenstockError:
+        hints = {
+            "WHERE": "filter groups with HAVING",
+            "GROUP BY": "group by a column or an expression of columns",
+            "an aggregate": "aggregate first in a subquery",
+            "ON": "aggregate first in a subquery",
+        }
+        hint = hints.get(self.clause, "aggregate in a query over the table")
+        return PenstockError("SQL-1062", f"the aggregate {name.lower()} cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42803")
+
+    def _cast(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, CastTo)
+        value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
+        if not can_cast(value.type, kind):
+            message = f"{value.type} cannot be cast to {kind}"
+            raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
+        safe = bool(tree.args.get("safe"))
+        return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
+
+
+_METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
+    Reference: ExpressionBinder._reference,
+    exp.Literal: ExpressionBinder._literal,
+    exp.Null: lambda binder, tree: Literal(NULL, True, value=None, span=span_of(tree)),
+    exp.Boolean: lambda binder, tree: Literal(BOOLEAN, False, value=bool(tree.this), span=span_of(tree)),
+    exp.Placeholder: ExpressionBinder._placeholder,
+    TypedLiteral: lambda binder, tree: literals.typed(tree, binder.context.zone),
+    IntervalLiteral: lambda binder, tree: literals.interval(tree),
+    exp.Paren: lambda binder, tree: binder.bind(tree.this),
+    exp.Neg: ExpressionBinder._negative,
+    exp.Not: ExpressionBinder._not,
+    exp.Is: ExpressionBinder._is,
+    exp.Between: ExpressionBinder._between,
+    exp.In: ExpressionBinder._in,
+    exp.Escape: ExpressionBinder._escape,
+    exp.Case: bind_case,
+    exp.Dot: ExpressionBinder._dot,
+    exp.Bracket: ExpressionBinder._bracket,
+    CastTo: ExpressionBinder._cast,
+    FunctionCall: ExpressionBinder._function,
+    AllColumns: ExpressionBinder._star,
+}

@@ -1,0 +1,168 @@
+"""Queries: WITH, UNION, ORDER BY, LIMIT; each kind of query as a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from catalog.coercion import common_type_of
+from catalog.errors import PenstockError
+from catalog.schema import Field
+from planner.bind_context import BindContext
+from planner.binder_expressions import ExpressionBinder
+from planner.binder_select import bind_select, position_of, sort_keys
+from planner.binder_streaming import check_order
+from planner.binder_tables import bind_values, endless, renamed
+from planner.coercions import coerced
+from planner.expressions import Column, Expression, Literal, SortKey
+from planner.logical import Aggregate, Limit, LogicalPlan, Project, Sort, TopN, Union
+from planner.scope import Relation, Scope
+from planner.syntax import consume, span_of
+
+
+def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
+    """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order alone means nothing."""
+    context = _with_tables(tree.args.get("with_"), context)
+    if isinstance(tree, exp.Select):
+        return _select(tree, context, nested)
+    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_")
+    if isinstance(tree, exp.Union):
+        relation = _union(tree, context)
+    elif isinstance(tree, exp.Values):
+        relation = bind_values(tree, context)
+    else:
+        relation = bind_query(tree.this, context, nested=nested and not tree.args.get("order"))
+    order = tree.args.get("order")
+    keys = _output_keys(order, relation, context) if order is not None else []
+    return Relation(_ordered(relation.plan, keys, tree, context, nested), relation.fields)
+
+
+def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
+    if tree is None:
+        return context
+    seen: set[str] = set()
+    for table in tree.expressions:
+        alias = table.args["alias"]
+        name = alias.this.name
+        if name.lower() in seen:
+            raise PenstockError("SQL-1045", f'the name "{name}" stands twice in WITH', span=span_of(alias.this), sqlstate="42712")
+        seen.add(name.lower())
+        relation = context.query(table.this)
+        columns = alias.args.get("columns")
+        context = context.with_table(name, renamed(relation, columns, span_of(alias.this)) if columns else relation)
+    return context
+
+
+def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
+    order = tree.args.get("order")
+    bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
+    if order is None:
+        relation = bound.relation()
+        return Relation(_ordered(relation.plan, [], tree, context, nested), relation.fields)
+    keys, extra = sort_keys(order, bound)
+    relation = bound.relation(extra)
+    plan = _ordered(relation.plan, keys, tree, context, nested)
+    if not extra:
+        return Relation(plan, relation.fields)
+    fields = relation.fields[: len(bound.items)]
+    columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields))
+    return Relation(Project(plan, columns, bound.names), fields)
+
+
+# ORDER BY and LIMIT
+
+
+def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> list[SortKey]:
+    """Keys over the columns a UNION or VALUES gives: names, positions or expressions of them."""
+    binder = ExpressionBinder(Scope.of(relation, None), context, "ORDER BY")
+    keys = []
+    for node in order.expressions:
+        target = node.this
+        if isinstance(target, exp.Literal) and not target.is_string and target.name.isdigit():
+            index = position_of(target, len(relation.fields), "ORDER BY")
+            field = relation.fields[index]
+            expression: Expression = Column(field.type, field.nullable, index=index, name=field.name, span=span_of(target))
+        else:
+            expression = binder.bind(target)
+        keys.append(SortKey(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+    return keys
+
+
+def _ordered(plan: LogicalPlan, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool) -> LogicalPlan:
+    limit = _rows(tree.args.get("limit"), context, "LIMIT")
+    offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
+    if keys:
+        check_order(endless(plan), limit is not None, nested, span_of(tree.args["order"]))
+    if keys and limit is not None:
+        return TopN(plan, tuple(keys), limit, offset)
+    if keys:
+        plan = Sort(plan, tuple(keys))
+    return plan if limit is None and not offset else Limit(plan, limit, offset)
+
+
+def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
+    if tree is None:
+        return None
+    bound = ExpressionBinder(Scope(), context, word).bind(tree)
+    value = bound.value if isinstance(bound, Literal) else None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise PenstockError("SQL-1012", f"{word} takes a whole number that is not below zero", span=span_of(tree), sqlstate="2201W")
+    return value
+
+
+# UNION
+
+
+def _union(tree: exp.Union, context: BindContext) -> Relation:
+    """Return a UNION: branches cast to common types under the first one's names; without ALL, equal rows are merged."""
+    if not tree.args.get("distinct"):
+        branches = []
+        node: exp.Expr = tree
+        while isinstance(node, exp.Union) and not node.args.get("distinct") and not _modified(node, tree):
+            branches.append(node.args["expression"])
+            node = node.this
+        branches.append(node)
+        return _united(branches[::-1], context)
+    merged = _united([tree.this, tree.args["expression"]], context)
+    plan = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
+    return Relation(plan, plan.schema.fields)
+
+
+def _modified(node: exp.Expr, top: exp.Expr) -> bool:
+    return node is not top and any(node.args.get(key) is not None for key in ("order", "limit", "offset", "with_"))
+
+
+def _united(nodes: Sequence[exp.Expr], context: BindContext) -> Relation:
+    relations = [context.query(node) for node in nodes]
+    width = len(relations[0].fields)
+    for relation, node in zip(relations, nodes, strict=True):
+        if len(relation.fields) != width:
+            message = f"the branches of UNION differ in width: {width} columns and {len(relation.fields)}"
+            raise PenstockError("SQL-1083", message, span=span_of(node), hint="name the same columns in every branch", sqlstate="42601")
+    kinds = []
+    for i, first in enumerate(relations[0].fields):
+        kind = common_type_of([relation.fields[i].type for relation in relations])
+        if kind is None:
+            listed = ", ".join(dict.fromkeys(str(relation.fields[i].type) for relation in relations))
+            message = f'column "{first.name}" of UNION has no common type: {listed}'
+            raise PenstockError("SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804")
+        kinds.append(kind)
+    names = relations[0].names
+    plans = []
+    for relation in relations:
+        columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(relation.fields)]
+        same = all(column.type == kind for column, kind in zip(columns, kinds, strict=True))
+        cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
+        plans.append(relation.plan if same else Project(relation.plan, cast, names))
+    plan = Union(tuple(plans))
+    return Relation(plan, _union_fields(relations, plan.schema.fields))
+
+
+def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tuple[Field, ...]:
+    """A column keeps its role where it has the same one in every branch."""
+    merged = []
+    for i, field in enumerate(fields):
+        roles = {relation.fields[i].role for relation in relations}
+        merged.append(Field(relations[0].fields[i].name, field.type, field.nullable, roles.pop() if len(roles) == 1 else None))
+    return tuple(merged)

@@ -1,0 +1,291 @@
+"""SELECT: filter, groups, projection, DISTINCT, and the order that may read columns the projection leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError
+from catalog.names import did_you_mean
+from catalog.schema import Field
+from planner.bind_context import BindContext
+from planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
+from planner.binder_expressions import ExpressionBinder
+from planner.binder_joins import FromClause, bind_from
+from planner.binder_streaming import check_session
+from planner.binder_tables import literal_rows, one_row
+from planner.expressions import Column, Expression, SortKey
+from planner.logical import Aggregate, Filter, LogicalPlan, Project
+from planner.scope import Relation, Scope
+from planner.syntax import AllColumns, FunctionCall, Reference, consume, span_of
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the select list: its tree (none for a column of ``*``), its expression over the rows, its name."""
+
+    tree: exp.Expr | None
+    expression: Expression
+    name: str
+    aliased: bool = False
+
+
+@dataclass
+class BoundSelect:
+    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows."""
+
+    rows: LogicalPlan
+    fields: Sequence[Field]
+    items: list[Item]
+    outputs: list[Expression]
+    groups: Groups | None
+    aggregates: AggregateList
+    binder: ExpressionBinder
+    distinct: bool
+
+    def over_rows(self, tree: exp.Expr) -> Expression:
+        """Bind an expression where the select list is bound."""
+        bound = self.binder.bind(tree)
+        return bound if self.groups is None else self.groups.over(bound)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The output column names."""
+        return tuple(item.name for item in self.items)
+
+    def relation(self, extra: Sequence[Expression] = ()) -> Relation:
+        """Return the projected rows, ``extra`` columns behind the select list."""
+        names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
+        expressions = (*self.outputs, *extra)
+        fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
+        if self.fields or any(e.columns() for e in expressions):
+            plan: LogicalPlan = Project(self.rows, expressions, names)
+        else:
+            plan = Project(self.rows, expressions, names) if not _is_dummy(self.rows) else literal_rows([expressions], names)
+        if self.distinct:
+            plan = Aggregate(plan, tuple(range(len(fields))), (), ())
+            fields = tuple(replace(field, role=None) for field in fields)
+        return Relation(plan, fields)
+
+    def _field(self, name: str, expression: Expression) -> Field:
+        role = self.fields[expression.index].role if isinstance(expression, Column) else None
+        return Field(name, expression.type, expression.nullable, role)
+
+
+def _is_dummy(plan: LogicalPlan) -> bool:
+    return plan == one_row()
+
+
+def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
+    """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
+    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_")
+    source = _source(tree, context)
+    aggregates = AggregateList()
+    plan = source.plan
+    if tree.args.get("where") is not None:
+        check_session(plan, "WHERE", span_of(tree.args["where"]))
+        plan = Filter(plan, ExpressionBinder(source.scope, context, "WHERE").condition(tree.args["where"]))
+    binder = ExpressionBinder(source.scope, context, "SELECT", aggregates)
+    items = [item for node in tree.expressions for item in _items(node, binder)]
+    fields = _row_fields(plan, source.scope)
+    bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")))
+    having = tree.args.get("having")
+    if tree.args.get("group") is None and having is None and not aggregates.calls and not any(has_aggregate(node) for node in order):
+        check_session(plan, "SELECT", span_of(tree.args["from_"].this) if tree.args.get("from_") else None)
+        return bound
+    return _grouped(bound, tree, order)
+
+
+def _source(tree: exp.Select, context: BindContext) -> FromClause:
+    from_ = tree.args.get("from_")
+    if from_ is None:
+        return FromClause(one_row(), Scope())
+    return bind_from(from_.this, tree.args.get("joins") or [], context)
+
+
+def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
+    fields = [replace(field, role=None) for field in plan.schema]
+    for column in scope.columns:
+        fields[column.index] = column.field
+    return fields if scope.columns else []
+
+
+# the select list
+
+
+def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
+    if isinstance(node, AllColumns):
+        return _star(node, binder.scope)
+    if isinstance(node, exp.Alias):
+        consume(node, "this", "alias")
+        return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
+    expression = binder.bind(node)
+    return [Item(node, expression, item_name(node, binder.context))]
+
+
+def item_name(node: exp.Expr, context: BindContext) -> str:
+    """Return the name of a select item without an alias: a column's own, else the expression as it is written."""
+    if isinstance(node, Reference):
+        return node.expressions[-1].name
+    if isinstance(node, exp.Paren):
+        return item_name(node.this, context)
+    return call_text(node) or context.written(span_of(node)) or "expression"
+
+
+def call_text(node: exp.Expr) -> str:
+    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple call."""
+    if not isinstance(node, FunctionCall):
+        return ""
+    args = ["*"] if node.args.get("star") else [_argument_text(arg) for arg in node.expressions]
+    if not all(args) or node.args.get("filter") is not None:
+        return ""
+    return f"{str(node.this).lower()}({'DISTINCT ' if node.args.get('distinct') else ''}{', '.join(args)})"
+
+
+def _argument_text(node: exp.Expr) -> str:
+    if isinstance(node, Reference):
+        return node.expressions[-1].name
+    if isinstance(node, exp.Literal):
+        return f"'{node.name}'" if node.is_string else node.name
+    return call_text(node)
+
+
+def _star(node: AllColumns, scope: Scope) -> list[Item]:
+    qualifier = node.this
+    if qualifier is not None and not scope.has_table(qualifier.name):
+        hint = did_you_mean(qualifier.name, scope.tables, others=True)
+        raise PenstockError("SQL-1044", f'table "{qualifier.name}" is not in FROM', span=span_of(qualifier), hint=hint, sqlstate="42P01")
+    table = None if qualifier is None else qualifier.name.lower()
+    seen = [c for c in scope.columns if c.field.name and (not c.merged if table is None else c.table is not None and c.table.lower() == table)]
+    if not seen:
+        raise PenstockError("SQL-1042", "* has no columns here", span=span_of(node), hint="write FROM and a table", sqlstate="42703")
+    hidden = {}
+    for name in node.args.get("except_") or []:
+        if not any(c.field.name.lower() == name.name.lower() for c in seen):
+            hint = did_you_mean(name.name, [c.field.name for c in seen], others=True)
+            raise PenstockError("SQL-1042", f'column "{name.name}" is not among those of *', span=span_of(name), hint=hint, sqlstate="42703")
+        hidden[name.name.lower()] = name
+    kept = [c for c in seen if c.field.name.lower() not in hidden]
+    if not kept:
+        raise PenstockError("SQL-1042", "* EXCEPT leaves no column", span=span_of(node), sqlstate="42703")
+    span = span_of(node)
+    return [Item(None, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span), c.field.name) for c in kept]
+
+
+# groups
+
+
+def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
+    scope, context = bound.binder.scope, bound.binder.context
+    clause = tree.args.get("group")
+    keys = _keys(clause.expressions if clause is not None else [], bound.items, ExpressionBinder(scope, context, "GROUP BY"))
+    having = tree.args.get("having")
+    condition = None
+    if having is not None:
+        condition = replace(bound.binder, clause="HAVING").condition(_aliases_replaced(having, bound.items, scope))
+    for node in order:
+        if has_aggregate(node):
+            bound.binder.bind(node)
+    calls = bound.aggregates.calls
+    place = clause if clause is not None else tree
+    names = [str(key) for key in keys]
+    check_session(bound.rows, "GROUP BY", span_of(place), keys, bound.fields)
+    groups = group(bound.rows, bound.fields, keys, names, calls)
+    plan = groups.plan
+    if condition is not None:
+        plan = Filter(plan, groups.over(condition))
+    outputs = [groups.over(expression) for expression in bound.outputs]
+    return replace(bound, rows=plan, fields=groups.fields or [Field("", f.type) for f in plan.schema], outputs=outputs, groups=groups)
+
+
+def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBinder) -> list[Expression]:
+    keys: list[Expression] = []
+    for node in nodes:
+        key = _key(node, items, binder)
+        if key not in keys:
+            keys.append(key)
+    return keys
+
+
+def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Expression:
+    """A key is a column, an alias of the list, a position in the list, or an expression; a column wins over an alias of its name."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        item = items[position_of(node, len(items), "GROUP BY")]
+        if item.tree is not None:
+            return binder.bind(item.tree)
+        return item.expression
+    if isinstance(node, Reference) and len(node.expressions) == 1:
+        name = node.expressions[0].name
+        if not binder.scope.find(name):
+            for item in items:
+                if item.aliased and item.tree is not None and item.name.lower() == name.lower():
+                    return binder.bind(item.tree)
+    return binder.bind(node)
+
+
+def position_of(node: exp.Expr, count: int, clause: str) -> int:
+    """Return the index of a 1-based position in the select list; raise SQL-1050 outside of it."""
+    position = int(node.name)
+    if not 1 <= position <= count:
+        message = f"{clause} {position} is no position in a list of {count} column{'s' if count != 1 else ''}"
+        raise PenstockError("SQL-1050", message, span=span_of(node), hint=f"positions go from 1 to {count}", sqlstate="42P10")
+    return position - 1
+
+
+def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> exp.Expr:
+    """Return a HAVING condition in which aliases of the select list that are no columns stand for their expressions."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, Reference) and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
+            for item in items:
+                if item.aliased and item.tree is not None and item.name.lower() == node.expressions[0].name.lower():
+                    return item.tree.copy()
+        return node
+
+    return tree.transform(replaced)
+
+
+# order
+
+
+def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[Expression]]:
+    """Return the keys of ORDER BY over the projected rows, and the extra columns they need behind the select list."""
+    extra: list[Expression] = []
+    keys = []
+    for node in order.expressions:
+        consume(node, "this", "desc", "nulls_first")
+        index = _output_index(node.this, bound, extra)
+        expression = (*bound.outputs, *extra)[index]
+        name = bound.names[index] if index < len(bound.names) else sort_name(node.this, bound)
+        column = Column(expression.type, expression.nullable, index=index, name=name, span=span_of(node.this))
+        keys.append(SortKey(column, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+    return keys, extra
+
+
+def sort_name(node: exp.Expr, bound: BoundSelect) -> str:
+    """Return what a sort key that is in no list is called."""
+    return item_name(node, bound.binder.context)
+
+
+def _output_index(node: exp.Expr, bound: BoundSelect, extra: list[Expression]) -> int:
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        return position_of(node, len(bound.items), "ORDER BY")
+    if isinstance(node, Reference) and len(node.expressions) == 1:
+        named = [i for i, item in enumerate(bound.items) if item.name.lower() == node.expressions[0].name.lower()]
+        if len(named) == 1 or (named and len({id(bound.outputs[i]) for i in named}) == 1):
+            return named[0]
+    expression = bound.over_rows(_outputs_replaced(node, bound))
+    for index, known in enumerate((*bound.outputs, *extra)):
+        if known == expression:
+            return index
+    if bound.distinct:
+        hint = "add it to the list, or order by what is there"
+        raise PenstockError("SQL-1051", "ORDER BY of a SELECT DISTINCT reads a column of its list", span=span_of(node), hint=hint, sqlstate="42P10")
+    extra.append(expression)
+    return len(bound.outputs) + len(extra) - 1
+
+
+def _outputs_replaced(tree: exp.Expr, bound: BoundSelect) -> exp.Expr:
+    return _aliases_replaced(tree, bound.items, bound.binder.scope)

@@ -1,0 +1,168 @@
+"""TUMBLE, HOP, CUMULATE and SESSION in FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError, Span
+from catalog.names import did_you_mean
+from catalog.schema import Field
+from catalog.types import is_timestamp
+from planner.bind_context import BindContext
+from planner.binder_expressions import ExpressionBinder
+from planner.expressions import Literal
+from planner.logical import LogicalPlan, Scan, WindowTable
+from planner.scope import Relation, Scope
+from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction, consume, span_of
+from planner.windowing import Windowing, WindowKind
+
+_WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+_USAGE = {
+    "TUMBLE": "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)",
+    "HOP": "HOP(TABLE t, DESCRIPTOR(ts), slide, size)",
+    "CUMULATE": "CUMULATE(TABLE t, DESCRIPTOR(ts), step, size)",
+    "SESSION": "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), gap)",
+}
+_ORDER = {
+    "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
+    "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
+    "SESSION": ("DATA", "TIMECOL", "GAP"),
+}
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """The arguments of a windowing function by name, and where they stand."""
+
+    function: str
+    values: dict[str, exp.Expr]
+    span: Span | None
+
+    def need(self, name: str) -> exp.Expr:
+        """Return an argument or complain that it is missing."""
+        if name not in self.values:
+            hint = f"write {_USAGE[self.function]}"
+            raise PenstockError("SQL-1102", f"{self.function} needs the argument {name}", span=self.span, hint=hint, sqlstate="42883")
+        return self.values[name]
+
+
+def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]) -> Relation:
+    """Return the rows of a windowing function: its input, each row once per window, with window_start, window_end and window_time."""
+    arguments = _arguments(tree)
+    data = arguments.need("DATA")
+    if not isinstance(data, TableArgument):
+        hint = f"write {_USAGE[arguments.function]}"
+        raise PenstockError("SQL-1102", f"the first argument of {arguments.function} is TABLE name", span=span_of(data), hint=hint)
+    consume(data, "this", "partition")
+    source = bind_source(data.this, context)
+    relation: Relation = source.relation
+    time = _time_column(arguments, relation)
+    keys = _partition(arguments.function, data, source.scope)
+    plan = WindowTable(relation.plan, _windowing(arguments, time, keys, context))
+    older = tuple(_hidden(field) for field in relation.fields)
+    return Relation(plan, older + plan.schema.fields[-3:])
+
+
+def _hidden(field: Field) -> Field:
+    """An earlier window's columns lose name and role beneath a new window."""
+    return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else field
+
+
+def _arguments(tree: WindowFunction) -> _Arguments:
+    function, order = str(tree.this), _ORDER[str(tree.this)]
+    values: dict[str, exp.Expr] = {}
+    for position, argument in enumerate(tree.expressions):
+        if isinstance(argument, NamedArgument):
+            name, value = str(argument.this), argument.args["expression"]
+            if name not in order:
+                hint = did_you_mean(name, order, others=True)
+                raise PenstockError("SQL-1102", f"{function} has no argument {name}", span=span_of(argument), hint=hint, sqlstate="42883")
+        elif position >= len(order):
+            hint = f"write {_USAGE[function]}"
+            raise PenstockError("SQL-1102", f"{function} takes at most {len(order)} arguments", span=span_of(argument), hint=hint, sqlstate="42883")
+        else:
+            name, value = order[position], argument
+        if name in values:
+            raise PenstockError("SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883")
+        values[name] = value
+    return _Arguments(function, values, span_of(tree))
+
+
+def _time_column(arguments: _Arguments, relation: Relation) -> int:
+    descriptor = arguments.need("TIMECOL")
+    if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
+        hint = f"write {_USAGE[arguments.function]}"
+        raise PenstockError("SQL-1102", "the time column is written DESCRIPTOR(column)", span=span_of(descriptor), hint=hint, sqlstate="42883")
+    identifier = descriptor.expressions[0]
+    column, _ = Scope.of(relation, None).resolve([identifier])
+    if not column.field.is_event_time:
+        raise _no_time(column.field, relation, span_of(identifier))
+    return column.index
+
+
+def _no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
+    times = [f.name for f in relation.fields if f.is_event_time]
+    message = f'"{field.name}" is no time attribute, so no window can be cut on it'
+    if times:
+        hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
+    elif is_timestamp(field.type):
+        table = _table_name(relation.plan)
+        hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{f' {table}' if table else ''}"
+    else:
+        hint = f"a time attribute is a TIMESTAMP column with a WATERMARK; {field.name} is {field.type}"
+    return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
+
+
+def _table_name(plan: LogicalPlan) -> str:
+    names = [node.table.name for node in plan.walk() if isinstance(node, Scan)]
+    return names[0] if len(names) == 1 else ""
+
+
+def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:
+    columns = data.args.get("partition") or []
+    if columns and function != "SESSION":
+        hint = "name the columns in GROUP BY"
+        raise PenstockError("SQL-1601", f"PARTITION BY in {function} is not supported", span=span_of(columns[0]), hint=hint, sqlstate="0A000")
+    return tuple(dict.fromkeys(scope.resolve([column])[0].index for column in columns))
+
+
+def _windowing(arguments: _Arguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
+    kind = WindowKind(arguments.function.lower())
+    if kind is WindowKind.SESSION:
+        return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))
+    size = _length(arguments, "SIZE", context)
+    offset = _length(arguments, "OFFSET", context, signed=True) if "OFFSET" in arguments.values else 0
+    if kind is WindowKind.TUMBLE:
+        return Windowing(kind, time, size, offset_us=offset)
+    name = "SLIDE" if kind is WindowKind.HOP else "STEP"
+    step = _length(arguments, name, context)
+    if size % step:
+        span = span_of(arguments.need(name))
+        message = f"the size of {arguments.function}, {_shown(size)}, is no multiple of its {name.lower()}, {_shown(step)}"
+        hint = f"{arguments.function} takes the {name.lower()} first, then the size" if step > size else None
+        raise PenstockError("SQL-1704", message, span=span, hint=hint, sqlstate="22023")
+    return Windowing(kind, time, size, step, offset)
+
+
+def _length(arguments: _Arguments, name: str, context: BindContext, *, signed: bool = False) -> int:
+    tree = arguments.need(name)
+    bound = ExpressionBinder(Scope(), context, f"{arguments.function}'s {name}").bind(tree)
+    value = bound.value if isinstance(bound, Literal) else None
+    if not isinstance(value, timedelta):
+        hint = "write INTERVAL '10' MINUTE; months and years have no fixed length"
+        raise PenstockError("SQL-1705", f"the {name.lower()} of a window is an interval of days or less", span=span_of(tree), hint=hint)
+    length = value // timedelta(microseconds=1)
+    if length <= 0 and not signed:
+        message = f"the {name.lower()} of a window is longer than nothing"
+        raise PenstockError("SQL-1705", message, span=span_of(tree), hint="write INTERVAL '10' MINUTE", sqlstate="22023")
+    return length
+
+
+def _shown(length_us: int) -> str:
+    return str(timedelta(microseconds=length_us))

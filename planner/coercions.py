@@ -1,0 +1,50 @@
+"""Putting a typed expression where another type is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Context
+from decimal import Decimal as PyDecimal
+
+from catalog.types import DOUBLE, DataType, Decimal, Null, is_integer
+from planner.expressions import Cast, Expression, Literal
+
+_EXACT = Context(prec=80)
+
+
+def coerced(expression: Expression, kind: DataType) -> Expression:
+    """Return the expression as that type: itself, a literal of the type where that is exact, or a Cast around it."""
+    if expression.type == kind:
+        return expression
+    if isinstance(expression, Literal):
+        literal = _retyped(expression, kind)
+        if literal is not None:
+            return literal
+    return Cast(kind, expression.nullable, arg=expression, span=expression.span)
+
+
+def _retyped(literal: Literal, kind: DataType) -> Literal | None:
+    value = literal.value
+    if value is None:
+        return replace(literal, type=kind)
+    if isinstance(value, PyDecimal):
+        return _retyped_decimal(literal, value, kind)
+    if isinstance(literal.type, Null) or isinstance(value, bool) or not isinstance(value, int):
+        return None
+    if is_integer(literal.type) and is_integer(kind):
+        bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[str(kind)]
+        return replace(literal, type=kind) if -(1 << bits) <= value < 1 << bits else None
+    if is_integer(literal.type) and kind == DOUBLE and abs(value) < 1 << 53:
+        return replace(literal, type=kind, value=float(value))
+    if is_integer(literal.type) and isinstance(kind, Decimal) and len(str(abs(value))) <= kind.precision - kind.scale:
+        return replace(literal, type=kind, value=PyDecimal(value).quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT))
+    return None
+
+
+def _retyped_decimal(literal: Literal, value: PyDecimal, kind: DataType) -> Literal | None:
+    if kind == DOUBLE:
+        return replace(literal, type=kind, value=float(value))
+    if not isinstance(kind, Decimal) or not isinstance(literal.type, Decimal):
+        return None
+    widens = kind.scale >= literal.type.scale and kind.precision - kind.scale >= literal.type.precision - literal.type.scale
+    return replace(literal, type=kind, value=value.quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT)) if widens else None
