@@ -128,11 +128,12 @@ class LimitSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class TopNSpec(OperatorSpec):
-    """The first rows by an order, kept up to date; runs in one task."""
+    """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never retracts: then only these rows are kept."""
 
     keys: tuple[SortKey, ...]
     limit: int
     offset: int
+    insert_only: bool = False
 
 
 @dataclass(frozen=True)

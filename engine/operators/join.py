@@ -1,0 +1,254 @@
+"""The join operator: an equi-join of two changelogs as Z-sets, vectorised; a bounded side is loaded first."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.schema import Schema
+from engine.elements import Batch
+from engine.expressions.compiler import compile_predicate
+from engine.expressions.site import EvaluationContext
+from engine.job_options import JobOptions
+from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.state.held_rows import HeldRows
+from engine.state.join_side import JoinSide
+from engine.state.key_index import KeyIndex
+from planner.logical import JoinKind
+from planner.physical import JoinSpec
+
+_PAIRS_AT_ONCE = 65_536
+
+
+class Alone(Enum):
+    """When a row of a side is given by itself, outside pairs."""
+
+    NEVER = "never"
+    UNMATCHED = "unmatched"
+    MATCHED = "matched"
+
+    def shows(self, matches: np.ndarray) -> np.ndarray:
+        """Return which rows with these match counts are given by themselves."""
+        return matches == 0 if self is Alone.UNMATCHED else matches != 0
+
+
+_N, _U, _M = Alone.NEVER, Alone.UNMATCHED, Alone.MATCHED
+_ALONE = {
+    JoinKind.INNER: (_N, _N),
+    JoinKind.LEFT: (_U, _N),
+    JoinKind.RIGHT: (_N, _U),
+    JoinKind.FULL: (_U, _U),
+    JoinKind.SEMI: (_M, _N),
+    JoinKind.ANTI: (_U, _N),
+}
+
+
+class JoinOperator(Operator, ListState):
+    """Joins port 0 with port 1.
+
+    A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A row given by itself (padded with NULLs
+    in outer joins) appears and vanishes as its matches vanish and appear. NULL keys match nothing. Rows of a side are kept only while the
+    other side may still bring rows. With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
+    """
+
+    def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._schemas = (spec.left_schema.to_arrow(), spec.right_schema.to_arrow())
+        self._keys = (spec.left_keys, spec.right_keys)
+        self._alone = _ALONE[spec.kind]
+        self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        self._output = spec.schema.to_arrow()
+        both = Schema(spec.left_schema.fields + spec.right_schema.fields)
+        self._pair_schema = both.to_arrow()
+        self._residual = None if spec.residual is None else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+        self._load_first = max(spec.bounded_ports, default=None)
+        self._ended = [False, False]
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        groups = context.key_groups.max_parallelism
+        self._index = KeyIndex([self._schemas[0].field(key).type for key in self._spec.left_keys])
+        self._sides = tuple(
+            JoinSide(
+                self._schemas[port],
+                self._keys[port],
+                self._index,
+                groups,
+                retracting=not self._spec.insert_only[port],
+                counts=self._alone[port] is not Alone.NEVER,
+            )
+            for port in (0, 1)
+        )
+        self._held = None
+        if self._load_first is not None:
+            port = 1 - self._load_first
+            self._held = HeldRows(self._schemas[port], self._keys[port], groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
+        return states if self._held is None else {**states, "held": self._held}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {} if self._load_first is None else {"loaded": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [{"loaded": not self._loading}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """All subtasks agree: the end of the bounded side came before the barrier or after it."""
+        if self._load_first is not None and any(item["loaded"] for item in items):
+            self._ended[self._load_first] = True
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if self._loading and port != self._load_first:
+            assert self._held is not None
+            self._held.add(batch)
+        else:
+            self._join(batch, port, out)
+        self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
+
+    def on_port_end(self, port: int, out: Output) -> None:
+        was_loading = self._loading
+        self._ended[port] = True
+        if was_loading and not self._loading:
+            self._finish_loading(port, out)
+        self._forget(1 - port)
+
+    @property
+    def _loading(self) -> bool:
+        return self._load_first is not None and not self._ended[self._load_first]
+
+    def _finish_loading(self, port: int, out: Output) -> None:
+        """The bounded side is complete: give its rows that stand alone, then join what has waited."""
+        side = self._sides[port]
+        if self._alone[port] is Alone.UNMATCHED:
+            ids = side.store.live_ids()
+            ids = ids[side.matches[ids] == 0]
+            self._give_alone(side.store.take(ids), side.store.weights(ids), None, port, out)
+        assert self._held is not None
+        for batch in self._held.release():
+            self._join(batch, 1 - port, out)
+
+    def _forget(self, port: int) -> None:
+        """Let go of the rows of a side that nothing can match any more: the other side has ended."""
+        self._sides[port].clear()
+        slots = self._index.live_slots()
+        self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
+
+    def _join(self, batch: Batch, port: int, out: Output) -> None:
+        own, other = self._sides[port], self._sides[1 - port]
+        keep = not self._ended[1 - port]
+        batch = own.consolidated(batch, keep=keep)
+        batch = self._without_null_keys(batch, port, out)
+        if not batch.num_rows:
+            return
+        columns = [batch.rows.column(key) for key in self._keys[port]]
+        slots = self._index.lookup_or_insert(columns, batch.num_rows) if keep else self._index.lookup(columns, batch.num_rows)
+        matched = np.zeros(batch.num_rows, np.int64)
+        if not self._loading:
+            matched = self._match(batch, slots, port, out)
+            if self._alone[port] is not Alone.NEVER:
+                self._give_alone_of(batch.take(np.flatnonzero(self._alone[port].shows(matched))), port, out)
+        if keep:
+            emptied = own.change(batch, slots, matched)
+            self._index.remove(emptied[other.links.counts(emptied) == 0])
+
+    def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
+        """Rows with a NULL among their keys match nothing: give them by themselves where the join does, and keep the others."""
+        columns = [batch.rows.column(key) for key in self._keys[port]]
+        missing = np.zeros(batch.num_rows, np.bool_)
+        for column in columns:
+            if column.null_count:
+                missing |= column.is_null().to_numpy(zero_copy_only=False)
+        if not missing.any():
+            return batch
+        if self._alone[port] is Alone.UNMATCHED:
+            self._give_alone_of(batch.take(np.flatnonzero(missing)), port, out)
+        return batch.take(np.flatnonzero(~missing))
+
+    def _match(self, batch: Batch, slots: np.ndarray, port: int, out: Output) -> np.ndarray:
+        """Give all pairs of a batch with the other side; return each row's match count (the weight of the other side's matching rows)."""
+        own_counts = self._alone[port] is not Alone.NEVER
+        other_counts = self._alone[1 - port] is not Alone.NEVER
+        other = self._sides[1 - port]
+        matched = np.zeros(batch.num_rows, np.int64)
+        positions, ids = other.links.expand(slots)
+        gained: list[tuple[np.ndarray, np.ndarray]] = []
+        for start in range(0, positions.size, _PAIRS_AT_ONCE):
+            at, row_ids = self._give_pairs(batch, positions[start : start + _PAIRS_AT_ONCE], ids[start : start + _PAIRS_AT_ONCE], port, out)
+            if own_counts:
+                np.add.at(matched, at, other.store.weights(row_ids))
+            if other_counts:
+                gained.append((row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at]))
+        if gained:
+            self._count_matches(np.concatenate([ids for ids, _ in gained]), np.concatenate([by for _, by in gained]), 1 - port, out)
+        return matched
+
+    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
+        """Give one piece of the pairs (position in the batch, row id of the other side); return those that satisfy the residual condition."""
+        other = self._sides[1 - port]
+        if self._gives_pairs or self._residual is not None:
+            own_columns = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(pa.array(at))).columns
+            other_columns = other.store.take(ids).columns
+            columns = own_columns + other_columns if port == 0 else other_columns + own_columns
+            pairs = pa.RecordBatch.from_arrays(columns, schema=self._pair_schema)
+            if self._residual is not None:
+                mask = self._residual(pairs)
+                pairs = pairs.filter(mask)
+                kept = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+                at, ids = at[kept], ids[kept]
+            if self._gives_pairs and at.size:
+                self._emit(pairs.columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, port), out)
+        return at, ids
+
+    @staticmethod
+    def _pair_weights(batch: Batch, at: np.ndarray, ids: np.ndarray, other: JoinSide) -> np.ndarray | None:
+        if batch.weights is None and other.all_ones:
+            return None
+        weights = other.store.weights(ids)
+        return weights if batch.weights is None else weights * batch.weights[at]
+
+    def _count_matches(self, ids: np.ndarray, by: np.ndarray, port: int, out: Output) -> None:
+        """Add to the match counts of stored rows; give or take back those that begin or cease to stand alone."""
+        side = self._sides[port]
+        rows, inverse = np.unique(ids, return_inverse=True)
+        change = np.zeros(rows.size, np.int64)
+        np.add.at(change, inverse, by)
+        before = side.matches[rows]
+        side.matches[rows] = before + change
+        sign = self._alone[port].shows(before + change).astype(np.int64) - self._alone[port].shows(before)
+        turned = np.flatnonzero(sign)
+        ids = rows[turned]
+        self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], None, port, out)
+
+    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        behind = batch.behind if self._ended[1 - port] else None
+        self._give_alone(batch.rows, batch.weights, behind, port, out)
+
+    def _give_alone(self, rows: pa.RecordBatch, weights: np.ndarray | None, behind: np.ndarray | None, port: int, out: Output) -> None:
+        """Give rows of one side without a partner: padded with NULLs, or as they are in semi and anti joins."""
+        if not rows.num_rows:
+            return
+        columns = list(rows.columns)
+        if self._gives_pairs:
+            nulls = [pa.nulls(rows.num_rows, kind) for kind in self._schemas[1 - port].types]
+            columns = columns + nulls if port == 0 else nulls + columns
+        self._emit(columns, weights, behind, out)
+
+    def _lateness(self, batch: Batch, at: np.ndarray, port: int) -> np.ndarray | None:
+        """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of their own."""
+        return batch.behind[at] if batch.behind is not None and self._ended[1 - port] else None
+
+    def _emit(self, columns: list[pa.Array], weights: np.ndarray | None, behind: np.ndarray | None, out: Output) -> None:
+        if weights is not None and (weights == 1).all():
+            weights = None
+        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
+
+
+def _is_whole(at: np.ndarray, num_rows: int) -> bool:
+    """Return whether the positions name every row once, in order, as when each row finds exactly one partner."""
+    return at.size == num_rows and num_rows > 0 and at[0] == 0 and bool((np.diff(at) == 1).all())

@@ -1,0 +1,99 @@
+"""The top-n operator: the first rows by an order, kept up to date under insertions and retractions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.state.join_side import JoinSide
+from engine.state.key_index import KeyIndex
+from engine.state.row_order import RowOrder
+from planner.physical import TopNSpec
+
+
+class TopNOperator(Operator):
+    """Keeps all rows (of an insert-only input only the first) and gives, per batch, what changed among the first ``limit`` after ``offset``.
+
+    A row of weight w counts as w rows. Ties are broken by all columns, so the result is a function of the rows alone.
+    """
+
+    def __init__(self, spec: TopNSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.keys, self._schema, options.time_zone)
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        self._slot = KeyIndex([])
+        self._rows = JoinSide(self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=False)
+        self._shown: Batch | None = None
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if self._shown is None:
+            self._shown = self._first(self._all_rows())
+        if self._spec.insert_only:
+            batch = self._cut(batch)
+        self._store(self._rows.consolidated(batch, keep=True))
+        shown = self._first(self._all_rows())
+        self._give_difference(self._shown, shown, out)
+        self._shown = shown
+        self._context.metrics.state_entries = len(self._rows)
+
+    def _store(self, batch: Batch) -> None:
+        if batch.num_rows:
+            slots = self._slot.lookup_or_insert([], batch.num_rows)
+            self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+
+    def _all_rows(self) -> Batch:
+        """All kept rows in order; of an insert-only input those that can never be shown are let go."""
+        ids = self._rows.store.live_ids()
+        rows = Batch(self._rows.store.take(ids), self._rows.store.weights(ids))
+        ordered = rows.take(self._order.sorted(rows.rows))
+        if not self._spec.insert_only:
+            return ordered
+        kept = self._up_to(ordered)
+        beyond = ordered.slice(kept, ordered.num_rows - kept)
+        if beyond.num_rows and beyond.weights is not None:
+            self._store(Batch(beyond.rows, -beyond.weights))
+        return ordered.slice(0, kept)
+
+    def _cut(self, batch: Batch) -> Batch:
+        """The rows of an insert-only batch that can be among the first at all."""
+        ordered = batch.take(self._order.sorted(batch.rows))
+        return ordered.slice(0, self._up_to(ordered))
+
+    def _up_to(self, ordered: Batch) -> int:
+        """Return how many ordered rows are needed to fill limit and offset."""
+        weights = np.ones(ordered.num_rows, np.int64) if ordered.weights is None else ordered.weights
+        return min(ordered.num_rows, int(np.searchsorted(np.cumsum(weights), self._spec.limit + self._spec.offset)) + 1)
+
+    def _first(self, ordered: Batch) -> Batch:
+        """Return the rows to show with the weight that lies between offset and offset + limit; rows of negative weight are never shown."""
+        assert ordered.weights is not None
+        weights = np.maximum(ordered.weights, 0)
+        ends = np.cumsum(weights)
+        low, high = self._spec.offset, self._spec.offset + self._spec.limit
+        visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
+        chosen = np.flatnonzero(visible > 0)
+        return Batch(ordered.rows.take(pa.array(chosen)), visible[chosen])
+
+    def _give_difference(self, before: Batch, after: Batch, out: Output) -> None:
+        """Give what must be taken back and what must be added, equal rows cancelled."""
+        assert before.weights is not None and after.weights is not None
+        rows = pa.concat_batches([before.rows, after.rows])
+        changes = np.concatenate([-before.weights, after.weights])
+        slots = KeyIndex(self._schema.types).lookup_or_insert(rows.columns, rows.num_rows)
+        _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
+        net = np.zeros(first.size, np.int64)
+        np.add.at(net, inverse, changes)
+        changed = np.flatnonzero(net)
+        if changed.size:
+            changed = changed[np.lexsort((first[changed], net[changed] > 0))]
+            weights = net[changed]
+            out.collect(Batch(rows.take(pa.array(first[changed])), None if (weights == 1).all() else weights))

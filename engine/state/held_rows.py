@@ -1,0 +1,64 @@
+"""HeldRows: whole batches kept in the order they came, with weights and lateness, until their time comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.kernels.hash import stable_hash
+from engine.kernels.partition import counting_sort
+from engine.operator import KeyedState
+from engine.state.key_groups import groups_of_hashes
+
+
+class HeldRows(KeyedState):
+    """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind (NULL: on time) and the columns."""
+
+    def __init__(self, schema: pa.Schema, key_columns: Sequence[int], max_parallelism: int) -> None:
+        self._schema = schema
+        self._keys = list(key_columns)
+        self._max_parallelism = max_parallelism
+        self._batches: list[Batch] = []
+
+    def __len__(self) -> int:
+        return sum(batch.num_rows for batch in self._batches)
+
+    def add(self, batch: Batch) -> None:
+        """Keep a batch."""
+        if batch.num_rows:
+            self._batches.append(batch)
+
+    def release(self) -> list[Batch]:
+        """Return all batches in order and forget them."""
+        batches, self._batches = self._batches, []
+        return batches
+
+    def snapshot(self) -> pa.Table:
+        rows = pa.Table.from_batches([batch.rows for batch in self._batches], self._schema).combine_chunks()
+        weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in self._batches]
+        behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for b in self._batches]
+        groups = np.zeros(rows.num_rows, np.uint16)
+        if self._keys and rows.num_rows:
+            groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)
+        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
+        columns = [
+            pa.array(groups),
+            pa.array(np.concatenate([np.zeros(0, np.int64), *weights])),
+            pa.chunked_array(behind, pa.int64()),
+            *rows.columns,
+        ]
+        names = ["key_group", "weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
+        return pa.table(columns, names=names).take(pa.array(order))
+
+    def restore(self, part: pa.Table) -> None:
+        part = part.combine_chunks()
+        rows = pa.Table.from_arrays(part.columns[3:], schema=self._schema).combine_chunks().to_batches() if len(self._schema) else []
+        if not rows:
+            return
+        weights = part.column("weight").to_numpy()
+        behind = part.column("behind")
+        late = None if behind.null_count == len(behind) else behind.fill_null(-(2**63)).to_numpy()
+        self._batches.append(Batch(rows[0], None if (weights == 1).all() else weights, late))

@@ -1,0 +1,159 @@
+"""JoinSide: the rows of one side of a join, found by key slot, with how much of the other side each matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.kernels.hash import stable_hash
+from engine.kernels.partition import counting_sort
+from engine.operator import KeyedState
+from engine.state.key_groups import groups_of_hashes
+from engine.state.key_index import KeyIndex
+from engine.state.multi_index import MultiIndex
+from engine.state.row_store import RowStore
+from engine.state.word_index import grown
+
+
+class JoinSide(KeyedState):
+    """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
+
+    ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
+    side's rows that match, kept only when ``counts`` is set.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, key_columns: Sequence[int], keys: KeyIndex, max_parallelism: int, *, retracting: bool, counts: bool
+    ) -> None:
+        self.schema = schema
+        self.key_columns = list(key_columns)
+        self.retracting = retracting
+        self.counts = counts
+        self._keys = keys
+        self._max_parallelism = max_parallelism
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.store = RowStore(self.schema)
+        self.links = MultiIndex()
+        self.matches = np.zeros(self.store.capacity, np.int64)
+        self.all_ones = True
+        self._identity = KeyIndex(self.schema.types) if self.retracting else None
+        self._id_of = np.full(0 if self._identity is None else self._identity.capacity, -1, np.int64)
+        self._identity_of = np.full(self.store.capacity, -1, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def consolidated(self, batch: Batch, *, keep: bool) -> Batch:
+        """Return a batch with equal rows made one and their weights added, rows of weight 0 gone; ``keep`` when the rows will be stored."""
+        if not self.retracting or batch.weights is None:
+            return batch
+        index = self._identity if keep and self._identity is not None else KeyIndex(self.schema.types)
+        slots = index.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
+        net = np.zeros(first.size, np.int64)
+        np.add.at(net, inverse, batch.weights)
+        if index is self._identity:
+            self._release_unstored(np.unique(slots))
+        if first.size == batch.num_rows and net.all():
+            return batch
+        order = np.argsort(first, kind="stable")
+        chosen = order[net[order] != 0]
+        taken = batch.take(first[chosen])
+        return Batch(taken.rows, net[chosen], taken.behind, taken.origin)
+
+    def _release_unstored(self, slots: np.ndarray) -> None:
+        """Give back identity slots that no stored row has."""
+        assert self._identity is not None
+        self._fit()
+        self._identity.remove(slots[self._id_of[slots] < 0])
+
+    def change(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> np.ndarray:
+        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty."""
+        if batch.weights is not None:
+            self.all_ones = False
+        if self._identity is None:
+            self._index(self.store.append(batch.rows, batch.weights), slots, matched)
+            return np.zeros(0, np.int64)
+        return self._merge(batch, slots, matched)
+
+    def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> np.ndarray:
+        assert self._identity is not None
+        batch, slots, matched = self._one_each(batch, slots, matched)
+        identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        self._fit()
+        weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
+        ids = self._id_of[identities]
+        known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
+        fresh = self.store.append(batch.take(new).rows, weights[new])
+        self._index(fresh, slots[new], matched[new])
+        self._id_of[identities[new]] = fresh
+        self._identity_of[fresh] = identities[new]
+        if not known.size:
+            return np.zeros(0, np.int64)
+        self.all_ones = False
+        gone = self.store.add_weights(ids[known], weights[known])
+        self._identity.remove(self._identity_of[gone])
+        self._id_of[self._identity_of[gone]] = -1
+        self._identity_of[gone] = -1
+        return self.links.unlink(gone)
+
+    def _one_each(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
+        """Insert-only batches of a retracting side may repeat a row: make it one row of a greater weight."""
+        if batch.weights is not None:
+            return batch, slots, matched
+        assert self._identity is not None
+        identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        _, first, counts = np.unique(identities, return_index=True, return_counts=True)
+        if first.size == batch.num_rows:
+            return batch, slots, matched
+        self.all_ones = False
+        return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
+
+    def _index(self, ids: np.ndarray, slots: np.ndarray, matched: np.ndarray) -> None:
+        self._fit()
+        self.links.link(slots, ids)
+        if self.counts:
+            self.matches[ids] = matched
+
+    def _fit(self) -> None:
+        """Let the arrays by row id and by identity slot reach as far as those go."""
+        capacity = self.store.capacity
+        if self.counts and self.matches.size < capacity:
+            self.matches = grown(self.matches, capacity)
+        if self._identity is None:
+            return
+        if self._identity_of.size < capacity:
+            used = self._identity_of.size
+            self._identity_of = grown(self._identity_of, capacity)
+            self._identity_of[used:] = -1
+        if self._id_of.size < self._identity.capacity:
+            used = self._id_of.size
+            self._id_of = grown(self._id_of, self._identity.capacity)
+            self._id_of[used:] = -1
+
+    def snapshot(self) -> pa.Table:
+        ids = self.store.live_ids()
+        rows = self.store.take(ids)
+        groups = np.zeros(ids.size, np.uint16)
+        if self.key_columns and ids.size:
+            groups = groups_of_hashes(stable_hash([rows.column(key) for key in self.key_columns]), self._max_parallelism)
+        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
+        matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
+        rows = rows.take(pa.array(order))
+        columns = [pa.array(groups[order]), pa.array(self.store.weights(ids)[order]), pa.array(matches[order]), *rows.columns]
+        return pa.table(columns, names=["key_group", "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]])
+
+    def restore(self, part: pa.Table) -> None:
+        part = part.combine_chunks()
+        batches = pa.Table.from_arrays(part.columns[3:], schema=self.schema).combine_chunks().to_batches()
+        if not batches:
+            return
+        weights = part.column("weight").to_numpy()
+        slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
+        self.change(Batch(batches[0], None if (weights == 1).all() else weights), slots, part.column("matches").to_numpy())

@@ -1,0 +1,51 @@
+"""RowOrder: the order of rows by sort keys as Spark has it, ties broken by all columns, so that equal sets of rows are always in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.expressions.compiler import compile_expression
+from engine.expressions.site import EvaluationContext
+from planner.expressions import SortKey
+
+
+class RowOrder:
+    """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first. Lists and maps break no ties."""
+
+    def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str) -> None:
+        context = EvaluationContext(time_zone)
+        self._keys = [(compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys]
+        self._ties = [index for index, field in enumerate(schema) if not pa.types.is_nested(field.type)]
+
+    def sorted(self, rows: pa.RecordBatch) -> np.ndarray:
+        """Return the positions of the rows in order, int64."""
+        columns: list[pa.Array] = []
+        directions: list[str] = []
+        for evaluate, descending, nulls_first in self._keys:
+            _add_key(evaluate(rows), descending, nulls_first, columns, directions)
+        for index in self._ties:
+            _add_key(rows.column(index), False, True, columns, directions)
+        if not columns:
+            return np.arange(rows.num_rows)
+        names = [f"k{number}" for number in range(len(columns))]
+        table = pa.RecordBatch.from_arrays(columns, names=names)
+        return pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True))).to_numpy().astype(np.int64)
+
+
+def _add_key(values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]) -> None:
+    """Add a key's columns: whether it is NULL, whether it is NaN, its value."""
+    direction = "descending" if descending else "ascending"
+    if values.null_count:
+        columns.append(pc.is_null(values).cast(pa.int8()))
+        directions.append("descending" if nulls_first else "ascending")
+    if pa.types.is_floating(values.type):
+        nan = pc.fill_null(pc.is_nan(values), False)
+        if pc.any(nan).as_py():
+            columns.append(nan.cast(pa.int8()))
+            directions.append(direction)
+    columns.append(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values)
+    directions.append(direction)
