@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.binder import Binder
-
-from catalog.connectors import check_options
 from client.results import Result, note_result
 from planner import statement_nodes as nodes
+from planner.binder import Binder
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -39,12 +36,5 @@ def change_catalog(session: Session, node: CatalogChange) -> Result:
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
         case nodes.AlterTableSet():
-            return _alter(session, node)
-
-
-def _alter(session: Session, node: nodes.AlterTableSet) -> Result:
-    table = session.catalog.table(node.name.text, node.name.span)
-    options = {**table.options, **{entry.key: entry.value for entry in node.options}}
-    check_options(options, {entry.key: entry.key_span for entry in node.options})
-    session.catalog.replace_table(replace(table, options=options))
-    return note_result(f"table {table.name} altered")
+            catalog.replace_table(binder.bind_alter_table(node))
+            return note_result(f"table {node.name} altered")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from client.results import Result, text_rows
-from optimizer.annotations import all_notes, changelog_notes
+from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
 from planner import statement_nodes as nodes
 from planner.logical import LogicalPlan
@@ -47,7 +47,7 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
             return explain.explain(road.plan, changelog_notes(road.facts))
         case ExplainStage.JSON:
             job = None if road.graph is None else explain.job_json(road.graph)
-            return json.dumps({"plan": explain.explain_json(road.plan, all_notes(road.facts)), "job": job}, indent=2)
+            return json.dumps({"plan": explain.explain_json(road.plan, facts_of(road.facts)), "job": job}, indent=2)
     if road.graph is None:
         query = session.backends.backend(road.switches.backend).explain(road.plan.inputs[0])
         return f"on {road.switches.backend}:\n{query}"

@@ -69,9 +69,7 @@ class BackendFeed:
 class RunningJob(Protocol):
     """What results need to know of a job."""
 
-    @property
-    def job_id(self) -> str:
-        """The id SHOW JOBS lists."""
+    job_id: str
 
     @property
     def state(self) -> JobState:

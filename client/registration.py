@@ -73,7 +73,7 @@ def _with_time(schema: Schema, time_column: str | None, delay: timedelta | str |
     if behind:
         distance = Literal(DAY_TIME_INTERVAL, False, value=behind)
         watermark = Call(column.type, column.nullable, function="subtract", args=(watermark, distance))
-        text = f"{column.name} - INTERVAL '{behind.total_seconds():f}' SECOND"
+        text = f"{column.name} - INTERVAL '{behind.total_seconds():f}".rstrip("0").rstrip(".") + "' SECOND"
     fields = list(schema.fields)
     fields[position] = replace(column, role=Role.EVENT_TIME)
     return Schema(tuple(fields)), WatermarkRule(column.name, watermark, text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -149,7 +149,7 @@ def rows_result(rows: pa.Table, note: str | None = None) -> Result:
     return Result(Shape(schema), TableFeed(rows), note=note)
 
 
-def text_rows(columns: list[str], rows: list[tuple[str | None, ...]], note: str | None = None) -> Result:
+def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: str | None = None) -> Result:
     """Return a result of a few rows of strings, as SHOW and DESCRIBE give."""
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     table = pa.table([pa.array(column, pa.string()) for column in values], names=columns)

@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.binder import Binder
-
 from catalog.catalog import Catalog
 from catalog.errors import PenstockError, SourceText
 from catalog.settings import Settings
@@ -29,6 +27,7 @@ from optimizer.edges import lay_edges
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
 from optimizer.sinks import check_sinks
+from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
 from planner.statement_nodes import Explain, Insert, Query, StatementSet
@@ -67,14 +66,14 @@ class Session:
 
     def bind(self, statement: Query | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
         """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
-        binder = Binder(self.catalog, self.settings, params)
+        binder = Binder(self.catalog, self.settings)
         match statement:
             case Query():
-                return Sink(binder.bind_query(statement), None)
+                return Sink(binder.bind_query(statement, params), None)
             case Insert():
-                return binder.bind_insert(statement)
+                return binder.bind_insert(statement, params)
             case StatementSet():
-                return binder.bind_statement_set(statement)
+                return binder.bind_statement_set(statement, params)
 
     def plan(self, bound: LogicalPlan, observer: Observer | None = None) -> Road:
         """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains."""

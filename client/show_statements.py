@@ -59,8 +59,8 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
         case nodes.ShowKind.JOBS:
-            rows = [row for row in job_rows(session.jobs()) if matches(row[0] or "", like)]
-            return text_rows(["job", "name", "state", "rows in", "rows out", "late rows", "checkpoints"], rows)
+            jobs = [row for row in job_rows(session.jobs()) if matches(row[0] or "", like)]
+            return text_rows(["job", "name", "state", "rows in", "rows out", "late rows", "checkpoints"], jobs)
         case nodes.ShowKind.SETTINGS:
             return all_settings(session, like)
     raise AssertionError(kind)

@@ -103,7 +103,8 @@ def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
     choices = _CHOICES.get(key)
     if choices and value not in choices:
         raise PenstockError("CLI-6121", f"{origin}: {key} cannot be {value!r}", hint=did_you_mean(value, choices, others=True), sqlstate="F0000")
-    return replace(config, **{key: Path(value) if key == "history" else value}, origin=config.origin | {key: origin})
+    changes: dict[str, Any] = {key: Path(value) if key == "history" else value}
+    return replace(config, **changes, origin=config.origin | {key: origin})
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TextIO
 
 import pyarrow as pa
 
+from catalog.settings import Settings
 from client.results import Result
 from repl.errors_out import Messages
 from repl.formats import MACHINE_FORMATS, Writer, writer_for
@@ -34,6 +35,7 @@ class Printer:
     """Writes results to one stream and what is said about them to ``messages``."""
 
     def __init__(self, out: TextIO, messages: Messages, style: Style, live: Callable[[Result, TextIO, Style], int] | None = None) -> None:
+        self.settings: Settings | None = None
         self.out = out
         self.messages = messages
         self.style = style
@@ -59,9 +61,7 @@ class Printer:
             return 0
         shape, style = result.shape, self.style
         changing = not shape.insert_only
-        if changing and (
-            style.mode == "changelog" or (style.format in MACHINE_FORMATS and not (shape.order and shape.finite) and style.mode == "auto")
-        ):
+        if changing and self._wants_changes(result):
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
         if changing and style.terminal and style.format == "table" and self._live is not None:
             return self._live(result, self.out, style)
@@ -72,6 +72,18 @@ class Printer:
         rows = result.final_rows()
         self.table(rows, kinds_of(result))
         return rows.num_rows
+
+    def _wants_changes(self, result: Result) -> bool:
+        """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in formats that programs read.
+
+        Not where an order was asked of a result that ends: only final rows have one.
+        """
+        mode, settings = self.style.mode, self.settings
+        if mode == "auto" and settings is not None and settings.is_set("result-mode"):
+            mode = str(settings.get("result-mode"))
+        if mode == "auto":
+            return self.style.format in MACHINE_FORMATS and not (result.shape.order and result.shape.finite)
+        return mode == "changelog"
 
     def table(self, rows: pa.Table, kinds: list[str]) -> None:
         """Print rows that are all there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TextIO
 
 from repl.config import Config
 from repl.setup import messages_for, open_session, printer_for
@@ -17,7 +18,8 @@ class Room:
         self.session = open_session(config)
         self.printer = printer_for(config, self.messages)
         self.printer.style.timing = config.timing
-        self._file = None
+        self.printer.settings = self.session.settings
+        self._file: TextIO | None = None
 
     def send_output_to(self, path: str | None) -> None:
         """Print rows into a file from now on, or on the screen again."""

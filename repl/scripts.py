@@ -15,6 +15,7 @@ from repl.printer import Printer
 from repl.variables import substitute
 
 if TYPE_CHECKING:
+    from client.results import Result
     from client.scripts import PlacedStatement
     from client.session import Session
 
@@ -35,10 +36,12 @@ class ScriptRunner:
     ) -> None:
         self.session = session
         self.printer = printer
+        printer.settings = session.settings
         self.messages = messages
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
+        self._current: Result | None = None
 
     def run_file(self, name: str) -> int:
         """Run a script file (``-`` is stdin) and return the exit code."""
@@ -95,12 +98,12 @@ class ScriptRunner:
         self._current = result
         self.printer.show(result)
 
-    _current = None
-
     def _expire(self) -> None:
         self._timed_out = True
         if self._current is not None:
             self._current.cancel()
+        for job in self.session.jobs():
+            job.cancel()
 
     def _report_timeout(self) -> int:
         hint = "raise --timeout, or add a LIMIT"

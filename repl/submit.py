@@ -75,8 +75,8 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
             errors += check_script(session, substitute(read_script(name), variables, file), file)
         except PenstockError as error:
             errors.append(error)
-    for error in errors:
-        messages.error(error)
+    for found in errors:
+        messages.error(found)
     if not errors:
         messages.note(f"{', '.join(files)}: no errors")
     return EXIT_QUERY if errors else EXIT_OK
