@@ -29,7 +29,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         if abs(len(candidate) - len(folded)) > limit:
             continue
         distance = damerau_distance(folded, candidate.lower())
-        if distance <= limit and (best is None or (distance, candidate) < best):
+        if distance <= limit and distance < len(folded) and (best is None or (distance, candidate) < best):
             best = (distance, candidate)
     return best[1] if best else None
 

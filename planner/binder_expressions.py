@@ -19,7 +19,7 @@ from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.lexical import MAX_DEPTH, too_deep
 from planner.scope import Scope
-from planner.syntax import AllColumns, CastTo, FunctionCall, IntervalLiteral, Reference, TypedLiteral, consume, span_of
+from planner.syntax import AllColumns, CastTo, FunctionCall, HostValue, IntervalLiteral, Reference, TypedLiteral, consume, span_of
 
 _BINARY: dict[type, str] = {
     exp.Add: "add",
@@ -233,6 +233,7 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Null: lambda binder, tree: Literal(NULL, True, value=None, span=span_of(tree)),
     exp.Boolean: lambda binder, tree: Literal(BOOLEAN, False, value=bool(tree.this), span=span_of(tree)),
     exp.Placeholder: ExpressionBinder._placeholder,
+    HostValue: lambda binder, tree: literals.parameter(tree.meta["value"], span_of(tree)),
     TypedLiteral: lambda binder, tree: literals.typed(tree, binder.context.zone),
     IntervalLiteral: lambda binder, tree: literals.interval(tree),
     exp.Paren: lambda binder, tree: binder.bind(tree.this),

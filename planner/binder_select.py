@@ -60,22 +60,24 @@ class BoundSelect:
         names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
         expressions = (*self.outputs, *extra)
         fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
-        if self.fields or any(e.columns() for e in expressions):
-            plan: LogicalPlan = Project(self.rows, expressions, names)
-        else:
-            plan = Project(self.rows, expressions, names) if not _is_dummy(self.rows) else literal_rows([expressions], names)
+        plan = self._projected(expressions, names)
         if self.distinct:
             plan = Aggregate(plan, tuple(range(len(fields))), (), ())
             fields = tuple(replace(field, role=None) for field in fields)
         return Relation(plan, fields)
 
+    def _projected(self, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> LogicalPlan:
+        """The projection; none over all columns as they are, and literal rows for constants without FROM."""
+        schema = self.rows.schema
+        if names == tuple(schema.names) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)):
+            return self.rows
+        if not self.fields and self.rows == one_row():
+            return literal_rows([expressions], names)
+        return Project(self.rows, expressions, names)
+
     def _field(self, name: str, expression: Expression) -> Field:
         role = self.fields[expression.index].role if isinstance(expression, Column) else None
         return Field(name, expression.type, expression.nullable, role)
-
-
-def _is_dummy(plan: LogicalPlan) -> bool:
-    return plan == one_row()
 
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:

@@ -66,6 +66,14 @@ def parse_expression(text: str, start: int = 0, end: int | None = None) -> exp.E
     return parser.whole_expression()
 
 
-def parse_projection(text: str) -> exp.Expr:
-    """Return the syntax tree of one select item, an expression with an optional alias or a star."""
-    return _parser(text, 0).whole_item()
+def parse_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
+    """Return the syntax tree of one select item, an expression with an optional alias or a star, between ``start`` and ``end``."""
+    parser = _parser(text[:end], start)
+    if not parser.token():
+        raise PenstockError("SQL-1004", "an expression is missing", span=Span(start, start + 1), sqlstate="42601")
+    return parser.whole_item()
+
+
+def parse_sort_item(text: str, start: int = 0, end: int | None = None) -> exp.Expr:
+    """Return the syntax tree of one ORDER BY item between ``start`` and ``end``."""
+    return _parser(text[:end], start).whole_sort_item()

@@ -45,6 +45,13 @@ class QueryParser(TableParser):
             raise self.unexpected("the end of the expression")
         return node
 
+    def whole_sort_item(self) -> exp.Expr:
+        """Return the ORDER BY item that fills the text to its end."""
+        node = self._ordered()
+        if self._curr:
+            raise self.unexpected("ASC", "DESC", "NULLS")
+        return node
+
     def query(self) -> exp.Expr:
         """Return a query with its WITH clause before and ORDER BY, LIMIT and OFFSET after it."""
         self.enter()

@@ -40,6 +40,12 @@ class IntervalLiteral(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "negative": False, "unit": False, "last": False}
 
 
+class HostValue(exp.Expression):
+    """A value of the Python program; it is held in ``meta['value']``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
 class CastTo(exp.Expression):
     """CAST or TRY_CAST; the SQL type is held in ``meta['sql_type']``."""
 
