@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -139,6 +141,7 @@ class BoundedBackends:
         self.default = default
         self._services = services
         self._made: dict[str, BoundedBackend] = {}
+        self._scratch: Path | None = None
         self._lock = threading.Lock()
 
     def backend(self, name: str | None = None) -> BoundedBackend:
@@ -160,9 +163,21 @@ class BoundedBackends:
             return DuckDbBackend(self._services)
         raise PenstockError("BND-5000", f"there is no bounded backend '{name}'", hint=did_you_mean(name, ("spark", "duckdb"), others=True))
 
+    def staging_root(self, state_dir: Path | None, job_id: str, operator_id: str) -> Path:
+        """Return where a source keeps its staged rows: beside the job's checkpoints, or as long as this process lives when those are in memory."""
+        with self._lock:
+            if state_dir is None and self._scratch is None:
+                self._scratch = Path(tempfile.mkdtemp(prefix="penstock-staged-"))
+            root = state_dir if state_dir is not None else self._scratch
+        assert root is not None
+        return root / job_id / "staged" / operator_id
+
     def close(self) -> None:
         """Close every backend that was made."""
         with self._lock:
             made, self._made = list(self._made.values()), {}
+            scratch, self._scratch = self._scratch, None
         for backend in made:
             backend.close()
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)

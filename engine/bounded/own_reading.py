@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
 from engine.clock import SystemClock
-from engine.connectors.filesystem_source import FilesystemSource
+from engine.connectors.build import source_connector
 from engine.connectors.registered import RegisteredTables
-from engine.connectors.source import ScanRequest, SourceConnector
+from engine.connectors.source import ScanRequest
 from engine.operator import Services
 from planner.bounded_query import Relation
 
@@ -26,9 +25,9 @@ def registered_table(relation: Relation, services: Services) -> pa.Table | None:
 
 
 def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
-    """Yield a relation's rows with exactly the Arrow types of its schema. BND-5104 when the table's rows do not end or cannot be read here."""
+    """Yield a relation's rows with exactly the Arrow types of its schema."""
     request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
-    source = _source(request)
+    source = source_connector(request)
     arrow = relation.schema.to_arrow()
     for split in source.splits():
         reader = source.open(split, None)
@@ -39,19 +38,3 @@ def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBat
                     yield pa.RecordBatch.from_arrays(batch.columns, schema=arrow)
         finally:
             reader.close()
-
-
-def _source(request: ScanRequest) -> SourceConnector:
-    if request.table.connector == "filesystem":
-        return FilesystemSource(request)
-    if request.table.connector == "registered":
-        from engine.connectors.registered_source import RegisteredTableSource
-
-        return RegisteredTableSource(request)
-    raise PenstockError(
-        "BND-5104",
-        f"table {request.table.name} of connector '{request.table.connector}' cannot be read by a bounded query",
-        hint="SET 'execution.runtime-mode' = 'streaming'",
-        kind=Kind.USER,
-        sqlstate="0A000",
-    )

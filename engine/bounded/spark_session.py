@@ -49,19 +49,16 @@ class SparkSessions:
             self._jvm = launch()
             os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self._jvm.port), self._jvm.secret
             atexit.register(self.close)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            from pyspark.sql import SparkSession
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        from pyspark.sql import SparkSession
 
-            if os.environ.get("SPARK_REMOTE"):
-                return SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).getOrCreate()
-            return SparkSession.builder.getOrCreate()
+        if os.environ.get("SPARK_REMOTE"):
+            return SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).getOrCreate()
+        return SparkSession.builder.getOrCreate()
 
     def close(self) -> None:
         """End the application and its virtual machine."""
         with self._lock:
-            if self._session is not None and self._jvm is not None and self._jvm.alive:
-                self._session.stop()
             self._forget()
 
     def _forget(self) -> None:
@@ -71,6 +68,10 @@ class SparkSessions:
             return
         from pyspark import SparkContext
 
+        gateway = SparkContext._gateway
+        if gateway is not None:
+            gateway.shutdown_callback_server(raise_exception=False)
+            gateway.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             os.environ.pop(key, None)

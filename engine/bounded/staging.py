@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -104,3 +105,17 @@ class StagedRows:
 def is_complete(directory: Path) -> bool:
     """Return whether a directory holds a complete staged result."""
     return (directory / MANIFEST).is_file()
+
+
+def attempt_directory(root: Path, attempt: int) -> Path:
+    """Return where one attempt at a result is staged."""
+    return root / f"attempt-{attempt}"
+
+
+def new_attempt(root: Path) -> int:
+    """Return the number of a fresh attempt; attempts that were never completed are removed, complete ones stay for the checkpoints that name them."""
+    numbers = [int(path.name.rpartition("-")[2]) for path in root.glob("attempt-*")]
+    for number in numbers:
+        if not is_complete(attempt_directory(root, number)):
+            shutil.rmtree(attempt_directory(root, number), ignore_errors=True)
+    return max(numbers, default=0) + 1
