@@ -19,8 +19,8 @@ from engine.clock import SystemClock
 
 if TYPE_CHECKING:
     from catalog.schema import Schema
-    from client.feeds import RunningJob
     from client.session import Session
+    from engine.job import Job
 
 Row = tuple[Any, ...]
 _POLL_S = 0.1
@@ -122,7 +122,7 @@ class Cursor:
         return self._rowcount
 
     @property
-    def job(self) -> RunningJob | None:
+    def job(self) -> Job | None:
         """The job the statement started, or None."""
         return self.result.job
 

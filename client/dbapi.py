@@ -16,7 +16,7 @@ from client.session import Session
 if TYPE_CHECKING:
     from planner.table_api import Table
 
-    from client.feeds import RunningJob
+    from engine.job import Job
 
 
 def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
@@ -84,7 +84,7 @@ class Connection:
         except PenstockError as error:
             raise client_error(error) from error
 
-    def jobs(self) -> Iterable[RunningJob]:
+    def jobs(self) -> Iterable[Job]:
         """Return the jobs this connection has started."""
         return self.session.jobs()
 

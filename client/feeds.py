@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
 from engine.connectors.collect import ResultChannels
 from engine.elements import Batch
-from engine.job_state import JobState
 
 if TYPE_CHECKING:
     from engine.bounded.backend import BoundedResult
+    from engine.job import Job
 
 
 class Feed(Protocol):
@@ -66,33 +65,10 @@ class BackendFeed:
         self._result.cancel()
 
 
-class RunningJob(Protocol):
-    """What results need to know of a job."""
-
-    job_id: str
-
-    @property
-    def state(self) -> JobState:
-        """Where the job stands."""
-
-    @property
-    def error(self) -> PenstockError | None:
-        """What it failed of."""
-
-    def cancel(self) -> None:
-        """Stop now."""
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait for the end; return whether it came."""
-
-    def metrics(self) -> Any:
-        """Return its figures."""
-
-
 class JobFeed:
     """What the collect sink of a job gives; closing it cancels the job. A thread waits for the job's end, so that a reader learns of it at once."""
 
-    def __init__(self, job: RunningJob, channels: ResultChannels, operator_id: str) -> None:
+    def __init__(self, job: Job, channels: ResultChannels, operator_id: str) -> None:
         self._job = job
         self._channels = channels
         self._operator_id = operator_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,10 +12,13 @@ from catalog.errors import PenstockError
 from catalog.schema import Field, Schema
 from catalog.types import STRING, from_arrow
 from client.changelog import Fold, change_rows, change_schema, new_rows
-from client.feeds import Feed, RunningJob, TableFeed
+from client.feeds import Feed, TableFeed
 from engine.clock import Clock, SystemClock
 from engine.elements import Batch
 from planner.expressions import SortKey
+
+if TYPE_CHECKING:
+    from engine.job import Job
 
 _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at the latest after it
 
@@ -51,7 +55,7 @@ class Result:
 
     shape: Shape
     feed: Feed
-    job: RunningJob | None = None
+    job: Job | None = None
     note: str | None = None
     clock: Clock = field(default_factory=SystemClock)
     _fold: Fold | None = None
@@ -157,6 +161,6 @@ def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: 
     return Result(Shape(schema), TableFeed(table), note=note)
 
 
-def note_result(note: str, job: RunningJob | None = None) -> Result:
+def note_result(note: str, job: Job | None = None) -> Result:
     """Return the result of a statement that gives no rows."""
     return Result(Shape(Schema(())), TableFeed(pa.table({})), job, note)

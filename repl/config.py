@@ -93,17 +93,17 @@ def _with_file(config: Config, path: Path) -> Config:
 
 
 def _with_value(config: Config, key: str, value: Any, origin: str) -> Config:
-    kind = _KINDS.get(key)
+    kind: type | None = _KINDS.get(key)
     if kind is None:
         raise PenstockError(
             "CLI-6121", f"{origin}: there is no key {key}", hint=did_you_mean(key, [*_KINDS, "settings"], others=True), sqlstate="F0000"
         )
-    if type(value) is not kind:
+    if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
         raise PenstockError("CLI-6121", f"{origin}: {key} takes a {kind.__name__}, not {value!r}", sqlstate="F0000")
     choices = _CHOICES.get(key)
     if choices and value not in choices:
-        raise PenstockError("CLI-6121", f"{origin}: {key} cannot be {value!r}", hint=did_you_mean(value, choices, others=True), sqlstate="F0000")
-    changes: dict[str, Any] = {key: Path(value) if key == "history" else value}
+        raise PenstockError("CLI-6121", f"{origin}: {key} cannot be {value!r}", hint=did_you_mean(str(value), choices, others=True), sqlstate="F0000")
+    changes: dict[str, Any] = {key: Path(str(value)) if key == "history" else value}
     return replace(config, **changes, origin=config.origin | {key: origin})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TextIO
 
 import pyarrow as pa
@@ -204,7 +205,14 @@ def writer_for(name: str, out: TextIO, look: Look) -> Writer:
             return TableWriter(out, look)
         case "vertical":
             return VerticalWriter(out, look)
-    plain = {"csv": CsvWriter, "tsv": TsvWriter, "json": JsonWriter, "jsonl": JsonlWriter, "markdown": MarkdownWriter, "arrow": ArrowWriter}
+    plain: dict[str, Callable[[TextIO], Writer]] = {
+        "csv": CsvWriter,
+        "tsv": TsvWriter,
+        "json": JsonWriter,
+        "jsonl": JsonlWriter,
+        "markdown": MarkdownWriter,
+        "arrow": ArrowWriter,
+    }
     return plain[name](out)
 
 

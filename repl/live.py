@@ -16,7 +16,7 @@ from repl.printer import Style, kinds_of
 from repl.render import BOLD, RESET, table_lines
 
 FRAME_S = 0.1
-_CHROME_LINES = 6  # heading, types, rule, status, the elision marks
+_CHROME_LINES = 8  # heading, types, rule, three elision lines, status, the line the cursor stands on
 _LONGEST_LAG_S = 86_400  # further behind is a replay, whose lag says nothing
 _CLEAR_BELOW = "\x1b[J"
 

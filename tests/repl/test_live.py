@@ -1,0 +1,68 @@
+import io
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT, STRING
+from client.results import Result, Shape
+from engine.connectors.collect import ResultChannel
+from engine.elements import Batch
+from repl.live import LiveTable, show_live
+from repl.printer import Style
+from repl.render import Look
+
+SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT)))
+
+
+def batch(rows, weights=None):
+    columns = [pa.array([row[0] for row in rows], pa.string()), pa.array([row[1] for row in rows], pa.int64())]
+    return Batch(pa.RecordBatch.from_arrays(columns, schema=SCHEMA.to_arrow()), None if weights is None else np.array(weights, np.int64))
+
+
+def changing():
+    feed = ResultChannel()
+    return feed, Result(Shape(SCHEMA, finite=False, insert_only=False, upsert_key=(0,), streamed=True), feed)
+
+
+def test_frames_are_drawn_over_each_other_and_mark_what_changed():
+    feed, result = changing()
+    out = io.StringIO()
+    table = LiveTable(result, out, Style(look=Look(color=True), terminal=True), started=0.0)
+    feed.offer(batch([("a", 1), ("b", 1)]))
+    assert table.take(0.1)
+    table.frame(1.0, (80, 24))
+    first = out.getvalue()
+    assert "-- 2 rows, 2 changes/s, 1.0 s (Ctrl-C stops)" in first
+    assert "\x1b[6F" not in first
+    feed.offer(batch([("a", 1), ("a", 2)], [-1, 1]))
+    table.take(0.1)
+    table.frame(1.5, (80, 24))
+    second = out.getvalue()[len(first) :]
+    assert second.startswith("\x1b[6F\x1b[J")
+    assert "\x1b[1m a" in second
+    assert "\x1b[1m b" not in second
+    assert "4 changes/s" in second
+
+
+def test_a_frame_never_outgrows_the_terminal():
+    feed, result = changing()
+    out = io.StringIO()
+    table = LiveTable(result, out, Style(terminal=True), started=0.0)
+    feed.offer(batch([(f"key {i}", i) for i in range(500)]))
+    table.take(0.1)
+    table.frame(1.0, (40, 12))
+    lines = out.getvalue().splitlines()
+    assert len(lines) <= 12
+    assert max(map(len, lines)) <= 40
+    assert "rows not shown" in out.getvalue()
+
+
+def test_a_result_that_ends_leaves_its_final_rows():
+    feed, result = changing()
+    out = io.StringIO()
+    feed.offer(batch([("a", 1), ("b", 1)]))
+    feed.offer(batch([("a", 1), ("a", 2)], [-1, 1]))
+    feed.finish()
+    assert show_live(result, out, Style(terminal=True)) == 2
+    assert sorted(line.replace(" ", "") for line in out.getvalue().splitlines()[-2:]) == ["a|2", "b|1"]
