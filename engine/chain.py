@@ -124,6 +124,7 @@ class OperatorChain:
         self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
         self._ticking = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_processing_time is not Operator.on_processing_time)
         self._time_us = MIN_WATERMARK_US
+        self._opened = 0
 
     @property
     def ready(self) -> bool:
@@ -138,6 +139,7 @@ class OperatorChain:
     def open(self) -> None:
         """Open the operators, first to last."""
         for index, chained in enumerate(self.operators):
+            self._opened = index + 1
             self._guarded(index, lambda chained=chained: chained.operator.open(chained.context))
 
     def poll(self) -> SourceStatus:
@@ -204,9 +206,9 @@ class OperatorChain:
             self._guarded(index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id))
 
     def close(self) -> None:
-        """Close every operator, whatever happens to the others; raise the first failure when all are closed."""
+        """Close every operator that was opened, whatever happens to the others; raise the first failure when all are closed."""
         failures = []
-        for chained in self.operators:
+        for chained in self.operators[: self._opened]:
             try:
                 chained.operator.close()
             except Exception as cause:  # noqa: BLE001 - one operator's failure must not keep the others open; it is raised below

@@ -6,6 +6,7 @@ hear of the checkpoint. No durable file is ever written again: names carry epoch
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +68,11 @@ class CheckpointStore:
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def latest(self) -> Manifest | None:
-        """Return the checkpoint CURRENT names after checking it and the presence of its files, or ``None`` when there is none."""
+        """Return the checkpoint CURRENT names after checking it and the presence of its files, or ``None`` when there is none.
+
+        The directory is synced first: an earlier attempt to publish may have failed after the rename, and what is restored gets committed.
+        """
+        self.storage.sync_directory()
         if CURRENT not in self.storage.list():
             return None
         fields = unseal(CURRENT, self.storage.read(CURRENT))
@@ -81,8 +86,16 @@ class CheckpointStore:
             raise
 
     def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-        """Write and sync one task's part of a checkpoint. Raises OSError."""
-        return write_task(self.storage, f"seg-e{self.epoch}-a{attempt}-c{checkpoint_id}-t{task}", task, operators)
+        """Write and sync one task's part of a checkpoint. Raises OSError, and then leaves nothing behind if it can."""
+        name = f"seg-e{self.epoch}-a{attempt}-c{checkpoint_id}-t{task}"
+        try:
+            return write_task(self.storage, name, task, operators)
+        except FileExistsError:
+            raise  # not ours to delete
+        except OSError:
+            with contextlib.suppress(OSError):  # the first failure is the one to tell; the file is garbage either way
+                self.storage.delete(name)
+            raise
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Make a checkpoint of written parts durable and current; returns it as published.

@@ -114,8 +114,19 @@ class Deployer:
                 if channel is not None:
                     joined.append(channel)
                     ports.append(edge.port)
+        return InputGate(joined, ports, self._bounded_ports(chain, inputs))
+
+    def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:
+        """Return the ports to read to their end first: none when they share a source with the others, which would wait for themselves."""
         head = chain.operators[0]
-        return InputGate(joined, ports, head.bounded_ports if isinstance(head, JoinSpec) else ())
+        if not isinstance(head, JoinSpec) or not head.bounded_ports:
+            return ()
+        bounded = {chain_id for edge in inputs if edge.port in head.bounded_ports for chain_id in self._ancestors(edge.source)}
+        others = {chain_id for edge in inputs if edge.port not in head.bounded_ports for chain_id in self._ancestors(edge.source)}
+        return () if bounded & others else head.bounded_ports
+
+    def _ancestors(self, chain_id: int) -> set[int]:
+        return {chain_id}.union(*(self._ancestors(edge.source) for edge in self.graph.inputs_of(chain_id)))
 
     def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int) -> ChainedOperator:
         context = Context(

@@ -46,10 +46,10 @@ class JobManager:
         self._thread: threading.Thread | None = None
 
     def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None) -> Job:
-        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; a job recorded there as finished is not run again.
+        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
 
-        ``job_id`` names the job's directory in ``state_dir`` (by default made from its name; without ``state_dir`` a new one each time). Raises STA-3xxx when that state is in use,
-        damaged, or another query's.
+        ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
+        Raises STA-3xxx when that state is in use, damaged, or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")

@@ -101,6 +101,7 @@ class JobMaster:
         self._stop_wanted = False
         self._last: LastCheckpoint | None = None
         self._delivered = False
+        self._last_metrics: JobMetrics | None = None
 
     def post(self, message: Posted) -> None:
         """Leave a message for the next step."""
@@ -133,7 +134,9 @@ class JobMaster:
         self._proceed()
 
     def metrics(self) -> JobMetrics:
-        """Return the job's numbers as they are now; any thread may ask."""
+        """Return the job's numbers as they are now, or were at its end; any thread may ask."""
+        if self._last_metrics is not None:
+            return self._last_metrics
         tasks, coordinator = self.tasks, self.coordinator
         history = tuple(coordinator.history)
         return JobMetrics(
@@ -266,6 +269,8 @@ class JobMaster:
         if self._deployed or self._io_outstanding:
             return
         if self._ending is not None:
+            self._last_metrics = self.metrics()
+            self.tasks = []  # their operators' state goes with them
             self._to(self._ending)
             if self._store is not None:
                 self._store.close()

@@ -16,6 +16,7 @@ class OperatorReport:
 
     operator_id: str
     name: str
+    is_source: bool = False
     parallelism: int = 0
     rows_in: int = 0
     rows_out: int = 0
@@ -54,8 +55,7 @@ class JobMetrics:
     @property
     def rows_in(self) -> int:
         """Rows given by the sources."""
-        fed = {task.name.split(" -> ")[0] for task in self.tasks}
-        return sum(o.rows_out for o in self.operators if o.rows_in == 0 and o.name in fed)
+        return sum(o.rows_out for o in self.operators if o.is_source)
 
     @property
     def late_rows(self) -> int:
@@ -82,9 +82,9 @@ def operator_reports(tasks: Sequence[Task]) -> tuple[OperatorReport, ...]:
     """Return one report per operator, in plan order."""
     reports: dict[str, OperatorReport] = {}
     for task in tasks:
-        for chained in task.chain.operators:
+        for index, chained in enumerate(task.chain.operators):
             context = chained.context
-            report = reports.setdefault(context.operator_id, OperatorReport(context.operator_id, context.name))
+            report = reports.setdefault(context.operator_id, OperatorReport(context.operator_id, context.name, task.is_source and index == 0))
             _add(report, chained.metrics)
     return tuple(reports.values())
 

@@ -80,8 +80,8 @@ class Slot:
                 result = task.step()
             except Exception as error:  # noqa: BLE001 - whatever a task raises becomes the job's failure
                 self._tasks.remove(task)
-                self._close(task)
                 self._report(TaskFailed(task.attempt, task.task_id, error))
+                self._close(task)
                 return True, None
             if result.did is not Did.WORKED:
                 return worked, result.wake_ms

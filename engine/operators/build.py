@@ -24,6 +24,7 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
+from planner.windowing import Windowing, WindowKind
 
 STATELESS = (CalcSpec, UnionSpec, WindowTableSpec)
 
@@ -80,12 +81,24 @@ def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
 
 
 def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operator:
+    if spec.phase is Phase.LOCAL:
+        from engine.operators.local_window_aggregate import LocalWindowAggregateOperator
+
+        return LocalWindowAggregateOperator(spec, options)
+    if isinstance(spec.window, Windowing) and spec.window.kind is WindowKind.SESSION:
+        from engine.operators.session_aggregate import SessionAggregateOperator
+
+        return SessionAggregateOperator(spec, options)
     from engine.operators.window_aggregate import WindowAggregateOperator
 
     return WindowAggregateOperator(spec, options)
 
 
 def _group_aggregate(spec: GroupAggregateSpec, options: JobOptions) -> Operator:
+    if spec.phase is Phase.LOCAL:
+        from engine.operators.local_aggregate import LocalAggregateOperator
+
+        return LocalAggregateOperator(spec, options)
     from engine.operators.group_aggregate import GroupAggregateOperator
 
     return GroupAggregateOperator(spec, options)

@@ -6,6 +6,7 @@ Everything is drawn from the seed, the knobs too, so a seed that fails fails aga
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from random import Random
@@ -127,7 +128,8 @@ class Simulation:
         self._task_failure_rate = self.random.choice([0.0, 0.001, 0.003])
         self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
         self._power_rate = self.random.choice([0.0, 0.005, 0.02])
-        self._weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
+        weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
+        self._until = list(itertools.accumulate(weight / sum(weights) for weight in weights))  # master, task, I/O, clock
         self.options = JobOptions(
             batch_max_rows=self.random.choice([1, 4, 100]),
             buffer_timeout_ms=self.random.choice([0, 1, 20]),
@@ -174,34 +176,36 @@ class Simulation:
         self._faults = faults
 
     def _step(self) -> None:
-        if self._chance(self._crash_rate * self._delicate()):
+        if self._faults and self._chance(self._crash_rate * self._delicate()):
             self._crash(power=self.random.random() < 0.5)
             return
-        action = self.random.choices(["master", "task", "io", "clock"], self._weights)[0]
-        outcome: object = None
-        if action == "master":
+        draw = self.random.random()
+        if draw < self._until[0]:
             self.master.step()
-            outcome = self.master.state
-        elif action == "io" and self.workers.io:
+            self._note("master", self.master.state.value)
+        elif draw < self._until[1] and (self.workers.releasing or self.workers.tasks):
+            self._note("task", self._step_task())
+        elif draw >= self._until[1] and draw < self._until[2] and self.workers.io:
             self.workers.step_io()
-        elif action == "task" and self.workers.releasing:
-            self.workers.step_release()
-        elif action == "task" and self.workers.tasks:
-            outcome = self._step_task()
+            self._note("io", "")
         else:
-            self.clock.advance(self.random.choice([0.1, 1.0, 5.0]))
-        self._note(action, outcome)
+            self.clock.advance(0.1 + 5.0 * self.random.random() ** 3)
+            self._note("clock", f"{self.clock.now_ms:.3f}")
 
     def _step_task(self) -> str:
-        task = self.random.choice(self.workers.tasks)
-        if self._chance(self._task_failure_rate * self._delicate()):
+        if self.workers.releasing:
+            self.workers.step_release()
+            return "released"
+        tasks = self.workers.tasks
+        task = tasks[int(self.random.random() * len(tasks))]
+        if self._faults and self._chance(self._task_failure_rate * self._delicate()):
             self.coverage["task failed"] += 1
             self.coverage["task failed while a checkpoint was under way"] += self.master.coordinator.pending is not None
             self.workers.tasks.remove(task)
             task.close()
             self.master.post(TaskFailed(task.attempt, task.task_id, ConnectionError("injected")))
             return f"{task.task_id} failed"
-        return f"{task.task_id} {self.workers.step_task(task)}"
+        return f"{task.task_id.chain}.{task.task_id.subtask} {self.workers.step_task(task).value}"
 
     def _storage_operation(self, verb: str) -> None:
         if self._chance(self._power_rate):
@@ -216,18 +220,18 @@ class Simulation:
         pending = self.master.coordinator.pending
         self.coverage["crashed"] += 1
         self.coverage["crashed while a checkpoint was published"] += pending is not None and pending.publishing
-        self._note("crash", power)
+        self._note("crash", "with power" if power else "")
         if power:
             self.storage.crash(self.random.randrange)
         self._boot()
 
     def _chance(self, rate: float) -> bool:
-        return self._faults and rate > 0 and self.random.random() < rate
+        return rate > 0 and self._faults and self.random.random() < rate
 
     def _delicate(self) -> int:
         """How much likelier faults are now: they are drawn to the moment between a complete checkpoint and a durable one."""
         pending = self.master.coordinator.pending
         return 10 if pending is not None and pending.publishing else 1
 
-    def _note(self, action: str, outcome: object) -> None:
-        self._trace.update(f"{action} {outcome} {self.clock.now_ms:.1f}\n".encode())
+    def _note(self, action: str, outcome: str) -> None:
+        self._trace.update(f"{action} {outcome}\n".encode())
