@@ -21,6 +21,11 @@ def slice_size(windowing: Windowing) -> int:
     return windowing.size_us if windowing.kind is WindowKind.TUMBLE else windowing.step_us
 
 
+def windows_per_slice(windowing: Windowing) -> int:
+    """Return how many windows hold a slice at most."""
+    return 1 if windowing.kind is WindowKind.TUMBLE else windowing.size_us // windowing.step_us
+
+
 def slice_end(times: np.ndarray, windowing: Windowing) -> np.ndarray:
     """Return the end of the slice each time falls in, int64."""
     if windowing.sliced:

@@ -7,11 +7,16 @@ from numba import njit
 from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
 
-@njit(VOID(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
-def link(slots, ids, heads, counts, nexts, priors, owners):
-    """Put each row id at the head of its slot's list."""
+@njit(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
+    """Put each row id that is in no list yet at the head of its slot's list; write those ids and return how many."""
+    linked = 0
     for i in range(ids.size):
         slot, row = slots[i], ids[i]
+        if owners[row] >= 0:
+            continue
+        fresh[linked] = row
+        linked += 1
         head = heads[slot]
         nexts[row] = head
         priors[row] = -1
@@ -20,6 +25,7 @@ def link(slots, ids, heads, counts, nexts, priors, owners):
             priors[head] = row
         heads[slot] = row
         counts[slot] += 1
+    return linked
 
 
 @njit(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)

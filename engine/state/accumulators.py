@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +47,7 @@ def _plain_part(call: AggregateCall, kind: pa.DataType) -> Part:
         return MomentsPart()
     if call.function in ("bool_and", "bool_or"):
         return BooleanPart()
-    raise PenstockError("INT-9040", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
+    raise PenstockError("INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
 def _family(call: AggregateCall) -> str:
@@ -106,18 +107,20 @@ class Accumulators:
     def __init__(self, calls: Sequence[AggregateCall], insert_only: bool, zone: str = "UTC") -> None:
         self._calls = tuple(calls)
         self._insert_only = insert_only
-        self._zone = zone
-        self._parts: list[Part] = []
-        self._feeds: list[_Feed] = []
         self._part_of: list[int] = []
+        self._makers: list[AggregateCall] = []
         shared: dict[tuple[object, ...], int] = {}
         for call in calls:
             key = self._sharing_key(call)
             if key not in shared:
-                shared[key] = len(self._parts)
-                self._parts.append(_new_part(call, to_arrow(call.args[0].type) if call.args else None, insert_only))
-                self._feeds.append(_feed(call, zone))
+                shared[key] = len(self._makers)
+                self._makers.append(call)
             self._part_of.append(shared[key])
+        self._feeds = [_feed(call, zone) for call in self._makers]
+        self._parts = self._new_parts()
+
+    def _new_parts(self) -> list[Part]:
+        return [_new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only) for call in self._makers]
 
     def _sharing_key(self, call: AggregateCall) -> tuple[object, ...]:
         argument: Expression | None = call.args[0] if call.args else None
@@ -125,7 +128,9 @@ class Accumulators:
 
     def fresh(self) -> Accumulators:
         """Return empty accumulators of the same aggregates."""
-        return Accumulators(self._calls, self._insert_only, self._zone)
+        twin = copy(self)
+        twin._parts = self._new_parts()
+        return twin
 
     def reserve(self, capacity: int) -> None:
         """Have room for slots below ``capacity``."""
@@ -137,7 +142,7 @@ class Accumulators:
         signed = col.NO_WORDS if weights is None else weights
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
-            raise PenstockError("INT-9041", message, kind=Kind.INTERNAL, sqlstate="XX000")
+            raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
         for part, feed in zip(self._parts, self._feeds, strict=True):
             part.add(*feed.rows(slots, batch, signed))
 

@@ -22,13 +22,15 @@ class MultiIndex:
     def __len__(self) -> int:
         return self._linked
 
-    def link(self, slots: np.ndarray, ids: np.ndarray) -> None:
-        """Add row ids that are in no list to the lists of their slots (int64 each)."""
+    def link(self, slots: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Add row ids to the lists of their slots (int64 each); ids that are in a list stay there. Return the ids that were added, each once."""
+        fresh = np.empty(ids.size, np.int64)
         if not ids.size:
-            return
+            return fresh
         self._reserve(int(slots.max()) + 1, int(ids.max()) + 1)
-        kernel.link(slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners)
-        self._linked += ids.size
+        linked = kernel.link(slots, ids, self._heads, self._counts, self._nexts, self._priors, self._owners, fresh)
+        self._linked += linked
+        return fresh[:linked]
 
     def unlink(self, ids: np.ndarray) -> np.ndarray:
         """Take distinct linked row ids out of their lists; return the slots whose lists became empty, ascending."""
@@ -59,4 +61,6 @@ class MultiIndex:
             self._heads[used:] = -1
         if ids > self._nexts.size:
             size = max(ids, 2 * self._nexts.size)
+            used = self._nexts.size
             self._nexts, self._priors, self._owners = (grown(array, size) for array in (self._nexts, self._priors, self._owners))
+            self._owners[used:] = -1

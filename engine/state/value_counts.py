@@ -56,8 +56,7 @@ class ValueCounts:
             self._uses = grown(self._uses, self.values.capacity)
         before = self._counts[touched]
         if len(self._pairs) > known:
-            fresh = touched[before == 0]
-            self._of_slot.link(self.slots_of(fresh), fresh)
+            fresh = self._of_slot.link(self.slots_of(touched), touched)
             bump(self.value_ids(fresh), 1, self._uses)
         np.add.at(self._counts, entries, weights if weights.size else 1)
         after = self._counts[touched]

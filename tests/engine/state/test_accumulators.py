@@ -275,7 +275,7 @@ def test_best_strings_in_little_memory():
 def test_retraction_where_none_was_planned():
     with pytest.raises(PenstockError) as error:
         add([call("count")], [pa.array([1])], np.array([-1]), insert_only=True)
-    assert error.value.code == "INT-9041"
+    assert error.value.code == "INT-9046"
 
 
 def test_extremes_of_nested_types_are_refused():

@@ -1,0 +1,82 @@
+"""Aggregation over SESSION windows: rows of a key no further apart than the gap are one session."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels import columns as col
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.accumulators import Accumulators
+from engine.state.session_state import SessionState
+from planner.physical import WindowAggregateSpec
+from planner.windowing import Windowing
+
+
+class SessionAggregateOperator(Operator):
+    """A session lasts from its first time to its last time plus the gap; a row at exactly that end still belongs to it.
+
+    Whatever order rows come in, the sessions are the same: a row is late when it is behind its split's watermark (it might have joined a session
+    that is gone), and a session is emitted when the watermark is past its end (a row at its end might still come).
+    Raises SQL-1391 for an input that retracts rows.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        assert isinstance(spec.window, Windowing)
+        if not spec.insert_only:
+            message = "session windows over a stream that takes rows back are not part of this release"
+            hint = "window the stream before it is aggregated, or use TUMBLE or HOP, which accept retractions"
+            raise PenstockError("SQL-1391", message, hint=hint, sqlstate="0A000")
+        self._time_column, self._gap_us = spec.window.time_column, spec.window.size_us
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._accumulators = Accumulators(spec.aggregates, True, options.time_zone)
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._state = SessionState(self._key_types, self._accumulators, context.key_groups.max_parallelism)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"sessions": self._state}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._in_time(batch)
+        if not batch.num_rows:
+            return
+        times = col.words(batch.rows.column(self._time_column))
+        sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+        self._accumulators.add(sessions, batch.rows, batch.weights)
+        self._metrics.state_entries = len(self._state)
+
+    def _in_time(self, batch: Batch) -> Batch:
+        """Drop and count the rows without a time and the late ones."""
+        column = batch.rows.column(self._time_column)
+        if column.null_count:
+            self._metrics.count("null_time_rows", column.null_count)
+            batch = batch.filter(column.is_valid())
+            column = batch.rows.column(self._time_column)
+        bounds = self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        late = col.words(column) < bounds
+        count = int(np.count_nonzero(late))
+        self._metrics.late_rows += count
+        return batch.filter(pa.array(~late)) if count else batch
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        state = self._state
+        ended = state.ended(time_us)
+        if ended.size:
+            starts, ends = state.bounds(ended)
+            columns = state.key_columns(ended) + self._accumulators.results(ended)
+            for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+                columns.append(pa.array(times).view(field.type))
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+            state.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+            self._metrics.state_entries = len(state)
+        self._watermark_us = time_us

@@ -1,0 +1,147 @@
+"""Windowed aggregation by slices: TUMBLE, HOP, CUMULATE, and windows already attached to the rows. Emits each window once, when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import BIGINT
+from engine import windows
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.state.accumulators import Accumulators
+from engine.state.window_state import WindowState
+from engine.state.word_index import WordIndex
+from engine.window_rows import WindowRows
+from planner.expressions import AggregateCall
+from planner.physical import WindowAggregateSpec
+from planner.windowing import Windowing, WindowKind
+
+WINDOW_TIME_US = 1000
+"""``window_time`` is one millisecond before the window's end."""
+_PAIRS_AT_ONCE = 1 << 20
+_ROW_COUNT = AggregateCall("count", (), BIGINT, False)
+
+
+class WindowAggregateOperator(Operator):
+    """State by key and slice; a window is the merge of its slices. Rows that are late for every window are dropped and counted.
+
+    Windows come in ascending order of their ends. A window without rows, or whose rows were all retracted, gives nothing.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._counts_rows = not spec.insert_only
+        calls = (*spec.aggregates, _ROW_COUNT) if self._counts_rows else spec.aggregates
+        self._accumulators = Accumulators(calls, spec.insert_only, options.time_zone)
+        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._sliding = isinstance(self._window, Windowing) and self._window.kind is not WindowKind.TUMBLE
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._rows = WindowRows(self._window, context.metrics)
+        self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups.max_parallelism)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"windows": self._state}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        placed = self._rows.place(batch, self._watermark_us)
+        if placed.ends.size:
+            self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+            self._metrics.state_entries = len(self._state)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        slices, ends, starts = self._state.slices()
+        if ends.size and ends[0] <= time_us:
+            closing = self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
+            for batch in closing:
+                out.collect(batch)
+            last = windows.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
+            self._state.remove(slices[last <= time_us])
+            self._metrics.state_entries = len(self._state)
+        self._watermark_us = self._state.closed_until_us = time_us
+
+    def _whole_slices(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Each slice is a window."""
+        due = ends <= time_us
+        ends, starts = ends[due], starts[due]
+        self._metrics.windows_closed += int(ends.size)
+        positions, entries = self._state.entries_of(slices[due])
+        if isinstance(self._window, Windowing):
+            starts = windows.window_start(ends, self._window)
+        yield self._batch(self._accumulators, entries, self._state.key_slots(entries), starts[positions], ends[positions])
+
+    def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Merge, for each window that ends now, the entries of its slices by key; as many windows at once as fit."""
+        assert isinstance(self._window, Windowing)
+        of_slice, window_ends = self._due_pairs(ends, time_us)
+        order = np.lexsort((of_slice, window_ends))
+        of_slice, window_ends = of_slice[order], window_ends[order]
+        distinct, first_pair = np.unique(window_ends, return_index=True)
+        self._metrics.windows_closed += int(distinct.size)
+        sizes = np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair) if distinct.size else np.zeros(0, np.int64)
+        bounds = np.append(first_pair, window_ends.size)
+        for first, last in _runs(sizes):
+            pairs = slice(bounds[first], bounds[last])
+            yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs])
+
+    def _due_pairs(self, ends: np.ndarray, time_us: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``."""
+        window = self._window
+        assert isinstance(window, Windowing)
+        step = windows.slice_size(window)
+        first = windows.first_window_end_after(ends, np.full(ends.size, self._watermark_us), window)
+        last = np.minimum(windows.last_window_end(ends, window), time_us)
+        counts = np.where(last >= first, (last - first) // step + 1, 0)
+        positions = np.repeat(np.arange(ends.size), counts)
+        nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return positions, first[positions] + nth * step
+
+    def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray) -> Batch:
+        """Return the rows of whole windows, given as (slice, its end, window's end) by window."""
+        window = self._window
+        assert isinstance(window, Windowing)
+        state = self._state
+        positions, entries = state.entries_of(slices)
+        pair_ends = window_ends[positions]
+        part_of = ends[positions] + state.missed(entries) * windows.slice_size(window) <= pair_ends
+        if not part_of.all():
+            entries, pair_ends = entries[part_of], pair_ends[part_of]
+        distinct, nth = np.unique(pair_ends, return_inverse=True)
+        groups = WordIndex()
+        into = groups.lookup_or_insert((nth.astype(np.int64) << 32) | state.key_slots(entries))
+        merged = self._accumulators.fresh()
+        merged.reserve(groups.capacity)
+        merged.merge(into, self._accumulators, entries)
+        rows = np.arange(len(groups))
+        ends = distinct[groups.keys[rows] >> 32]
+        return self._batch(merged, rows, groups.keys[rows] & 0xFFFFFFFF, windows.window_start(ends, window), ends)
+
+    def _batch(self, accumulators: Accumulators, slots: np.ndarray, key_slots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        results = accumulators.results(slots)
+        columns = self._state.keys.keys(key_slots) + results[: len(results) - self._counts_rows]
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(pa.array(times).view(field.type))
+        batch = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        if self._counts_rows:
+            some = results[-1].to_numpy() > 0
+            return batch if some.all() else batch.filter(pa.array(some))
+        return batch
+
+
+def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut windows of these many entries into runs of at most ``_PAIRS_AT_ONCE`` entries (one window at least)."""
+    total = np.cumsum(sizes)
+    first = 0
+    while first < sizes.size:
+        before = total[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(total, before + _PAIRS_AT_ONCE, side="right")))
+        yield first, last
+        first = last

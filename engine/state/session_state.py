@@ -1,0 +1,119 @@
+"""SessionState: open sessions per key with their aggregates; sessions that touch are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import MAX_WATERMARK_US
+from engine.kernels import sessions as kernel
+from engine.kernels.partition import counting_sort
+from engine.state.accumulators import Accumulators
+from engine.state.key_index import KeyIndex
+from engine.state.multi_index import MultiIndex
+from engine.state.word_index import grown
+
+
+class SessionState:
+    """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the greatest end."""
+
+    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
+        self.keys = KeyIndex(key_types)
+        self.accumulators = accumulators
+        self._num_keys = len(key_types)
+        self._max_parallelism = max_parallelism
+        self._of_key = MultiIndex()
+        self._free = np.zeros(0, np.int64)
+        self._starts, self._key_slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._ends = np.full(0, MAX_WATERMARK_US)
+
+    def __len__(self) -> int:
+        return len(self._of_key)
+
+    def open(self, key_columns: Sequence[pa.Array], starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Make each interval part of a session of its key, merging all that touch; return the session of each interval."""
+        key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
+        _, held = self._of_key.expand(np.unique(key_slots))
+        all_keys = np.concatenate([key_slots, self._key_slots[held]])
+        all_starts = np.concatenate([starts, self._starts[held]])
+        order = np.lexsort((all_starts, all_keys))
+        groups = np.empty(order.size, np.int64)
+        group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+        all_ends = np.concatenate([ends, self._ends[held]])
+        count = kernel.unite(all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends)
+        group_of = np.empty(order.size, np.int64)
+        group_of[order] = groups
+        touched = np.unique(group_of[: starts.size])
+        keys_of_groups = np.empty(count, np.int64)
+        keys_of_groups[group_of] = all_keys
+        sessions = self._settle(held, group_of[starts.size :], touched, keys_of_groups)
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        return sessions[group_of[: starts.size]]
+
+    def _settle(self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Return the session of each group (undefined unless touched): the first it held, or a new one; the others it held go into that."""
+        sessions = np.full(keys.size, -1)
+        sessions[held_groups[::-1]] = held[::-1]
+        extra = sessions[held_groups] != held
+        if extra.any():
+            self.accumulators.merge(sessions[held_groups[extra]], self.accumulators, held[extra])
+            self._release(held[extra])
+        new = touched[sessions[touched] < 0]
+        sessions[new] = self._take(new.size)
+        self._key_slots[sessions[new]] = keys[new]
+        self._of_key.link(keys[new], sessions[new])
+        return sessions
+
+    def _take(self, count: int) -> np.ndarray:
+        if count > self._free.size:
+            held = self._ends.size
+            size = max(held + count, 2 * held, 64)
+            self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
+            self._ends = np.concatenate([self._ends, np.full(size - held, MAX_WATERMARK_US)])
+            self._free = np.concatenate([np.arange(held, size)[::-1], self._free])
+            self.accumulators.reserve(size)
+        taken = self._free[self._free.size - count :][::-1]
+        self._free = self._free[: self._free.size - count]
+        return taken
+
+    def _release(self, sessions: np.ndarray) -> np.ndarray:
+        """Free distinct sessions; return the keys that have none left."""
+        self.accumulators.clear(sessions)
+        self._ends[sessions] = MAX_WATERMARK_US
+        self._free = np.concatenate([self._free, sessions])
+        return self._of_key.unlink(sessions)
+
+    def ended(self, time_us: int) -> np.ndarray:
+        """Return the sessions with end < ``time_us``, by end, then start, then age of the key."""
+        sessions = np.flatnonzero(self._ends < time_us)
+        return sessions[np.lexsort((self._key_slots[sessions], self._starts[sessions], self._ends[sessions]))]
+
+    def bounds(self, sessions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and ends of sessions."""
+        return self._starts[sessions], self._ends[sessions]
+
+    def key_columns(self, sessions: np.ndarray) -> list[pa.Array]:
+        """Return the key columns of sessions."""
+        return self.keys.keys(self._key_slots[sessions])
+
+    def remove(self, sessions: np.ndarray) -> None:
+        """Forget distinct sessions, and the keys that have none left."""
+        self.keys.remove(self._release(sessions))
+
+    def snapshot(self) -> pa.Table:
+        """Return key_group, key columns k0.., start, end, then the accumulators' columns."""
+        sessions = self.ended(MAX_WATERMARK_US)
+        groups = self.keys.key_groups(self._key_slots[sessions], self._max_parallelism)
+        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
+        sessions = sessions[order]
+        columns = {"key_group": pa.array(groups[order])} | {f"k{i}": column for i, column in enumerate(self.key_columns(sessions))}
+        columns |= {"start": pa.array(self._starts[sessions]), "end": pa.array(self._ends[sessions])}
+        return pa.table(columns | self.accumulators.columns(sessions))
+
+    def restore(self, part: pa.Table) -> None:
+        """Add sessions of a snapshot."""
+        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        sessions = self.open([columns[f"k{i}"] for i in range(self._num_keys)], columns["start"].to_numpy(), columns["end"].to_numpy())
+        self.accumulators.restore(sessions, {name: column for name, column in columns.items() if name.startswith("a")})

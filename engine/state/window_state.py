@@ -1,0 +1,160 @@
+"""WindowState: accumulators per key and slice, with the keys and slices held once each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine import windows
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.kernels.partition import counting_sort
+from engine.kernels.tagged_index import bump
+from engine.state.accumulators import Accumulators
+from engine.state.key_index import KeyIndex
+from engine.state.multi_index import MultiIndex
+from engine.state.row_index import RowIndex
+from engine.state.word_index import WordIndex, grown
+from engine.window_rows import PlacedRows
+from planner.windowing import AttachedWindow, Windowing
+
+_KEY_BITS = 32
+_KEY = (1 << _KEY_BITS) - 1
+
+
+class WindowState:
+    """One entry per (slice, missed, key): ``missed`` is how many of the slice's first windows the entry is not part of.
+
+    An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start where windows are attached.
+    """
+
+    def __init__(
+        self, window: Windowing | AttachedWindow, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int = 128
+    ) -> None:
+        self._window = window
+        self._max_parallelism = max_parallelism
+        self._fan = windows.windows_per_slice(window) if isinstance(window, Windowing) else 1
+        self.accumulators = accumulators
+        self.keys = KeyIndex(key_types)
+        self._num_keys = len(key_types)
+        self._uses = np.zeros(self.keys.capacity, np.int64)
+        self._slices = RowIndex(2)
+        self._entries = WordIndex()
+        self._of_slice = MultiIndex()
+        self.closed_until_us = MIN_WATERMARK_US
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> None:
+        """Add rows to their entries."""
+        batch = placed.batch
+        entries = self._entries_for(key_columns, placed)
+        self.accumulators.add(entries, batch.rows, batch.weights)
+
+    def _entries_for(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> np.ndarray:
+        key_slots = self.keys.lookup_or_insert(key_columns, placed.ends.size)
+        slices = self._slice_slots(placed)
+        panes = slices * self._fan if placed.missed is None else slices * self._fan + placed.missed
+        known = len(self._entries)
+        entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
+        if len(self._entries) > known:
+            fresh = self._of_slice.link(slices, entries)
+            if self._uses.size < self.keys.capacity:
+                self._uses = grown(self._uses, self.keys.capacity)
+            bump(self.key_slots(fresh), 1, self._uses)
+            self.accumulators.reserve(self._entries.capacity)
+        return entries
+
+    def _slice_slots(self, placed: PlacedRows) -> np.ndarray:
+        """Return the slice of each row; rows often share one, which is then looked up once."""
+        ends, starts = placed.ends, placed.starts
+        if ends.size and starts is None and ends[0] == ends[-1] and ends.min() == ends.max():
+            rows = np.array([[ends[0], 0]], np.int64)
+            return np.full(ends.size, self._slices.lookup_or_insert(rows)[0][0])
+        rows = np.zeros((ends.size, 2), np.int64)
+        rows[:, 0] = ends
+        if starts is not None:
+            rows[:, 1] = starts
+        return self._slices.lookup_or_insert(rows)[0]
+
+    def slices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return all slices with their ends and (attached) starts, by end, then start."""
+        slots = self._slices.live_slots()
+        ends, starts = self._slices.keys[slots].T
+        order = np.lexsort((starts, ends))
+        return slots[order], ends[order], starts[order]
+
+    def entries_of(self, slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (position in ``slices``, entry) for all entries of slices (which may repeat), by position, then age."""
+        return self._of_slice.expand(slices)
+
+    def entry_counts(self, slices: np.ndarray) -> np.ndarray:
+        """Return how many entries each slice has."""
+        return self._of_slice.counts(slices)
+
+    def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all entries and the end of each one's slice."""
+        entries = self._entries.live_slots()
+        return entries, self._slices.keys[self._slice_of(entries), 0]
+
+    def key_slots(self, entries: np.ndarray) -> np.ndarray:
+        """Return the slot in ``keys`` of each entry's key."""
+        return self._entries.keys[entries] & _KEY
+
+    def missed(self, entries: np.ndarray) -> np.ndarray:
+        """Return how many of its slice's first windows each entry is not part of."""
+        return (self._entries.keys[entries] >> _KEY_BITS) % self._fan
+
+    def _slice_of(self, entries: np.ndarray) -> np.ndarray:
+        return (self._entries.keys[entries] >> _KEY_BITS) // self._fan
+
+    def remove(self, slices: np.ndarray) -> None:
+        """Forget distinct slices with all their entries, and the keys no entry is left of."""
+        _, entries = self.entries_of(slices)
+        if entries.size:
+            key_slots = self.key_slots(entries)
+            self._of_slice.unlink(entries)
+            self.accumulators.clear(entries)
+            self._entries.remove(entries)
+            bump(key_slots, -1, self._uses)
+            unused = np.unique(key_slots[self._uses[key_slots] == 0])
+            self.keys.remove(unused)
+        if slices.size:
+            self._slices.remove(slices)
+
+    def snapshot(self) -> pa.Table:
+        """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators' columns; windows emitted count as missed."""
+        live = self.keys.live_slots()
+        group_of = np.zeros(self.keys.capacity, np.int64)
+        group_of[live] = self.keys.key_groups(live, self._max_parallelism)
+        entries = self._entries.live_slots()
+        order, _ = counting_sort(group_of[self.key_slots(entries)], self._max_parallelism)
+        entries = entries[order]
+        slices = self._slices.keys[self._slice_of(entries)]
+        columns = {"key_group": pa.array(group_of[self.key_slots(entries)].astype(np.uint16))}
+        columns |= {f"k{i}": column for i, column in enumerate(self.keys.keys(self.key_slots(entries)))}
+        columns["slice_end"], columns["slice_start"] = pa.array(slices[:, 0].copy()), pa.array(slices[:, 1].copy())
+        columns["missed"] = pa.array(self._missed_by_now(entries, slices[:, 0]))
+        return pa.table(columns | self.accumulators.columns(entries))
+
+    def _missed_by_now(self, entries: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        missed = self.missed(entries)
+        if not isinstance(self._window, Windowing):
+            return missed
+        first = windows.first_window_end_after(ends, np.full(ends.size, self.closed_until_us), self._window)
+        return np.maximum(missed, (first - ends) // windows.slice_size(self._window))
+
+    def restore(self, part: pa.Table) -> None:
+        """Add entries of a snapshot."""
+        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        keys = [columns[f"k{i}"] for i in range(self._num_keys)]
+        ends, starts, missed = (columns[name].to_numpy() for name in ("slice_end", "slice_start", "missed"))
+        nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
+        entries = self._entries_for(keys, PlacedRows(nothing, ends, starts, missed))
+        rows = np.arange(entries.size)
+        loaded = self.accumulators.fresh()
+        loaded.reserve(entries.size)
+        loaded.restore(rows, {name: column for name, column in columns.items() if name.startswith("a")})
+        self.accumulators.merge(entries, loaded, rows)

@@ -1,0 +1,78 @@
+"""WindowRows: which rows of a batch count, and for which slice; the others are dropped and counted as late or without a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from engine import windows
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.kernels import columns as col
+from engine.metrics import OperatorMetrics
+from planner.windowing import AttachedWindow, Windowing
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are slices of their own.
+
+    ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none for any row.
+    """
+
+    batch: Batch
+    ends: np.ndarray
+    starts: np.ndarray | None = None
+    missed: np.ndarray | None = None
+
+
+class WindowRows:
+    """Places rows by a windowing of their time column, or by windows that are attached to them.
+
+    A window has ended for a row when its end is at or below the watermark of the row's split just before it (``Batch.behind``) or the operator's own.
+    """
+
+    def __init__(self, window: Windowing | AttachedWindow, metrics: OperatorMetrics) -> None:
+        self._window = window
+        self._metrics = metrics
+
+    def place(self, batch: Batch, watermark_us: int) -> PlacedRows:
+        """Return the rows that are in time for some window; ``watermark_us`` is the operator's own watermark."""
+        window = self._window
+        if isinstance(window, Windowing):
+            batch, times = self._timed(batch, window.time_column)
+            placed = PlacedRows(batch, windows.slice_end(times, window))
+        else:
+            batch, ends = self._timed(batch, window.end_column)
+            placed = PlacedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
+        if not placed.ends.size or (batch.behind is None and placed.ends.min() > watermark_us):
+            return placed
+        return self._in_time(placed, watermark_us)
+
+    def _timed(self, batch: Batch, column: int) -> tuple[Batch, np.ndarray]:
+        """Return the rows whose time is not NULL, and the times."""
+        times = batch.rows.column(column)
+        if times.null_count:
+            self._metrics.count("null_time_rows", times.null_count)
+            batch = batch.filter(times.is_valid())
+            times = batch.rows.column(column)
+        return batch, col.words(times)
+
+    def _in_time(self, placed: PlacedRows, watermark_us: int) -> PlacedRows:
+        ends, window = placed.ends, self._window
+        behind = np.full(ends.size, MIN_WATERMARK_US) if placed.batch.behind is None else placed.batch.behind
+        bounds = np.maximum(behind, watermark_us)
+        if isinstance(window, Windowing):
+            first = windows.first_window_end_after(ends, bounds, window)
+            keep = first <= windows.last_window_end(ends, window)
+            missed = (first - ends) // windows.slice_size(window)
+        else:
+            keep = ends > bounds
+            missed = np.zeros(ends.size, np.int64)
+        batch, starts = placed.batch, placed.starts
+        if not keep.all():
+            self._metrics.late_rows += int(keep.size - np.count_nonzero(keep))
+            batch, ends, missed = batch.filter(pa.array(keep)), ends[keep], missed[keep]
+            starts = None if starts is None else starts[keep]
+        return PlacedRows(batch, ends, starts, missed if missed.any() else None)
