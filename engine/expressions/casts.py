@@ -132,8 +132,9 @@ def _to_decimal(source: DataType, target: Decimal) -> Conversion:
 
 
 def _floats_to_decimals(column: pa.Array, target: Decimal) -> pa.Array:
-    """By the digits a float prints with, as Java does, not by its binary value; what is too small for any digit counts as zero."""
-    values = values_of(column).astype(np.float64)
+    """By the digits a DOUBLE prints with, as Java does, not by its binary value; what is too small for any digit counts as zero."""
+    column = column.cast(pa.float64())
+    values = values_of(column)
     with np.errstate(all="ignore"):
         inside = np.isfinite(values) & (np.abs(values) < 1e38)
         tiny = np.abs(values) < 1e-20
@@ -204,6 +205,9 @@ def _to_moment(source: DataType, target: DataType, zone: str) -> Conversion:
 def _from_seconds(source: DataType) -> Conversion:
     if is_integer(source):
         return lambda column: pc.multiply_checked(column.cast(pa.int64()), pa.scalar(1_000_000, pa.int64())).view(INSTANT)
+
+    if isinstance(source, Decimal):
+        return lambda column: _decimals_to_integers(decimals.in_millionths(column), pa.int64()).view(INSTANT)
 
     def convert(column: pa.Array) -> pa.Array:
         micros = values_of(column.cast(pa.float64())) * 1e6

@@ -155,6 +155,12 @@ def remainder_kernel(result: Decimal, positive: bool) -> Kernel:
     return kernel
 
 
+def in_millionths(array: pa.Array) -> pa.Array:
+    """Return decimals times a million, cut towards zero."""
+    cut = pc.round(widened(array), 6, "towards_zero").cast(pa.decimal256(_WIDE, 6))
+    return _relabelled(cut, _WIDE, 0)
+
+
 def microseconds_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
     """Return DECIMAL(8, 6) seconds as int64 microseconds and the mask of NULLs."""
     pairs = np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)

@@ -8,10 +8,11 @@ from engine.expressions.columns import Datum, Kernel, aligned
 from engine.expressions.faults import bad_argument
 
 
-def duckdb_kernel(expression: str, kind: pa.DataType) -> Kernel:
+def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) -> Kernel:
     """Return the kernel of a DuckDB expression whose arguments are written ``{0}``, ``{1}``, ..; about a millisecond per batch.
 
-    DuckDB is loaded and an in-memory database opened at the first batch; a kernel runs in one task, so it has its own.
+    ``strict`` makes the result NULL where an argument is, which not all of DuckDB's functions do by themselves. DuckDB is loaded and an
+    in-memory database opened at the first batch; a kernel runs in one task, so it has its own.
     """
     connection = None
 
@@ -24,8 +25,11 @@ def duckdb_kernel(expression: str, kind: pa.DataType) -> Kernel:
         columns = aligned(*data)
         names = [f"a{i}" for i in range(len(columns))]
         table = pa.table(columns, names=names)
+        text = f"({expression.format(*names)})"
+        if strict and any(column.null_count for column in columns):
+            text = f"CASE WHEN {' AND '.join(f'{name} IS NOT NULL' for name in names)} THEN {text} END"
         try:
-            result = connection.from_arrow(table).project(expression.format(*names) + " AS result").to_arrow_table()
+            result = connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
         except duckdb.Error as error:
             raise bad_argument(str(error).split("\n")[0]) from None
         column = result.column(0).combine_chunks()

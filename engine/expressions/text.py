@@ -119,7 +119,7 @@ def _replace(site: Site) -> Kernel:
     if isinstance(find, str) and isinstance(by, str):
         return lambda s, *_: pc.replace_substring(s, find, by)
     last = "''" if len(site.kinds) == 2 else "{2}"
-    return duckdb_kernel(f"CASE WHEN {{1}} = '' AND {last} IS NOT NULL THEN {{0}} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
+    return duckdb_kernel(f"CASE WHEN {{1}} = '' THEN {{0}} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
 
 
 def _instr(site: Site) -> Kernel:
@@ -129,7 +129,7 @@ def _instr(site: Site) -> Kernel:
     if part == "":
         return lambda s, *_: pc.if_else(pc.is_valid(s), pa.scalar(1, _INT), pa.scalar(None, _INT))
     if not isinstance(part, str):
-        return duckdb_kernel("CASE WHEN {1} = '' THEN 1 ELSE instr({0}, {1}) END + CASE WHEN {0} IS NULL THEN NULL ELSE 0 END", _INT)
+        return duckdb_kernel("CASE WHEN {1} = '' THEN 1 ELSE instr({0}, {1}) END", _INT)
 
     def kernel(s: Datum, found: Datum) -> Datum:
         (column,) = aligned(s)
@@ -145,9 +145,9 @@ def _position(site: Site) -> Kernel:
         swapped = Site(site.call, site.constants[::-1], site.context)
         kernel = _instr(swapped)
         return lambda part, s: kernel(s, part)
-    found = "CASE WHEN {0} = '' THEN 1 ELSE instr(substring({1}, {2}), {0}) END"
-    text = f"CASE WHEN {{2}} < 1 OR ({{2}} > length({{1}}) + 1) THEN 0 ELSE coalesce(nullif({found}, 0) + {{2}} - 1, 0) END"
-    return duckdb_kernel(f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN {{2}} IS NULL THEN 0 ELSE {text} END", _INT)
+    found = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
+    inside = f"CASE WHEN {{2}} < 1 THEN 0 WHEN {{0}} = '' THEN 1 WHEN {{2}} > length({{1}}) THEN 0 ELSE {found} END"
+    return duckdb_kernel(f"CASE WHEN {{2}} IS NULL THEN 0 WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {inside} END", _INT, strict=False)
 
 
 def _split_part(site: Site) -> Kernel:

@@ -1,0 +1,40 @@
+"""The page of functions, written from the registry: ``python -m catalog.function_docs > docs/FUNCTIONS.md``."""
+
+from __future__ import annotations
+
+import sys
+
+from catalog.aggregate_functions import AGGREGATES
+from catalog.function_rules import Function
+from catalog.functions import SCALAR_FAMILIES
+
+_UNSPOKEN = ("sum0",)
+
+_HEAD = """# Functions
+
+Written by `python -m catalog.function_docs`; do not edit. Values are those of Spark SQL in ANSI mode: overflow, division by zero and a value
+that cannot be read raise an error that shows the expression and the row; `TRY_CAST` gives NULL instead. A function of a NULL is NULL unless it
+says otherwise.
+
+"""
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
+    return _HEAD + "\n".join(_family(title, functions) for title, functions in families.items())
+
+
+def _family(title: str, functions: tuple[Function, ...]) -> str:
+    shown = [f for f in functions if f.name not in _UNSPOKEN]
+    lines = [f"## {title}", "", "| call | meaning | also called |", "|---|---|---|"]
+    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} | {', '.join(f'`{alias}`' for alias in f.aliases)} |" for f in shown]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
