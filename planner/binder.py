@@ -39,12 +39,12 @@ class Binder:
 
     def bind_query(self, query: Query, parameters: Sequence[object] = ()) -> LogicalPlan:
         """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order."""
-        return self._top_level(query, parameters, nested=False).plan
+        return self._top_level(query, parameters).plan
 
     def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink:
         """Return the Sink of an INSERT, its input cast to the table's columns."""
         table = self.catalog.table(statement.target.text, statement.target.span)
-        relation = self._top_level(statement.query, parameters, nested=False)
+        relation = self._top_level(statement.query, parameters)
         return sink_for(statement, table, relation)
 
     def bind_statement_set(self, statement: StatementSetNode, parameters: Sequence[object] = ()) -> StatementSet:
@@ -63,10 +63,13 @@ class Binder:
 
     def bind_create_view(self, statement: CreateView) -> View:
         """Return the view a CREATE VIEW declares, its query bound once to know its columns."""
-        relation = self._top_level(statement.query, (), nested=True)
+        query, name = statement.query, statement.name.text
+        _check_parameters(_parameter_count(query.tree), (), query)
+        context = self.context((), query)
+        relation = bind_query(query.tree, replace(context, views=(name.lower(),)) if statement.or_replace else context)
         names = _view_names(statement, relation)
         _refuse_repeated(names, statement)
-        return View(statement.name.text, statement.query.text, Schema(relation.renamed(names).fields), statement.temporary)
+        return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary)
 
     def bind_alter_table(self, statement: AlterTableSet) -> Table:
         """Return a table with changed options, checked as CREATE TABLE checks them."""
@@ -78,9 +81,9 @@ class Binder:
             raise error.with_span(statement.name.span) from None
         return replace(table, options=options)
 
-    def _top_level(self, query: Query, parameters: Sequence[object], *, nested: bool) -> Relation:
+    def _top_level(self, query: Query, parameters: Sequence[object]) -> Relation:
         _check_parameters(_parameter_count(query.tree), parameters, query)
-        return bind_query(query.tree, self.context(parameters, query), nested=nested)
+        return bind_query(query.tree, self.context(parameters, query), nested=False)
 
 
 def _parameter_count(tree: exp.Expr) -> int:

@@ -23,7 +23,7 @@ class Binder(Protocol):
     def bind(self, tree: exp.Expr) -> Expression:
         """Bind a part."""
 
-    def condition(self, tree: exp.Expr) -> Expression:
+    def condition(self, tree: exp.Expr, clause: str | None = None) -> Expression:
         """Bind a BOOLEAN part."""
 
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
@@ -38,7 +38,7 @@ def bind_case(binder: Binder, tree: exp.Expr) -> Expression:
     branches = []
     for branch in tree.args["ifs"]:
         condition = branch.this
-        test = binder.condition(condition) if subject is None else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))
+        test = binder.condition(condition, "WHEN") if subject is None else binder.call("equal", [subject, binder.bind(condition)], span_of(condition))
         branches.append((test, binder.bind(branch.args["true"])))
     default = tree.args.get("default")
     last = None if default is None else binder.bind(default)

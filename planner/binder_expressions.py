@@ -73,12 +73,12 @@ class ExpressionBinder:
         self.depth -= 1
         return bound
 
-    def condition(self, tree: exp.Expr) -> Expression:
-        """Return a BOOLEAN expression; raise SQL-1103 for another type."""
+    def condition(self, tree: exp.Expr, clause: str | None = None) -> Expression:
+        """Return a BOOLEAN expression; raise SQL-1103 for another type, naming ``clause`` or the binder's own."""
         bound = self.bind(tree)
         if not isinstance(bound.type, Boolean | Null):
             hint = "compare it with something"
-            raise PenstockError("SQL-1103", f"{self.clause} takes a BOOLEAN, this is {bound.type}", span=bound.span, hint=hint, sqlstate="42804")
+            raise PenstockError("SQL-1103", f"{clause or self.clause} takes a BOOLEAN, this is {bound.type}", span=bound.span, hint=hint, sqlstate="42804")
         return coerced(bound, BOOLEAN)
 
     def _bind(self, tree: exp.Expr) -> Expression:

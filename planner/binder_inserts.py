@@ -76,11 +76,12 @@ def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> 
     source = relation.fields[index]
     if not field.nullable and _always_null(relation.plan, index):
         message = f'column "{field.name}" is NOT NULL and is given NULL'
-        raise PenstockError("SQL-1093", message, span=statement.query.span, sqlstate="23502")
+        raise PenstockError("SQL-1093", message, span=_place(relation.plan, index) or statement.query.span, sqlstate="23502")
     if not storable(source.type, field.type):
         message = f'column "{field.name}" is {field.type}, the query gives {source.type}'
         hint = f"write CAST({source.name or '..'} AS {field.type})" if can_cast(source.type, field.type) else f"give it a {field.type}"
-        raise PenstockError("SQL-1092", message, span=statement.query.span, hint=hint, sqlstate="42804")
+        span = _place(relation.plan, index) or statement.query.span
+        raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
     return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
 
 
@@ -99,6 +100,15 @@ def _always_null(plan: LogicalPlan, index: int) -> bool:
         expression = plan.expressions[index]
         return isinstance(expression, Literal) and expression.value is None
     return False
+
+
+def _place(plan: LogicalPlan, index: int) -> Span | None:
+    """Where a column of a query is written, if the query's last step is its select list or VALUES."""
+    if isinstance(plan, Project):
+        return plan.expressions[index].span
+    if isinstance(plan, Values) and plan.rows:
+        return next((row[index] for row in plan.rows if row[index].value is None), plan.rows[0][index]).span
+    return None
 
 
 def _projected(plan: LogicalPlan, expressions: Sequence[Expression], names: Sequence[str]) -> LogicalPlan:

@@ -163,7 +163,7 @@ def endless(plan: LogicalPlan) -> bool:
 
 def one_row() -> LogicalPlan:
     """Return a single row with one column nobody reads, the input of a SELECT without FROM."""
-    return Values(((Literal(INT, False, value=0),),), Schema((Field("", INT, False),)))
+    return Values(((Literal(INT, False, value=0),),), Schema((Field("nothing", INT, False),)))
 
 
 def bind_values(tree: exp.Expr, context: BindContext) -> Relation:

@@ -10,7 +10,6 @@ from lark.exceptions import UnexpectedEOF, UnexpectedToken
 
 from catalog.errors import PenstockError, Span
 from catalog.names import nearest
-from planner.keywords import RESERVED
 from planner.statement_lexer import REGIONS, StatementLexer, StatementToken
 
 _SHOWN = {
@@ -58,12 +57,20 @@ def _refusal(error: UnexpectedToken, text: str) -> PenstockError:
             token, span = before, Span(before.start_pos or 0, before.end_pos or 0)
     if meant is not None:
         return PenstockError("SQL-1001", f'unexpected "{token.value}"', span=span, hint=f'did you mean "{meant}"?', sqlstate="42601")
-    if token.type == "RESERVED" or (token.value.upper() in RESERVED and "NAME" in expected):
+    if before is None:
+        hint = "statements begin with SELECT, INSERT, CREATE, DROP, EXPLAIN, SET, SHOW, DESCRIBE and others: HELP lists them"
+        return PenstockError("SQL-1010", f'no statement begins with "{_short(token.value)}"', span=span, hint=hint, sqlstate="42601")
+    if token.type == "RESERVED" and "NAME" in expected:
         hint = f"quote it to use it as a name: `{token.value}`"
         return PenstockError("SQL-1008", f"{token.value.upper()} is a reserved word", span=span, hint=hint, sqlstate="42601")
-    shown = token.value if len(token.value) <= 40 else token.value[:37] + "..."
-    shown = shown.replace("\n", " ") if shown.startswith(("'", '"', "`")) else f'"{shown}"'.replace("\n", " ")
+    shown = _short(token.value)
+    shown = shown if shown.startswith(("'", '"', "`")) else f'"{shown}"'
     return PenstockError("SQL-1001", f"unexpected {shown}: {_wanted(expected)} was expected", span=span, sqlstate="42601")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else line[:37] + "..."
 
 
 def _meant(token: StatementToken, accepted: object) -> str | None:

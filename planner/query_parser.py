@@ -74,7 +74,7 @@ class QueryParser(TableParser):
     def _common_table(self) -> exp.Expr:
         begin = self._index
         name = self.identifier("name for a WITH table")
-        columns = self.column_names() if self.at(TokenType.L_PAREN) else []
+        columns = self.column_names() if self.at(TokenType.L_PAREN) and self.word(1) not in ("SELECT", "WITH", "VALUES") else []
         self.need_word("AS")
         self.need(TokenType.L_PAREN, "(")
         body = self.query()
@@ -225,7 +225,8 @@ class QueryParser(TableParser):
         return count
 
     def _row_count(self) -> exp.Expr:
+        place = self.here()
         node = self.literal()
         if node is None or not isinstance(node, exp.Literal | exp.Placeholder) or (isinstance(node, exp.Literal) and not node.name.isdigit()):
-            raise PenstockError("SQL-1012", "a number of rows is a whole number such as 10", span=self.here(), sqlstate="2201W")
+            raise PenstockError("SQL-1012", "a number of rows is a whole number such as 10", span=place, sqlstate="2201W")
         return node

@@ -211,7 +211,7 @@ class TableParser(ExpressionParser):
     def _no_condition(self, kind: str) -> PenstockError:
         error = self.unexpected("ON", "USING")
         if not error.hint:
-            error.hint = f"a {kind} JOIN needs a condition; CROSS JOIN pairs every row with every row"
+            error.hint = f"{kind} JOIN needs a condition; CROSS JOIN pairs every row with every row"
         return error
 
     def _join_kind(self) -> str | None:

@@ -103,7 +103,7 @@ class TokenReader(parser.Parser):
             hint = f"quote it to use it as a name: `{self._curr.text}`"
             message = f"{word} is a reserved word and cannot be a {what} here"
             return PenstockError("SQL-1008", message, span=self.here(), hint=hint, sqlstate="42601")
-        return self.unexpected(what)
+        return self.unexpected(what if what.startswith(("a ", "an ")) else f"a {what}")
 
     # places and complaints
 

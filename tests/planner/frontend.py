@@ -1,0 +1,115 @@
+"""What the frontend's golden scripts run: a catalog of sample tables, statements as nodes, plans as text."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+from catalog.catalog import Catalog
+from catalog.errors import PenstockError, SourceText
+from catalog.settings import Settings
+from planner import logical
+from planner import statement_nodes as nodes
+from planner.binder import Binder
+from planner.logical import LogicalPlan
+from planner.statements import ParsedStatement, parse_script
+
+HERE = Path(__file__).parent
+
+
+def run_statements(text: str, catalog: Catalog, settings: Settings | None = None) -> list[str]:
+    """Bind every statement of a text in order, declarations into the catalog; return what each became, or raise with its place."""
+    return [_placed(statement, text, Binder(catalog, settings or Settings())) for statement in parse_script(text)]
+
+
+def _placed(statement: ParsedStatement, text: str, binder: Binder) -> str:
+    try:
+        return _run(statement.node, binder)
+    except PenstockError as error:
+        raise error.with_source(SourceText(text, None, statement.ordinal), statement.offset) from None
+
+
+def _run(node: nodes.Statement, binder: Binder) -> str:
+    match node:
+        case nodes.CreateTable():
+            table = binder.bind_create_table(node)
+            binder.catalog.create_table(table, node.if_not_exists, node.name.span)
+            return f"table {table.name}"
+        case nodes.CreateView():
+            view = binder.bind_create_view(node)
+            binder.catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)
+            return f"view {view.name}"
+        case nodes.DropTable():
+            return f"dropped {binder.catalog.drop_table(node.name.text, node.if_exists, node.name.span)}"
+        case nodes.DropView():
+            return f"dropped {binder.catalog.drop_view(node.name.text, node.if_exists, node.name.span)}"
+        case nodes.AlterTableSet():
+            binder.catalog.replace_table(binder.bind_alter_table(node))
+            return "altered"
+        case nodes.Set():
+            binder.settings.set(node.key or "", node.value or "", node.value_span, key_span=node.key_span)
+            return f"set {node.key}"
+        case nodes.Reset():
+            binder.settings.reset(node.key, node.key_span)
+            return "reset"
+        case nodes.Insert():
+            return plan_text(binder.bind_insert(node))
+        case nodes.StatementSet():
+            return plan_text(binder.bind_statement_set(node))
+        case nodes.Query():
+            return plan_text(binder.bind_query(node))
+    return str(node)
+
+
+@cache
+def _sample_tables() -> tuple[Catalog, None]:
+    catalog = Catalog()
+    run_statements((HERE / "tables.sql").read_text(encoding="utf-8"), catalog)
+    return catalog, None
+
+
+def sample_catalog() -> Catalog:
+    """A fresh catalog with the tables and views of tables.sql."""
+    catalog = Catalog()
+    for relation in _sample_tables()[0].permanent():
+        if hasattr(relation, "query"):
+            catalog.create_view(relation)
+        else:
+            catalog.create_table(relation)
+    return catalog
+
+
+def plan_text(plan: LogicalPlan, depth: int = 0) -> str:
+    """A plan as an indented tree: each node's own facts, and the columns it gives where it makes new ones."""
+    pad = "  " * depth
+    lines = [f"{pad}{type(plan).__name__}{_facts(plan)}"]
+    if depth == 0 or isinstance(plan, logical.Aggregate | logical.WindowAggregate | logical.Scan | logical.Values):
+        lines.append(f"{pad}  : {', '.join(_column(field) for field in plan.schema)}")
+    return "\n".join(lines + [plan_text(node, depth + 1) for node in plan.inputs])
+
+
+def _column(field: object) -> str:
+    role = f" [{field.role}]" if field.role else ""
+    return f"{field.name} {field.type}{'' if field.nullable else ' NOT NULL'}{role}"
+
+
+def _facts(plan: LogicalPlan) -> str:
+    facts = []
+    for field in dataclasses.fields(plan):
+        value = getattr(plan, field.name)
+        if field.name in ("row_schema", "schema") or value in (None, ()) or isinstance(value, LogicalPlan):
+            continue
+        if isinstance(value, tuple) and any(isinstance(item, LogicalPlan) for item in value):
+            continue
+        facts.append(value.name if field.name == "table" else f"{field.name}={_fact(value)}")
+    return " " + " ".join(facts) if facts else ""
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, tuple):
+        return "(" + ", ".join(_fact(item) for item in value) + ")"
+    if dataclasses.is_dataclass(value) and type(value).__name__ in ("Windowing", "AttachedWindow"):
+        shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if getattr(value, f.name) not in (0, (), False)}
+        return "{" + ", ".join(f"{name}: {item}" for name, item in shown.items()) + "}"
+    return str(value)

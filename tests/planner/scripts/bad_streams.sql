@@ -1,0 +1,326 @@
+SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(noticed), INTERVAL '1' MINUTE)
+---
+error[SQL-1701]: "noticed" is no time attribute, so no window can be cut on it
+  1 | SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(noticed), INTERVAL '1' MINUTE)
+    |                                            ^^^^^^^
+hint: add WATERMARK FOR noticed AS noticed - INTERVAL '5' SECOND to CREATE TABLE log
+====
+SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(at), INTERVAL '1' MINUTE)
+---
+error[SQL-1701]: "at" is no time attribute, so no window can be cut on it
+  1 | SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(at), INTERVAL '1' MINUTE)
+    |                                            ^^
+hint: a time attribute is a TIMESTAMP column with a WATERMARK; at is BIGINT
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(price), INTERVAL '1' MINUTE)
+---
+error[SQL-1701]: "price" is no time attribute, so no window can be cut on it
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(price), INTERVAL '1' MINUTE)
+    |                                            ^^^^^
+hint: the time attribute is ts
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(tss), INTERVAL '1' MINUTE)
+---
+error[SQL-1042]: column "tss" does not exist
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(tss), INTERVAL '1' MINUTE)
+    |                                            ^^^
+hint: did you mean "ts"?
+====
+SELECT * FROM TUMBLE(TABLE (SELECT ts + INTERVAL '1' DAY AS ts FROM bid), DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+---
+error[SQL-1701]: "ts" is no time attribute, so no window can be cut on it
+  1 | SELECT * FROM TUMBLE(TABLE (SELECT ts + INTERVAL '1' DAY AS ts FROM bid), DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+    |                                                                                      ^^
+hint: add WATERMARK FOR ts AS ts - INTERVAL '5' SECOND to CREATE TABLE bid
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts))
+---
+error[SQL-1102]: TUMBLE needs the argument SIZE
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts))
+    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 10)
+---
+error[SQL-1705]: the size of a window is an interval of days or less
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 10)
+    |                                                 ^^
+hint: write INTERVAL '10' MINUTE; months and years have no fixed length
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '0' MINUTE)
+---
+error[SQL-1705]: the size of a window is longer than nothing
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '0' MINUTE)
+    |                                                 ^^^^^^^^^^^^^^^^^^^
+hint: write INTERVAL '10' MINUTE
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MONTH)
+---
+error[SQL-1705]: the size of a window is an interval of days or less
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MONTH)
+    |                                                 ^^^^^^^^^^^^^^^^^^
+hint: write INTERVAL '10' MINUTE; months and years have no fixed length
+====
+SELECT * FROM TUMBLE(bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+---
+error[SQL-1102]: the first argument of TUMBLE is TABLE name
+  1 | SELECT * FROM TUMBLE(bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+    |                      ^^^
+hint: write TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)
+====
+SELECT * FROM TUMBLE(TABLE bid, ts, INTERVAL '1' MINUTE)
+---
+error[SQL-1102]: the time column is written DESCRIPTOR(column)
+  1 | SELECT * FROM TUMBLE(TABLE bid, ts, INTERVAL '1' MINUTE)
+    |                                 ^^
+hint: write TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), SICE => INTERVAL '1' MINUTE)
+---
+error[SQL-1102]: TUMBLE has no argument SICE
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), SICE => INTERVAL '1' MINUTE)
+    |                                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean "SIZE"?
+====
+SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' MINUTE)
+---
+error[SQL-1102]: the argument SIZE is given twice
+  1 | SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' MINUTE)
+    |                                                                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT * FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '7' MINUTE, INTERVAL '10' MINUTE)
+---
+error[SQL-1704]: the size of HOP, 0:10:00, is no multiple of its slide, 0:07:00
+  1 | SELECT * FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '7' MINUTE, INTERVAL '10' MINUTE)
+    |                                              ^^^^^^^^^^^^^^^^^^^
+====
+SELECT * FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTE, INTERVAL '5' MINUTE)
+---
+error[SQL-1704]: the size of HOP, 0:05:00, is no multiple of its slide, 0:10:00
+  1 | SELECT * FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTE, INTERVAL '5' MINUTE)
+    |                                              ^^^^^^^^^^^^^^^^^^^^
+hint: HOP takes the slide first, then the size
+====
+SELECT * FROM TUMBLE(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+---
+error[SQL-1601]: PARTITION BY in TUMBLE is not supported
+  1 | SELECT * FROM TUMBLE(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+    |                                             ^^^^^^
+hint: name the columns in GROUP BY
+====
+SELECT * FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE)
+---
+error[SQL-1706]: SESSION stands under GROUP BY alone, not under SELECT
+  1 | SELECT * FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE)
+    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
+====
+SELECT bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY bidder
+---
+error[SQL-1706]: GROUP BY over SESSION needs window_start and window_end
+  1 |  bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY bidder
+    |                                                                                                    ^^^^^^^^^^^^^^^
+hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
+====
+SELECT channel, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY channel, window_start, window_end
+---
+error[SQL-1706]: GROUP BY over SESSION groups by its PARTITION BY columns (bidder) and the window
+  1 | ION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY channel, window_start, window_end
+    |                                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: name the same columns in PARTITION BY and in GROUP BY
+====
+SELECT bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) WHERE price > 1 GROUP BY bidder, window_start, window_end
+---
+error[SQL-1706]: SESSION stands under GROUP BY alone, not under WHERE
+  1 | ARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) WHERE price > 1 GROUP BY bidder, window_start, window_end
+    |                                                                ^^^^^^^^^
+hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
+====
+SELECT * FROM bid ORDER BY ts
+---
+error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
+  1 | SELECT * FROM bid ORDER BY ts
+    |                   ^^^^^^^^^^^
+hint: add LIMIT n to keep the first n rows up to date, or leave the order out
+====
+SELECT * FROM (SELECT * FROM city ORDER BY size) AS c
+---
+error[SQL-1064]: ORDER BY in a subquery orders nothing without LIMIT
+  1 | SELECT * FROM (SELECT * FROM city ORDER BY size) AS c
+    |                                   ^^^^^^^^^^^^^
+hint: order the outer query, or add LIMIT
+====
+INSERT INTO totals (id) SELECT auction FROM bid ORDER BY price
+---
+error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
+  1 | INSERT INTO totals (id) SELECT auction FROM bid ORDER BY price
+    |                                                 ^^^^^^^^^^^^^^
+hint: add LIMIT n to keep the first n rows up to date, or leave the order out
+====
+SELECT ROW_NUMBER() OVER (PARTITION BY channel ORDER BY ts) FROM bid
+---
+error[SQL-1601]: OVER is not supported yet
+  1 | SELECT ROW_NUMBER() OVER (PARTITION BY channel ORDER BY ts) FROM bid
+    |                     ^^^^
+hint: use a windowing function such as TUMBLE with GROUP BY window_start, window_end
+====
+SELECT * FROM bid WHERE auction IN (SELECT size FROM city)
+---
+error[SQL-1601]: IN with a subquery is not supported yet
+  1 | SELECT * FROM bid WHERE auction IN (SELECT size FROM city)
+    |                                     ^^^^^^
+hint: join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..
+====
+SELECT * FROM bid WHERE EXISTS (SELECT 1 FROM city)
+---
+error[SQL-1601]: EXISTS is not supported yet
+  1 | SELECT * FROM bid WHERE EXISTS (SELECT 1 FROM city)
+    |                         ^^^^^^
+hint: join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..
+====
+SELECT (SELECT max(size) FROM city)
+---
+error[SQL-1601]: a scalar subquery is not supported yet
+  1 | SELECT (SELECT max(size) FROM city)
+    |        ^
+hint: join the subquery instead, or compute the value in a view
+====
+SELECT * FROM bid b JOIN person FOR SYSTEM_TIME AS OF b.ts AS p ON b.bidder = p.id
+---
+error[SQL-1601]: FOR SYSTEM_TIME AS OF is not supported yet
+  1 | SELECT * FROM bid b JOIN person FOR SYSTEM_TIME AS OF b.ts AS p ON b.bidder = p.id
+    |                                 ^^^
+hint: join without it: an INNER or LEFT JOIN follows every change of both sides
+====
+SELECT * FROM bid, LATERAL (SELECT 1)
+---
+error[SQL-1601]: LATERAL is not supported yet
+  1 | SELECT * FROM bid, LATERAL (SELECT 1)
+    |                    ^^^^^^^
+hint: flatten the rows before they come here
+====
+SELECT * FROM bid CROSS JOIN UNNEST(channels)
+---
+error[SQL-1601]: UNNEST is not supported yet
+  1 | SELECT * FROM bid CROSS JOIN UNNEST(channels)
+    |                              ^^^^^^
+hint: flatten the rows before they come here
+====
+SELECT * FROM bid EMIT ON WINDOW CLOSE
+---
+error[SQL-1601]: EMIT is not supported yet
+  1 | SELECT * FROM bid EMIT ON WINDOW CLOSE
+    |                   ^^^^
+hint: leave it out: windows emit when they close, other queries as they change
+====
+SELECT * FROM bid QUALIFY price > 1
+---
+error[SQL-1601]: QUALIFY is not supported yet
+  1 | SELECT * FROM bid QUALIFY price > 1
+    |                   ^^^^^^^
+hint: put the query in FROM and filter it with WHERE
+====
+SELECT 1 INTERSECT SELECT 2
+---
+error[SQL-1601]: INTERSECT is not supported yet
+  1 | SELECT 1 INTERSECT SELECT 2
+    |          ^^^^^^^^^
+hint: use a LEFT JOIN and keep the rows whose right side is NULL, or an INNER JOIN
+====
+SELECT channel, COUNT(*) FROM bid GROUP BY ROLLUP (channel)
+---
+error[SQL-1601]: ROLLUP is not supported yet
+  1 | SELECT channel, COUNT(*) FROM bid GROUP BY ROLLUP (channel)
+    |                                            ^^^^^^
+hint: write one query per grouping and join them by UNION ALL
+====
+SELECT * FROM bid NATURAL JOIN city
+---
+error[SQL-1601]: NATURAL JOIN is not supported yet
+  1 | SELECT * FROM bid NATURAL JOIN city
+    |                   ^^^^^^^
+hint: write the condition with ON or USING
+====
+SELECT * FROM bid LEFT SEMI JOIN city ON TRUE
+---
+error[SQL-1601]: LEFT SEMI JOIN is not supported yet
+  1 | SELECT * FROM bid LEFT SEMI JOIN city ON TRUE
+    |                        ^^^^
+hint: use an INNER or LEFT JOIN and project the left side's columns
+====
+SELECT price::INT FROM bid
+---
+error[SQL-1601]: the :: cast is not supported yet
+  1 | SELECT price::INT FROM bid
+    |             ^^
+hint: write CAST(value AS type)
+====
+SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
+---
+error[SQL-1601]: MATCH_RECOGNIZE is not supported yet
+  1 | SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
+    |                   ^^^^^^^^^^^^^^^
+hint: join the stream with itself, or window it and aggregate
+====
+WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a
+---
+error[SQL-1601]: WITH RECURSIVE is not supported yet
+  1 | WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a
+    |      ^^^^^^^^^
+hint: write the steps out, or compute the closure outside
+====
+CREATE TABLE a LIKE bid
+---
+error[SQL-1601]: CREATE TABLE .. LIKE is not supported yet
+  1 | CREATE TABLE a LIKE bid
+    |              ^
+hint: write the columns out; SHOW CREATE TABLE prints them
+====
+CREATE TABLE a AS SELECT 1
+---
+error[SQL-1601]: CREATE TABLE .. AS SELECT is not supported yet
+  1 | CREATE TABLE a AS SELECT 1
+    |              ^
+hint: create the table with its columns, then INSERT INTO it
+====
+ALTER TABLE bid ADD c INT
+---
+error[SQL-1601]: this form of ALTER TABLE is not supported yet
+  1 | ALTER TABLE bid ADD c INT
+    |                 ^^^^^^^^^
+hint: ALTER TABLE t SET ('key' = 'value') changes options; else drop the table and create it again
+====
+INSERT OVERWRITE totals SELECT 1
+---
+error[SQL-1601]: INSERT OVERWRITE is not supported yet
+  1 | INSERT OVERWRITE totals SELECT 1
+    |                  ^^^^^^
+hint: write INSERT INTO; delete the old files before
+====
+USE main
+---
+error[SQL-1601]: USE is not supported yet
+  1 | USE main
+    | ^^^
+hint: there is one catalog and one database: write names alone
+====
+UPDATE bid SET price = 1
+---
+error[SQL-1601]: UPDATE is not supported yet
+  1 | UPDATE bid SET price = 1
+    | ^^^^^^
+hint: rows of a stream are changed at its source
+====
+CREATE FUNCTION f AS 'a.b'
+---
+error[SQL-1601]: CREATE FUNCTION is not supported yet
+  1 | CREATE FUNCTION f AS 'a.b'
+    | ^^^^^^^^^^^^^^^
+hint: use the functions SHOW FUNCTIONS lists
+====
+STOP JOB 'x' WITH SAVEPOINT
+---
+error[SQL-1601]: STOP JOB .. WITH is not supported yet
+  1 | STOP JOB 'x' WITH SAVEPOINT
+    |                   ^^^^^^^^^
+hint: write STOP JOB 'id': it takes a checkpoint before it stops

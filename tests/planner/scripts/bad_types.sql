@@ -1,0 +1,291 @@
+SELECT price + ts FROM bid
+---
+error[SQL-1103]: add: DECIMAL(10, 2) + TIMESTAMP(3) is not defined
+  1 | SELECT price + ts FROM bid
+    |        ^^^^^^^^^^
+hint: CAST the operands to numbers or intervals
+====
+SELECT channel - 1 FROM bid WHERE channel AND TRUE
+---
+error[SQL-1103]: and: argument 1 is STRING, wanted BOOLEAN
+  1 | SELECT channel - 1 FROM bid WHERE channel AND TRUE
+    |                                   ^^^^^^^^^^^^^^^^
+hint: compare it with something
+====
+SELECT * FROM bid WHERE price
+---
+error[SQL-1103]: WHERE takes a BOOLEAN, this is DECIMAL(10, 2)
+  1 | SELECT * FROM bid WHERE price
+    |                         ^^^^^
+hint: compare it with something
+====
+SELECT * FROM bid WHERE 1
+---
+error[SQL-1103]: WHERE takes a BOOLEAN, this is INT
+  1 | SELECT * FROM bid WHERE 1
+    |                         ^
+hint: compare it with something
+====
+SELECT ts > 5 FROM bid
+---
+error[SQL-1103]: greater: TIMESTAMP(3) and INT cannot be compared
+  1 | SELECT ts > 5 FROM bid
+    |        ^^^^^^
+hint: CAST one side, for instance CAST(.. AS TIMESTAMP(3))
+====
+SELECT NOT price FROM bid
+---
+error[SQL-1103]: not: argument 1 is DECIMAL(10, 2), wanted BOOLEAN
+  1 | SELECT NOT price FROM bid
+    |        ^^^^^^^^^
+hint: compare it with something
+====
+SELECT CASE WHEN price THEN 1 END FROM bid
+---
+error[SQL-1103]: WHEN takes a BOOLEAN, this is DECIMAL(10, 2)
+  1 | SELECT CASE WHEN price THEN 1 END FROM bid
+    |                  ^^^^^
+hint: compare it with something
+====
+SELECT CASE WHEN TRUE THEN 1 ELSE ts END FROM bid
+---
+error[SQL-1103]: the branches of CASE have no common type: INT, TIMESTAMP(3)
+  1 | SELECT CASE WHEN TRUE THEN 1 ELSE ts END FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: CAST them to one type
+====
+SELECT CAST(ts AS BIGINT) FROM bid
+---
+error[SQL-1106]: TIMESTAMP(3) cannot be cast to BIGINT
+  1 | SELECT CAST(ts AS BIGINT) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^
+====
+SELECT coalesce(price, ts) FROM bid
+---
+error[SQL-1103]: coalesce: the arguments have no common type: DECIMAL(10, 2), TIMESTAMP(3)
+  1 | SELECT coalesce(price, ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^
+hint: CAST them to one type
+====
+SELECT 99999999999999999999999999999999999999999
+---
+error[SQL-1011]: 99999999999999999999999999999999999999999 does not fit a DECIMAL of 38 digits
+  1 | SELECT 99999999999999999999999999999999999999999
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT 300Y
+---
+error[SQL-1011]: 300Y does not fit TINYINT
+  1 | SELECT 300Y
+    |        ^^^^
+====
+SELECT sum(ts) FROM bid
+---
+error[SQL-1103]: sum: argument 1 is TIMESTAMP(3), wanted DOUBLE
+  1 | SELECT sum(ts) FROM bid
+    |        ^^^^^^^
+hint: write CAST(.. AS DOUBLE) if that is meant
+====
+SELECT price FROM bid GROUP BY channel
+---
+error[SQL-1061]: column "price" is neither in GROUP BY nor in an aggregate
+  1 | SELECT price FROM bid GROUP BY channel
+    |        ^^^^^
+hint: add it to GROUP BY, or write any_value(price)
+====
+SELECT channel, count(*) FROM bid
+---
+error[SQL-1061]: column "channel" is neither in GROUP BY nor in an aggregate
+  1 | SELECT channel, count(*) FROM bid
+    |        ^^^^^^^
+hint: write any_value(channel), or GROUP BY channel
+====
+SELECT count(*) FROM bid WHERE count(*) > 1
+---
+error[SQL-1062]: the aggregate count cannot stand in WHERE
+  1 | SELECT count(*) FROM bid WHERE count(*) > 1
+    |                                ^^^^^^^^
+hint: filter groups with HAVING
+====
+SELECT sum(count(*)) FROM bid
+---
+error[SQL-1062]: the aggregate count cannot stand in an aggregate
+  1 | SELECT sum(count(*)) FROM bid
+    |            ^^^^^^^^
+hint: aggregate first in a subquery
+====
+SELECT channel FROM bid GROUP BY count(*)
+---
+error[SQL-1062]: the aggregate count cannot stand in GROUP BY
+  1 | SELECT channel FROM bid GROUP BY count(*)
+    |                                  ^^^^^^^^
+hint: group by a column or an expression of columns
+====
+SELECT channel FROM bid HAVING price > 1
+---
+error[SQL-1061]: column "price" is neither in GROUP BY nor in an aggregate
+  1 | SELECT channel FROM bid HAVING price > 1
+    |                                ^^^^^
+hint: write any_value(price), or GROUP BY price
+====
+SELECT count(*) FROM bid GROUP BY channel ORDER BY price LIMIT 1
+---
+error[SQL-1061]: column "price" is neither in GROUP BY nor in an aggregate
+  1 | SELECT count(*) FROM bid GROUP BY channel ORDER BY price LIMIT 1
+    |                                                    ^^^^^
+hint: add it to GROUP BY, or write any_value(price)
+====
+SELECT count(*) FROM bid JOIN city ON count(*) = size
+---
+error[SQL-1062]: the aggregate count cannot stand in ON
+  1 | SELECT count(*) FROM bid JOIN city ON count(*) = size
+    |                                       ^^^^^^^^
+hint: aggregate first in a subquery
+====
+SELECT * FROM bid JOIN city ON price
+---
+error[SQL-1103]: ON takes a BOOLEAN, this is DECIMAL(10, 2)
+  1 | SELECT * FROM bid JOIN city ON price
+    |                                ^^^^^
+hint: compare it with something
+====
+SELECT * FROM bid JOIN city USING (nothing)
+---
+error[SQL-1042]: column "nothing" does not exist in bid
+  1 | SELECT * FROM bid JOIN city USING (nothing)
+    |                                    ^^^^^^^
+hint: there is auction, bidder, channel, price, ts
+====
+SELECT name FROM city UNION ALL SELECT name, size FROM city
+---
+error[SQL-1083]: the branches of UNION differ in width: 1 columns and 2
+  1 | SELECT name FROM city UNION ALL SELECT name, size FROM city
+    |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: name the same columns in every branch
+====
+SELECT size FROM city UNION ALL SELECT ts FROM bid
+---
+error[SQL-1084]: column "size" of UNION has no common type: INT, TIMESTAMP(3)
+  1 | SELECT size FROM city UNION ALL SELECT ts FROM bid
+    |                                 ^^^^^^^^^^^^^^^^^^
+hint: CAST it in one branch
+====
+VALUES (1, 2), (3)
+---
+error[SQL-1081]: the rows of VALUES differ in width: 2 and 1
+  1 | VALUES (1, 2), (3)
+    |                ^^^
+hint: NULL stands for a missing value
+====
+VALUES (1), (DATE '2013-01-01')
+---
+error[SQL-1082]: column 1 of VALUES has no common type: INT, DATE
+  1 | VALUES (1), (DATE '2013-01-01')
+    |         ^
+hint: CAST the values to one type
+====
+SELECT channel LIKE 'a' ESCAPE 'ab' FROM bid
+---
+error[SQL-1011]: ESCAPE takes one character
+  1 | SELECT channel LIKE 'a' ESCAPE 'ab' FROM bid
+    |                                ^^^^
+====
+SELECT price & 1 FROM bid
+---
+error[SQL-1601]: the operator & is not supported yet
+  1 | SELECT price & 1 FROM bid
+    |        ^^^^^^^^^
+====
+SELECT if(price, 1, 2) FROM bid
+---
+error[SQL-1103]: if takes a BOOLEAN condition, this is DECIMAL(10, 2)
+  1 | SELECT if(price, 1, 2) FROM bid
+    |           ^^^^^
+hint: compare it with something
+====
+SELECT 1 = DATE '2013-01-01'
+---
+error[SQL-1103]: equal: INT and DATE cannot be compared
+  1 | SELECT 1 = DATE '2013-01-01'
+    |        ^^^^^^^^^^^^^^^^^^^^^
+hint: CAST one side, for instance CAST(.. AS INT)
+====
+SELECT ?
+---
+error[SQL-1013]: the statement has 1 parameter, 0 are given
+  1 | SELECT ?
+    | ^^^^^^^^
+hint: pass one value for each ?
+====
+SELECT date_trunc('fortnight', ts) FROM bid
+---
+error[SQL-1103]: date_trunc: 'fortnight' is no unit
+  1 | SELECT date_trunc('fortnight', ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: units are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond
+====
+INSERT INTO totals SELECT auction FROM bid
+---
+error[SQL-1090]: "totals" takes 3 columns, the query gives 1
+  1 | INSERT INTO totals SELECT auction FROM bid
+    |                    ^^^^^^^^^^^^^^^^^^^^^^^
+hint: the columns are id, total, label
+====
+INSERT INTO totals SELECT channel, price, channel FROM bid
+---
+error[SQL-1092]: column "id" is BIGINT, the query gives STRING
+  1 | INSERT INTO totals SELECT channel, price, channel FROM bid
+    |                           ^^^^^^^
+hint: write CAST(channel AS BIGINT)
+====
+INSERT INTO totals SELECT ts, price, channel FROM bid
+---
+error[SQL-1092]: column "id" is BIGINT, the query gives TIMESTAMP(3)
+  1 | INSERT INTO totals SELECT ts, price, channel FROM bid
+    |                           ^^
+hint: give it a BIGINT
+====
+INSERT INTO totals (total) SELECT price FROM bid
+---
+error[SQL-1093]: column "id" of totals is NOT NULL and is given no value
+  1 | INSERT INTO totals (total) SELECT price FROM bid
+    |             ^^^^^^
+hint: add id to the column list
+====
+INSERT INTO totals (id, id) SELECT 1, 2
+---
+error[SQL-1045]: column "id" stands twice in the list
+  1 | INSERT INTO totals (id, id) SELECT 1, 2
+    |                         ^^
+====
+INSERT INTO totals (idd) SELECT 1
+---
+error[SQL-1042]: column "idd" does not exist in totals
+  1 | INSERT INTO totals (idd) SELECT 1
+    |                     ^^^
+hint: did you mean "id"?
+====
+INSERT INTO stamped (twice) SELECT 1
+---
+error[SQL-1091]: column "twice" of stamped cannot be written
+  1 | INSERT INTO stamped (twice) SELECT 1
+    |                      ^^^^^
+hint: leave it out: it is computed, or filled by the connector
+====
+INSERT INTO totals VALUES (NULL, 1, 'a')
+---
+error[SQL-1093]: column "id" is NOT NULL and is given NULL
+  1 | INSERT INTO totals VALUES (NULL, 1, 'a')
+    |                            ^^^^
+====
+INSERT INTO bid SELECT * FROM bid
+---
+error[SQL-1094]: table "bid" cannot be written: connector datagen is a source only
+  1 | INSERT INTO bid SELECT * FROM bid
+    |             ^^^
+====
+SELECT * FROM totals
+---
+error[SQL-1047]: table "totals" cannot be read: connector print is a sink only
+  1 | SELECT * FROM totals
+    |               ^^^^^^
