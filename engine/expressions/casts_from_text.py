@@ -50,7 +50,7 @@ def from_text(target: DataType, zone: str) -> Reader:
     if isinstance(target, Boolean):
         return _booleans
     if is_integer(target):
-        return _fast(to_arrow(target), _integers, refuse=r"[xX]")
+        return _fast(to_arrow(target), _integers, refuse="x")
     if isinstance(target, Float | Double):
         return _fast(to_arrow(target), _floats)
     if isinstance(target, Decimal):
@@ -69,10 +69,10 @@ def from_text(target: DataType, zone: str) -> Reader:
 
 
 def _fast(kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array], refuse: str | None = None) -> Reader:
-    """Try Arrow's reader on the whole column; ``refuse`` is a pattern of texts that Arrow reads and SQL does not."""
+    """Try Arrow's reader on the whole column; ``refuse`` is a small letter in texts that Arrow reads (hexadecimal) and SQL does not."""
 
     def read(texts: pa.Array) -> pa.Array:
-        if refuse is None or not pc.any(pc.match_substring_regex(texts, refuse), min_count=0).as_py():
+        if refuse is None or not _has_letter(texts, refuse):
             try:
                 return texts.cast(kind)
             except pa.ArrowInvalid:
@@ -80,6 +80,15 @@ def _fast(kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array
         return careful(texts, kind)
 
     return read
+
+
+def _has_letter(texts: pa.Array, letter: str) -> bool:
+    """Whether a letter occurs in a column, in either case, by its bytes."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return False
+    first, last = np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + len(texts)]]
+    return bool((np.frombuffer(data, np.uint8)[first:last] | 0x20 == ord(letter)).any())
 
 
 def _trimmed(texts: pa.Array) -> pa.Array:
@@ -99,6 +108,14 @@ def _booleans(texts: pa.Array) -> pa.Array:
 
 def _integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     digits = _matching(_trimmed(texts), _INTEGER)
+    try:
+        return digits.cast(kind)
+    except pa.ArrowInvalid:
+        return _long_integers(digits, kind)
+
+
+def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Digits with a plus sign, or more of them than fit."""
     short = pc.replace_substring_regex(digits, r"^([+-]?)0+([0-9])", r"\1\2")
     kept = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
     wide = kept.cast(pa.decimal128(20, 0))

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import Decimal
-from engine.expressions.columns import Datum, Kernel, aligned, nulls_of
+from engine.expressions.columns import Datum, Kernel, aligned, nulls_of, nulls_of_any
 from engine.expressions.faults import bad_argument, division_by_zero, out_of_range
 
 _WIDE = 76
 _HALF = 37
 _EXACT = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
+_SMALL = 18
 _TRUNCATION_DIGITS = 4
 """Arrow gives a quotient of DECIMAL(p, 0) by DECIMAL(1, 0) four digits after the point."""
 
@@ -99,13 +100,51 @@ def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
     if left.precision + digits > _WIDE:
         raise bad_argument(f"{left} / {right} has too many digits", "CAST an operand to a narrower DECIMAL or to DOUBLE")
 
+    power = result.scale - shift
+    small = power >= 0 and max(left.precision + power, right.precision) < _SMALL and result.precision <= _SMALL
+
     def kernel(a: Datum, b: Datum) -> pa.Array:
+        if small:
+            first, second = aligned(a, b)
+            return _small_quotient(first, second, 10**power, result)
         a, b = (widened(side) for side in aligned(a, b))
         divisor = _relabelled(_without_zeros(b, a), 1, 0)
         dividend = _relabelled(_raised(a, digits - _TRUNCATION_DIGITS), _WIDE - _TRUNCATION_DIGITS - 1, 0)
         return checked(_relabelled(pc.divide(dividend, divisor), _WIDE, shift + digits), result)
 
     return kernel
+
+
+def _small_quotient(a: pa.Array, b: pa.Array, factor: int, result: Decimal) -> pa.Array:
+    """Divide decimals whose digits all fit 64 bits: the same quotient, rounded half up, much faster."""
+    missing = nulls_of_any(a, b)
+    dividend, divisor = _words(a) * factor, _words(b)
+    zero = divisor == 0
+    if zero.any():
+        if (zero if missing is None else zero & ~missing).any():
+            raise division_by_zero()
+        divisor = np.where(zero, 1, divisor)
+    size = np.abs(divisor)
+    quotient = (np.abs(dividend) + size // 2) // size
+    return _from_words(np.where((dividend < 0) ^ (divisor < 0), -quotient, quotient), missing, result)
+
+
+def _words(array: pa.Array) -> np.ndarray:
+    """Return the low 64 bits of 128-bit decimals, which is all of one with at most 18 digits."""
+    return np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)[::2]
+
+
+def _from_words(values: np.ndarray, missing: np.ndarray | None, kind: Decimal) -> pa.Array:
+    """Return 64-bit unscaled values as decimals; what has more digits than the type faults."""
+    outside = np.abs(values) >= 10**kind.precision
+    if (outside if missing is None else outside & ~missing).any():
+        raise out_of_range(kind)
+    pairs = np.empty((len(values), 2), "<i8")
+    pairs[:, 0] = values
+    pairs[:, 1] = values >> 63
+    arrow = pa.decimal128(kind.precision, kind.scale)
+    valid = None if missing is None else pa.array(~missing).buffers()[1]
+    return pa.Array.from_buffers(arrow, len(values), [valid, pa.py_buffer(pairs)])
 
 
 def _integers(a: Datum, b: Datum) -> tuple[pa.Array, pa.Array, int]:
@@ -163,5 +202,4 @@ def in_millionths(array: pa.Array) -> pa.Array:
 
 def microseconds_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
     """Return DECIMAL(8, 6) seconds as int64 microseconds and the mask of NULLs."""
-    pairs = np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)
-    return pairs[::2], nulls_of(array)
+    return _words(array), nulls_of(array)

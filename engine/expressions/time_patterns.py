@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -168,29 +169,39 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
     times, real = local_times(year, month, day, hour, _number(fields, "m", 0), _number(fields, "s", 0), micros, len(missing))
     if "D" in fields:
         days = np.asarray(_number(fields, "D", 1))
-        real &= (days >= 1) & (days <= 366)
+        real = real & (days >= 1) & (days <= 366)
         times = times + (days - 1) * 86_400_000_000
     return array_of(times, missing | ~real, pa.timestamp("us"))
 
 
 Numbers = np.ndarray | int
+_FIRST_YEAR, _LAST_YEAR = -1000, 11000
+
+
+@functools.cache
+def _months() -> tuple[np.ndarray, np.ndarray]:
+    """Return, for every month of the years we know, its first day (days since 1970) and its length."""
+    months = np.arange((_FIRST_YEAR - 1970) * 12, (_LAST_YEAR + 1 - 1970) * 12 + 1).astype("M8[M]")
+    first = months.astype("M8[D]").astype(np.int64)
+    return first[:-1], np.diff(first)
 
 
 def local_times(
     year: Numbers, month: Numbers, day: Numbers, hour: Numbers, minute: Numbers, second: Numbers, micros: Numbers, length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return local microseconds of calendar parts, and whether each names a real time (years 1 to 9999 and a little more)."""
-    year, month, day, hour, minute, second, micros = (
-        np.broadcast_to(np.asarray(part, np.int64), (length,)) for part in (year, month, day, hour, minute, second, micros)
-    )
-    real = (month >= 1) & (month <= 12) & (day >= 1) & (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
-    real &= (second >= 0) & (second < 60) & (year >= -290_000) & (year <= 290_000)
-    months = np.where(real, (year - 1970) * 12 + month - 1, 0).astype("M8[M]")
-    first = months.astype("M8[D]").astype(np.int64)
-    length_of_month = (months + np.timedelta64(1, "M")).astype("M8[D]").astype(np.int64) - first
-    real &= day <= length_of_month
-    seconds = ((first + day - 1) * 24 + hour) * 3600 + minute * 60 + second
-    return np.where(real, seconds * 1_000_000 + micros, 0), real
+    """Return local microseconds of calendar parts, and whether each names a real time (in the years -1000 to 11000)."""
+    real = _within(month, 1, 12) & _within(hour, 0, 23) & _within(minute, 0, 59) & _within(second, 0, 59) & _within(year, _FIRST_YEAR, _LAST_YEAR)
+    first, lengths = _months()
+    place = np.where(real, (np.asarray(year, np.int64) - _FIRST_YEAR) * 12 + month - 1, 0)
+    real = real & (np.asarray(day) >= 1) & (day <= lengths[place])
+    seconds = ((first[place] + day - 1) * 24 + hour) * 3600 + minute * 60 + second
+    times = np.where(real, seconds * 1_000_000 + micros, 0)
+    return np.broadcast_to(times, (length,)), np.broadcast_to(real, (length,))
+
+
+def _within(part: Numbers, low: int, high: int) -> np.ndarray:
+    values = np.asarray(part)
+    return (values >= low) & (values <= high)
 
 
 def date_parts_fault(year: int, month: int, day: int) -> Fault:

@@ -86,10 +86,8 @@ def _make_timestamp(*parts: pa.Array) -> pa.Array:
     missing = nulls_of_any(*parts)
     year, month, day, hour, minute = (defined_values(part).astype(np.int64) for part in whole)
     micros, _ = decimals.microseconds_of(seconds)
-    leap = micros == 60_000_000
-    times, real = local_times(
-        year, month, day, hour, minute, np.where(leap, 0, micros // 1_000_000), np.where(leap, 60_000_000, micros % 1_000_000), len(micros)
-    )
+    times, real = local_times(year, month, day, hour, minute, 0, micros, len(micros))
+    real = real & (micros >= 0) & (micros <= 60_000_000)
     bad = ~real if missing is None else ~real & ~missing
     if bad.any():
         i = int(np.argmax(bad))
