@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 
 from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
@@ -73,7 +74,7 @@ class Scan(LogicalPlan):
     columns: tuple[int, ...]
     predicate: Expression | None = None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.table.source_schema.select(self.columns)
 
@@ -88,7 +89,7 @@ class Values(LogicalPlan):
     def __post_init__(self) -> None:
         demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.row_schema
 
@@ -99,7 +100,7 @@ class BoundedInput(LogicalPlan):
 
     plan: LogicalPlan
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.plan.schema.without_roles()
 
@@ -114,7 +115,7 @@ class Filter(_Unary):
         demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
         demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -130,7 +131,7 @@ class Project(_Unary):
         demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
         demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         fields = []
         for name, expression in zip(self.names, self.expressions, strict=True):
@@ -146,7 +147,7 @@ class WatermarkAssign(_Unary):
     time_column: int
     watermark: Expression
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         fields = list(self.input.schema.fields)
         fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME)
@@ -165,7 +166,7 @@ class WindowTable(_Unary):
     def __post_init__(self) -> None:
         demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         kind = self.input.schema[self.window.time_column].type
         return Schema(self.input.schema.fields + tuple(replace(f, type=kind) for f in window_fields()))
@@ -196,7 +197,7 @@ class Aggregate(_Unary):
     def __post_init__(self) -> None:
         demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
         return Schema(keys + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)))
@@ -218,7 +219,7 @@ class WindowAggregate(_Unary):
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         source = self.input.schema
         fields = tuple(replace(source[key], role=None) for key in self.keys)
@@ -263,7 +264,7 @@ class Join(LogicalPlan):
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, left=inputs[0], right=inputs[1])
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
@@ -292,7 +293,7 @@ class Union(LogicalPlan):
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, branches=inputs)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         fields = []
         for position, first in enumerate(self.branches[0].schema):
@@ -308,7 +309,7 @@ class Sort(_Unary):
 
     keys: tuple[SortKey, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -320,7 +321,7 @@ class Limit(_Unary):
     limit: int | None
     offset: int = 0
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -333,7 +334,7 @@ class TopN(_Unary):
     limit: int
     offset: int = 0
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -344,7 +345,7 @@ class Sink(_Unary):
 
     table: Table | None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -362,7 +363,7 @@ class StatementSet(LogicalPlan):
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, sinks=inputs)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema((Field("done", BOOLEAN, False),))
 
@@ -373,6 +374,6 @@ class Exchange(_Unary):
 
     edge: Edge
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
