@@ -167,10 +167,3 @@ def gather_strings(slots, starts, lengths, arena, out):
         for k in range(lengths[slots[i]]):
             out[used + k] = arena[first + k]
         used += lengths[slots[i]]
-
-
-@njit(VOID(IN_I64, I64, OUT_I64), nogil=True, cache=True)
-def bump(slots, by, counts):
-    """Add ``by`` to the count of each slot, as often as it is named."""
-    for i in range(slots.size):
-        counts[slots[i]] += by

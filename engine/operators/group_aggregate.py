@@ -15,6 +15,7 @@ from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.row_changes import changed_rows
+from engine.state.slot_sets import DistinctSlots
 from planner.expressions import AggregateCall
 from planner.physical import GroupAggregateSpec
 
@@ -68,6 +69,7 @@ class GroupAggregateOperator(Operator):
         self._schema = spec.schema.to_arrow()
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
         self._accumulators = Accumulators((*spec.aggregates, _ROW_COUNT), spec.insert_only, options.time_zone)
+        self._distinct = DistinctSlots()
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -81,7 +83,7 @@ class GroupAggregateOperator(Operator):
         state = self._state
         known = len(state.keys)
         slots = state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows)
-        touched = np.unique(slots)
+        touched = self._distinct.of(slots, state.keys.capacity)
         before = self._accumulators.results(touched)
         had_row = before[-1].to_numpy() > 0 if self._keys else np.full(touched.size, known > 0)
         self._accumulators.add(slots, batch.rows, batch.weights)

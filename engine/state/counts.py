@@ -24,7 +24,7 @@ class CountPart(TablePart):
 
     def count(self, slots: np.ndarray) -> pa.Array:
         """Return COUNT."""
-        return pa.array(self.table[slots, 0])
+        return pa.array(self.gathered(slots)[0])
 
 
 class BooleanPart(TablePart):
@@ -43,10 +43,10 @@ class BooleanPart(TablePart):
 
     def all_true(self, slots: np.ndarray) -> pa.Array:
         """Return BOOL_AND, NULL over no values."""
-        false, true = self.table[slots].T
+        false, true = self.gathered(slots)
         return pa.array(false <= 0, mask=(false == 0) & (true == 0))
 
     def some_true(self, slots: np.ndarray) -> pa.Array:
         """Return BOOL_OR, NULL over no values."""
-        false, true = self.table[slots].T
+        false, true = self.gathered(slots)
         return pa.array(true > 0, mask=(false == 0) & (true == 0))

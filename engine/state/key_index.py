@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
-from engine.kernels.tagged_index import bump
 from engine.state.key_groups import groups_of_hashes
 from engine.state.row_index import RowIndex
+from engine.state.slot_sets import UseCounts
 from engine.state.string_index import StringIndex
-from engine.state.word_index import WordIndex, grown
+from engine.state.word_index import WordIndex
 
 
 class KeyIndex:
@@ -128,16 +128,13 @@ class _Interned:
 
     def __init__(self, kind: pa.DataType) -> None:
         self.values = StringIndex(kind)
-        self._uses = np.zeros(self.values.capacity, np.int64)
+        self._uses = UseCounts()
 
     def retain(self, slots: np.ndarray) -> None:
-        if self._uses.size < self.values.capacity:
-            self._uses = grown(self._uses, self.values.capacity)
-        bump(slots, 1, self._uses)
+        self._uses.retain(slots, self.values.capacity)
 
     def release(self, slots: np.ndarray) -> None:
-        bump(slots, -1, self._uses)
-        unused = np.unique(slots[self._uses[slots] == 0])
+        unused = self._uses.release(slots)
         if unused.size:
             self.values.remove(unused)
 

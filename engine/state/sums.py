@@ -39,13 +39,12 @@ class ExactSum(TablePart):
 
     def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the low and high words of the sums, and the counts; raises OutOfRange past 128 bits."""
-        state = self.table[slots]
+        state = self.gathered(slots)
         if self._wide:
-            if state[:, 2].any():
+            if state[2].any():
                 raise OutOfRange
-            return np.ascontiguousarray(state[:, 0]), np.ascontiguousarray(state[:, 1]), np.ascontiguousarray(state[:, 3])
-        low = np.ascontiguousarray(state[:, 0])
-        return low, (low >> 63) + state[:, 1], np.ascontiguousarray(state[:, 2])
+            return state[0], state[1], state[3]
+        return state[0], (state[0] >> 63) + state[1], state[2]
 
     def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as BIGINT or DECIMAL; raises OutOfRange."""
@@ -63,7 +62,7 @@ class ExactSum(TablePart):
         empty = counts == 0
         valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES
         if pa.types.is_decimal128(kind):
-            low, high, fits = low.copy(), high.copy(), np.empty(low.size, np.int64)
+            fits = np.empty(low.size, np.int64)
             wide.average(low, high, counts, kind.scale - self._scale, fits)
             if not fits.all():
                 raise OutOfRange
@@ -135,15 +134,15 @@ class FloatSum(TablePart):
             self._odd_counts()[slots] = odd
 
     def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        state = self.table[slots]
+        sums, lost, counts = self.gathered(slots)
         with np.errstate(invalid="ignore", over="ignore"):
-            total = np.where(np.isfinite(state[:, 0]), state[:, 0] + state[:, 1], state[:, 0])
+            total = np.where(np.isfinite(sums), sums + lost, sums)
         if self._odd is not None:
             odd = self._odd_counts()[slots] > 0
             total[odd[:, _POSITIVE]] = np.inf
             total[odd[:, _NEGATIVE]] = -np.inf
             total[odd[:, _NAN] | (odd[:, _POSITIVE] & odd[:, _NEGATIVE])] = np.nan
-        return total, state[:, 2]
+        return total, counts
 
     def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as DOUBLE."""

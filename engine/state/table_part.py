@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from engine.kernels.slots import gather
 from engine.state.word_index import grown
 
 
@@ -46,8 +47,14 @@ class TablePart:
     def clear(self, slots: np.ndarray) -> None:
         self.table[slots] = 0
 
+    def gathered(self, slots: np.ndarray) -> np.ndarray:
+        """Return the state of slots, one contiguous row per column of the table."""
+        out = np.empty((self.table.shape[1], slots.size), self.table.dtype)
+        gather(slots, self.table.view(np.int64), out.view(np.int64))
+        return out
+
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [pa.array(np.ascontiguousarray(column)) for column in self.table[slots].T]
+        return [pa.array(column) for column in self.gathered(slots)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         for k, column in enumerate(columns):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels.tagged_index import bump
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
+from engine.state.slot_sets import DistinctSlots, UseCounts
 from engine.state.table_part import Part
 from engine.state.word_index import WordIndex, grown
 
@@ -20,7 +20,7 @@ _VALUE = (1 << _SLOT_BITS) - 1
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Entries whose count was added to, ascending; those of them that became present, and those that ceased to be."""
+    """Entries whose count was added to, each once; those of them that became present, and those that ceased to be."""
 
     touched: np.ndarray
     appeared: np.ndarray
@@ -36,10 +36,11 @@ class ValueCounts:
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
         self.values = KeyIndex([kind])
-        self._uses = np.zeros(0, np.int64)
+        self._uses = UseCounts()
         self._pairs = WordIndex()
         self._counts = np.zeros(0, np.int64)
         self._of_slot = MultiIndex()
+        self._distinct = DistinctSlots()
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -49,15 +50,13 @@ class ValueCounts:
         value_ids = self.values.lookup_or_insert([values])
         known = len(self._pairs)
         entries = self._pairs.lookup_or_insert((slots << _SLOT_BITS) | value_ids)
-        touched = np.unique(entries)
+        touched = self._distinct.of(entries, self._pairs.capacity)
         if self._counts.size < self._pairs.capacity:
             self._counts = grown(self._counts, self._pairs.capacity)
-        if self._uses.size < self.values.capacity:
-            self._uses = grown(self._uses, self.values.capacity)
         before = self._counts[touched]
         if len(self._pairs) > known:
             fresh = self._of_slot.link(self.slots_of(touched), touched)
-            bump(self.value_ids(fresh), 1, self._uses)
+            self._uses.retain(self.value_ids(fresh), self.values.capacity)
         np.add.at(self._counts, entries, weights if weights.size else 1)
         after = self._counts[touched]
         return Change(touched, touched[(before <= 0) & (after > 0)], touched[(before > 0) & (after <= 0)])
@@ -67,12 +66,10 @@ class ValueCounts:
         entries = entries[self._counts[entries] == 0]
         if not entries.size:
             return
-        value_ids = self.value_ids(entries)
+        unused = self._uses.release(self.value_ids(entries))
         self._of_slot.unlink(entries)
         self._pairs.remove(entries)
-        bump(value_ids, -1, self._uses)
-        unused = np.unique(value_ids)
-        self.values.remove(unused[self._uses[unused] == 0])
+        self.values.remove(unused)
 
     def clear(self, slots: np.ndarray) -> None:
         """Drop all entries of distinct slots."""

@@ -10,12 +10,12 @@ import pyarrow as pa
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.kernels.partition import counting_sort
-from engine.kernels.tagged_index import bump
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
 from engine.state.row_index import RowIndex
-from engine.state.word_index import WordIndex, grown
+from engine.state.slot_sets import UseCounts
+from engine.state.word_index import WordIndex
 from engine.window_rows import PlacedRows
 from planner.windowing import AttachedWindow, Windowing
 
@@ -38,7 +38,7 @@ class WindowState:
         self.accumulators = accumulators
         self.keys = KeyIndex(key_types)
         self._num_keys = len(key_types)
-        self._uses = np.zeros(self.keys.capacity, np.int64)
+        self._uses = UseCounts()
         self._slices = RowIndex(2)
         self._entries = WordIndex()
         self._of_slice = MultiIndex()
@@ -61,9 +61,7 @@ class WindowState:
         entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
         if len(self._entries) > known:
             fresh = self._of_slice.link(slices, entries)
-            if self._uses.size < self.keys.capacity:
-                self._uses = grown(self._uses, self.keys.capacity)
-            bump(self.key_slots(fresh), 1, self._uses)
+            self._uses.retain(self.key_slots(fresh), self.keys.capacity)
             self.accumulators.reserve(self._entries.capacity)
         return entries
 
@@ -118,9 +116,7 @@ class WindowState:
             self._of_slice.unlink(entries)
             self.accumulators.clear(entries)
             self._entries.remove(entries)
-            bump(key_slots, -1, self._uses)
-            unused = np.unique(key_slots[self._uses[key_slots] == 0])
-            self.keys.remove(unused)
+            self.keys.remove(self._uses.release(key_slots))
         if slices.size:
             self._slices.remove(slices)
 

@@ -1,0 +1,47 @@
+"""Small passes over slots: each one once, counted uses, rows of a table as columns."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64, VOID
+
+
+@njit(I64(IN_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def distinct(slots, epoch, marks, out):
+    """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no ``epoch`` yet."""
+    found = 0
+    for i in range(slots.size):
+        if marks[slots[i]] != epoch:
+            marks[slots[i]] = epoch
+            out[found] = slots[i]
+            found += 1
+    return found
+
+
+@njit(VOID(IN_I64, OUT_I64), nogil=True, cache=True)
+def retain(slots, uses):
+    """Count one more use of each slot, as often as it is named."""
+    for i in range(slots.size):
+        uses[slots[i]] += 1
+
+
+@njit(I64(IN_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def release(slots, uses, out):
+    """Count one use less of each slot, as often as it is named; write the slots no use is left of and return how many."""
+    unused = 0
+    for i in range(slots.size):
+        uses[slots[i]] -= 1
+        if uses[slots[i]] == 0:
+            out[unused] = slots[i]
+            unused += 1
+    return unused
+
+
+@njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
+def gather(slots, table, out):
+    """Write rows of a table as columns: ``out[k, i] = table[slots[i], k]``."""
+    width = table.shape[1]
+    for i in range(slots.size):
+        for k in range(width):
+            out[k, i] = table[slots[i], k]

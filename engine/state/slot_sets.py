@@ -1,0 +1,42 @@
+"""Sets of slots: each slot of a batch once, and how often slots are used by others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels import slots as kernel
+from engine.state.word_index import grown
+
+
+class DistinctSlots:
+    """Finds the distinct slots of a batch without sorting."""
+
+    def __init__(self) -> None:
+        self._marks = np.zeros(0, np.int64)
+        self._epoch = 0
+
+    def of(self, slots: np.ndarray, capacity: int) -> np.ndarray:
+        """Return each of the slots (all below ``capacity``) once, in the order they first come."""
+        if capacity > self._marks.size:
+            self._marks = grown(self._marks, capacity)
+        self._epoch += 1
+        out = np.empty(min(slots.size, capacity), np.int64)
+        return out[: kernel.distinct(slots, self._epoch, self._marks, out)]
+
+
+class UseCounts:
+    """How often each slot is used; a slot no use is left of can be freed."""
+
+    def __init__(self) -> None:
+        self._uses = np.zeros(0, np.int64)
+
+    def retain(self, slots: np.ndarray, capacity: int) -> None:
+        """Count a use of each slot (all below ``capacity``) as often as it is named."""
+        if capacity > self._uses.size:
+            self._uses = grown(self._uses, capacity)
+        kernel.retain(slots, self._uses)
+
+    def release(self, slots: np.ndarray) -> np.ndarray:
+        """Take a use from each slot as often as it is named; return those no use is left of, each once."""
+        unused = np.empty(slots.size, np.int64)
+        return unused[: kernel.release(slots, self._uses, unused)]
