@@ -17,11 +17,13 @@ from planner.bind_context import BindContext
 from planner.binder_ddl import bind_table
 from planner.binder_inserts import sink_for
 from planner.binder_queries import bind_query
+from planner.binder_tables import bounded
 from planner.lexical import allow_depth
-from planner.logical import LogicalPlan, Sink, StatementSet
+from planner.logical import LogicalPlan, Sink, Sort, StatementSet
 from planner.scope import Relation
 from planner.statement_nodes import AlterTableSet, CreateTable, CreateView, Insert, Query
 from planner.statement_nodes import StatementSet as StatementSetNode
+from planner.syntax import span_of
 
 
 class Binder:
@@ -45,6 +47,10 @@ class Binder:
         """Return the Sink of an INSERT, its input cast to the table's columns."""
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
+        if isinstance(relation.plan, Sort) and not bounded(relation.plan):
+            span = span_of(statement.query.tree.args["order"])
+            hint = "leave the order out, or add LIMIT n to write the first n rows"
+            raise PenstockError("SQL-1703", "rows of a stream are written as they come, not in an order", span=span, hint=hint, sqlstate="0A000")
         return sink_for(statement, table, relation)
 
     def bind_statement_set(self, statement: StatementSetNode, parameters: Sequence[object] = ()) -> StatementSet:

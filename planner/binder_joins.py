@@ -67,15 +67,18 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
 
 
 def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Scope:
-    """The columns after a join. A join of two streams may give old rows late, so windows and time attributes end there."""
+    """The columns after a join. Time attributes live on only where every row still comes in its time: on a side that is never padded with NULLs,
+    when the other side is a bounded table (a join of two streams gives old rows late)."""
     mine, theirs = left.scope, right.scope
+    left_bounded, right_bounded = bounded(left.plan), bounded(right.relation.plan)
+    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT)):
+        mine = mine.without_roles()
+    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
+        theirs = theirs.without_roles()
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
         mine = mine.nullable()
     if kind in (JoinKind.LEFT, JoinKind.FULL):
         theirs = theirs.nullable()
-    left_bounded, right_bounded = bounded(left.plan), bounded(right.relation.plan)
-    if not left_bounded and not right_bounded:
-        mine, theirs = mine.without_roles(), theirs.without_roles()
     return mine.beside(theirs, width)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -13,10 +14,10 @@ from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_select import bind_select, position_of, sort_keys
 from planner.binder_streaming import check_order
-from planner.binder_tables import bind_values, endless, renamed
+from planner.binder_tables import bind_values, bounded, endless, renamed
 from planner.coercions import coerced
 from planner.expressions import Column, Expression, Literal, SortKey
-from planner.logical import Aggregate, Limit, LogicalPlan, Project, Sort, TopN, Union
+from planner.logical import Aggregate, Limit, Project, Sort, TopN, Union
 from planner.scope import Relation, Scope
 from planner.syntax import consume, span_of
 
@@ -35,7 +36,7 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
         relation = bind_query(tree.this, context, nested=nested and not tree.args.get("order"))
     order = tree.args.get("order")
     keys = _output_keys(order, relation, context) if order is not None else []
-    return Relation(_ordered(relation.plan, keys, tree, context, nested), relation.fields)
+    return _ordered(relation, keys, tree, context, nested)
 
 
 def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
@@ -58,16 +59,14 @@ def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
     order = tree.args.get("order")
     bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
     if order is None:
-        relation = bound.relation()
-        return Relation(_ordered(relation.plan, [], tree, context, nested), relation.fields)
+        return _ordered(bound.relation(), [], tree, context, nested)
     keys, extra = sort_keys(order, bound)
-    relation = bound.relation(extra)
-    plan = _ordered(relation.plan, keys, tree, context, nested)
+    relation = _ordered(bound.relation(extra), keys, tree, context, nested)
     if not extra:
-        return Relation(plan, relation.fields)
+        return relation
     fields = relation.fields[: len(bound.items)]
     columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields))
-    return Relation(Project(plan, columns, bound.names), fields)
+    return Relation(Project(relation.plan, columns, bound.names), fields)
 
 
 # ORDER BY and LIMIT
@@ -89,16 +88,19 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
     return keys
 
 
-def _ordered(plan: LogicalPlan, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool) -> LogicalPlan:
+def _ordered(relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
+    """Return a relation under its ORDER BY, LIMIT and OFFSET. The first rows of a stream change late, so their time attributes end."""
+    plan = relation.plan
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
     if keys:
         check_order(endless(plan), limit is not None, nested, span_of(tree.args["order"]))
     if keys and limit is not None:
-        return TopN(plan, tuple(keys), limit, offset)
+        fields = relation.fields if bounded(plan) else tuple(replace(field, role=None) for field in relation.fields)
+        return Relation(TopN(plan, tuple(keys), limit, offset), fields)
     if keys:
         plan = Sort(plan, tuple(keys))
-    return plan if limit is None and not offset else Limit(plan, limit, offset)
+    return Relation(plan if limit is None and not offset else Limit(plan, limit, offset), relation.fields)
 
 
 def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:

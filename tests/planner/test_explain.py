@@ -1,0 +1,73 @@
+"""EXPLAIN in words: every node has a line, notes stand behind it, rules are traced, JSON says the same."""
+
+import json
+
+import pytest
+
+from optimizer.annotations import all_notes, changelog_notes, facts_of
+from optimizer.optimizer import optimize
+from optimizer.properties import PlanFacts
+from planner import logical
+from planner.describe import describe, duration_text
+from planner.edges import Partition
+from planner.explain import explain, explain_json, explain_rules
+from planner.logical import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
+from planner.tree_text import tree_text
+from tests.optimizer.random_plans import RandomPlans
+from tests.optimizer.sql import bind
+
+
+def test_trees() -> None:
+    tree = {"a": ["b", "c"], "b": ["d"], "c": [], "d": []}
+    text = tree_text("a", lambda node: [node, f"{node}'"], lambda node: tree[node])
+    assert text == "a\n│   a'\n├── b\n│   │   b'\n│   └── d\n│           d'\n└── c\n        c'"
+
+
+def test_every_node_has_a_line() -> None:
+    seen: set[type[LogicalPlan]] = {StatementSet, BoundedInput, Exchange, Limit}
+    for seed in range(60):
+        for node in RandomPlans(seed).plan().walk():
+            assert describe(node)
+            seen.add(type(node))
+    plan = bind("SELECT k FROM orders LIMIT 3")
+    assert describe(plan.inputs[0]) == "Limit 3"
+    assert describe(BoundedInput(plan.inputs[0])) == "BoundedInput [k]"
+    assert describe(Exchange(plan.inputs[0], Partition((0,)))) == "Exchange ⤨ partition(k)"
+    assert describe(StatementSet((plan, plan))) == "StatementSet 2 sinks"  # type: ignore[arg-type]
+    assert describe(bind("SELECT k FROM arrivals ORDER BY k DESC LIMIT 3 OFFSET 1").inputs[0]) == "TopN 3 offset 1 by k DESC"
+    nodes = {
+        kind for kind in vars(logical).values() if isinstance(kind, type) and issubclass(kind, LogicalPlan) and not kind.__name__.startswith("_")
+    }
+    assert nodes - {LogicalPlan, logical.Sink, logical.TopN} <= seen
+
+
+@pytest.mark.parametrize(("us", "text"), [(60_000_000, "1 min"), (90_000_000, "90 s"), (86_400_000_000, "1 d"), (1_500, "1500 us"), (0, "0 us")])
+def test_durations(us: int, text: str) -> None:
+    assert duration_text(us) == text
+
+
+def test_notes_stand_behind_their_node() -> None:
+    plan = optimize(bind("SELECT k, COUNT(*) AS n FROM endless GROUP BY k"))
+    facts = PlanFacts()
+    assert explain(plan, changelog_notes(facts)).split("\n")[-1] == "        └── Scan endless [k]  [insert-only]"
+    line = explain(plan, all_notes(facts)).split("\n")[2]
+    assert line == (
+        "    └── Aggregate by k: count(*)  [updates; key (k); state unbounded because each distinct (k) keeps an entry for ever;"
+        " group by a window as well (one entry per key)]"
+    )
+
+
+def test_json_says_the_same() -> None:
+    plan = optimize(bind("SELECT id FROM keyed WHERE id > 2"))
+    found = json.loads(json.dumps(explain_json(plan, facts_of(PlanFacts()))))
+    assert found["node"] == "Sink"
+    assert found["facts"] == {"changelog": "insert-only", "key": "(id)"}
+    assert found["inputs"][0]["text"] == "Scan keyed [id] where id > 2"
+    assert found["inputs"][0]["columns"] == [{"name": "id", "type": "BIGINT", "nullable": False, "role": None}]
+
+
+def test_only_rules_that_changed_the_plan_are_traced() -> None:
+    trace: list[tuple[str, LogicalPlan, LogicalPlan]] = []
+    optimize(bind("SELECT id FROM people WHERE id > 2"), observer=lambda *step: trace.append(step))
+    heads = [line for line in explain_rules(trace).split("\n") if line.startswith("==")]
+    assert heads == ["== bound", "== push_filters", "== prune_columns", "== remove_redundant"]
