@@ -30,7 +30,7 @@ class FileSplit:
     @property
     def split_id(self) -> str:
         """The stable id: path, size, time and range."""
-        cut = "" if self.range is None else f"#{self.range[0]}-{self.range[1]}"
+        cut = "" if self.range is None else f"#{self.range[0]:015d}-{self.range[1]:015d}"
         return f"{self.path}@{self.size}-{self.mtime_us}{cut}"
 
     @classmethod

@@ -19,6 +19,7 @@ from engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
 from engine.formats.text_values import from_text
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_PIECES_PASSED = 64  # at most so many pieces given before are decoded again in one poll
 
 
 class FilesystemReader:
@@ -43,20 +44,25 @@ class FilesystemReader:
         return self._ended
 
     def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        if self._piece is None and not self._ended:
-            self._take(self._reader.next())
+        for _ in range(_PIECES_PASSED):
+            if self._piece is None and not self._ended:
+                self._take(self._reader.next())
+            if self._piece is None:
+                return None
+            if self._given < self._piece.rows.num_rows:
+                break
+            self._pass_piece()
         if self._piece is None:
-            return None
+            return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
         piece, begin = self._piece, self._given
         end = min(begin + max_rows, piece.rows.num_rows)
         batch = self._complete(piece, begin, end)
         self._given = end
+        self._anchor = piece.anchor
         if end == piece.rows.num_rows:
-            self._piece = None
-            self._next_row = piece.first + piece.records
+            self._pass_piece()
         else:
             self._next_row = piece.ordinal_of(end)
-        self._anchor = piece.anchor
         return batch
 
     def position(self) -> Position:
@@ -75,6 +81,13 @@ class FilesystemReader:
         if bad:
             self._reject(bad)
         self._given = piece.rows_before(self._next_row)
+
+    def _pass_piece(self) -> None:
+        """Leave a piece whose rows were all given, now or before."""
+        if self._piece is not None:
+            self._next_row = max(self._next_row, self._piece.first + self._piece.records)
+            self._anchor = self._piece.anchor
+        self._piece = None
 
     def _reject(self, bad: list[BadRecord]) -> None:
         if self._policy == "fail":
@@ -148,7 +161,7 @@ def _partition_value(field: Field, partitions: dict[str, str], split: FileSplit)
         message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
         raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)
     try:
-        return from_text(pa.array([None if text == NULL_PARTITION else text]), field.type)[0]
+        return from_text(pa.array([None if text == NULL_PARTITION else text], pa.string()), field.type)[0]
     except pa.ArrowInvalid as error:
         message = f"{redact_url(split.path)}: directory {field.name}={text} is not a {field.type}"
         raise PenstockError("DAT-4110", message, kind=Kind.EXTERNAL) from error

@@ -37,7 +37,7 @@ class FilesystemSource:
         files = self._listing.files(missing_ok=self._watch_ms is not None)
         for file in files:
             _refuse_changed(self._known.setdefault(file.path, file), file)
-        return [split.split_id for file in files for split in self._cut(file)]
+        return sorted(split.split_id for file in files for split in self._cut(file))
 
     def open(self, split_id: str, position: Position | None) -> FilesystemReader:
         split = FileSplit.parse(split_id)

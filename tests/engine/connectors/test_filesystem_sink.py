@@ -1,0 +1,228 @@
+"""The exactly-once file sink: nothing visible before a commit, everything once after it, whatever crashes in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.errors import PenstockError
+from catalog.tables import Table
+from catalog.types import BIGINT, DOUBLE, INT, STRING
+from engine.clock import ManualClock
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.metrics import OperatorMetrics
+from engine.operator import Context, KeyGroups, Services
+from engine.operators.sink import SinkOperator
+from planner.physical import SinkSpec
+from tests.engine.connectors.reading import Taken, as_rows, read, table_of
+from tests.engine.connectors.test_formats import COLUMNS, sample
+
+FORMATS = ["csv", "json", "parquet", "arrow"]
+
+
+def sink(table: Table, *, subtask: int = 0, parallelism: int = 1, job: str = "job1") -> SinkOperator:
+    operator = SinkOperator(SinkSpec("abcdef0123", "sink", table.schema, table, None, True), JobOptions())
+    groups = KeyGroups(0, 128, 128)
+    operator.open(Context("abcdef0123", "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job))
+    return operator
+
+
+def ids(directory: Path, kind: str = "parquet", **options: str) -> Table:
+    return table_of({"id": INT}, {"connector": "filesystem", "path": str(directory), "format": kind, **options})
+
+
+def batch(*values: int) -> Batch:
+    return Batch(pa.record_batch({"id": pa.array(values, pa.int32())}))
+
+
+def visible(directory: Path) -> list[int]:
+    return sorted(row["id"] for row in read(ids(directory)))
+
+
+def staged(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.rglob("*.inprogress"))
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_what_is_written_is_read_back(tmp_path: Path, kind: str) -> None:
+    table = table_of(COLUMNS, {"connector": "filesystem", "path": str(tmp_path / "out"), "format": kind})
+    operator, data = sink(table), sample(40)
+    for rows in data.to_batches(max_chunksize=7):
+        operator.on_batch(Batch(rows), 0, Taken())
+    operator.before_barrier(1, Taken())
+    assert read(table) == []
+    operator.on_checkpoint_complete(1)
+    operator.close()
+    assert read(table) == as_rows(data)
+    assert not (tmp_path / "out" / ".penstock.staging").exists()
+
+
+@pytest.mark.parametrize(("codec", "suffix"), [("gzip", ".csv.gz"), ("zstd", ".csv.zst")])
+def test_compressed_text(tmp_path: Path, codec: str, suffix: str) -> None:
+    operator = sink(ids(tmp_path, "csv", compression=codec))
+    operator.on_batch(batch(1, 2), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_checkpoint_complete(1)
+    assert [path.name.endswith(suffix) for path in tmp_path.glob("part-*")] == [True]
+    assert [row["id"] for row in read(ids(tmp_path, "csv"))] == [1, 2]
+
+
+@pytest.mark.parametrize(("kind", "reader"), [("csv", "read_csv"), ("json", "read_json"), ("parquet", "read_parquet")])
+def test_duckdb_reads_the_same(tmp_path: Path, kind: str, reader: str) -> None:
+    columns = {"id": INT, "name": STRING, "x": DOUBLE}
+    operator = sink(table_of(columns, {"connector": "filesystem", "path": str(tmp_path), "format": kind}))
+    rows = sample(30).select(list(columns))
+    operator.on_batch(Batch(rows.to_batches()[0]), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_checkpoint_complete(1)
+    operator.on_batch(Batch(rows.slice(0, 1).to_batches()[0]), 0, Taken())
+    operator.before_barrier(2, Taken())
+    suffix = {"json": "jsonl"}.get(kind, kind)
+    got = duckdb.sql(f"select id, name, x from {reader}('{tmp_path}/**/*.{suffix}') order by id").fetchall()
+    assert got == [tuple(row.values()) for row in as_rows(rows)]
+
+
+def test_commit_is_idempotent_and_follows_the_checkpoint(tmp_path: Path) -> None:
+    operator = sink(ids(tmp_path))
+    operator.on_batch(batch(1), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_batch(batch(2), 0, Taken())
+    operator.before_barrier(2, Taken())
+    items = operator.snapshot_items()
+    assert [item["checkpoint"] for item in items] == [1, 2]
+    operator.on_checkpoint_complete(1)
+    assert visible(tmp_path) == [1]
+    operator.on_checkpoint_complete(2)
+    operator.on_checkpoint_complete(2)
+    assert visible(tmp_path) == [1, 2]
+    for item in items:
+        operator._writer.commit(item["items"])
+    assert visible(tmp_path) == [1, 2]
+    assert operator.snapshot_items() == []
+    assert len({path.name for path in tmp_path.glob("part-*.parquet")}) == 2
+
+
+def test_crash_between_prepare_and_commit(tmp_path: Path) -> None:
+    first = sink(ids(tmp_path))
+    first.on_batch(batch(1, 2), 0, Taken())
+    first.before_barrier(1, Taken())
+    items = first.snapshot_items()
+    first.on_batch(batch(3), 0, Taken())
+    first.before_barrier(2, Taken())
+    first.on_batch(batch(4), 0, Taken())
+    assert visible(tmp_path) == [] and len(staged(tmp_path)) == 3
+    for _ in range(2):
+        again = sink(ids(tmp_path))
+        again.restore_items(items)
+        assert visible(tmp_path) == [1, 2] and staged(tmp_path) == []
+    again.on_batch(batch(3), 0, Taken())
+    again.before_barrier(2, Taken())
+    again.on_checkpoint_complete(2)
+    assert visible(tmp_path) == [1, 2, 3]
+
+
+def test_crash_before_the_first_checkpoint(tmp_path: Path) -> None:
+    first = sink(ids(tmp_path))
+    first.on_batch(batch(1), 0, Taken())
+    first.before_barrier(1, Taken())
+    other_job = sink(ids(tmp_path), job="job2")
+    other_job.on_batch(batch(7), 0, Taken())
+    again = sink(ids(tmp_path))
+    again.on_batch(batch(1), 0, Taken())
+    assert len(staged(tmp_path)) == 2
+    again.before_barrier(1, Taken())
+    again.on_checkpoint_complete(1)
+    other_job.before_barrier(1, Taken())
+    other_job.on_checkpoint_complete(1)
+    assert visible(tmp_path) == [1, 7]
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 5])
+def test_rescale_with_pending_commits(tmp_path: Path, parallelism: int) -> None:
+    items: list[dict[str, Any]] = []
+    for subtask in range(3):
+        operator = sink(ids(tmp_path), subtask=subtask, parallelism=3)
+        operator.on_batch(batch(subtask), 0, Taken())
+        operator.before_barrier(1, Taken())
+        items += operator.snapshot_items()
+        operator.on_batch(batch(100 + subtask), 0, Taken())
+        operator.before_barrier(2, Taken())
+    assert len(staged(tmp_path)) == 6
+    operators = [sink(ids(tmp_path), subtask=s, parallelism=parallelism) for s in range(parallelism)]
+    for operator in operators:
+        operator.restore_items(items)
+    assert visible(tmp_path) == [0, 1, 2] and staged(tmp_path) == []
+
+
+def test_close_throws_away_what_was_never_prepared(tmp_path: Path) -> None:
+    operator = sink(ids(tmp_path, **{"sink.rolling.rows": "1"}))
+    operator.on_batch(batch(1), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_batch(batch(2), 0, Taken())
+    operator.close()
+    assert len(staged(tmp_path)) == 1
+    operator._writer.abort(operator.snapshot_items()[0]["items"])
+    assert staged(tmp_path) == [] and visible(tmp_path) == []
+
+
+def test_rolling(tmp_path: Path) -> None:
+    operator = sink(ids(tmp_path, **{"sink.rolling.rows": "2"}))
+    for value in range(5):
+        operator.on_batch(batch(value), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_checkpoint_complete(1)
+    assert len(list(tmp_path.glob("part-*"))) == 3
+    assert visible(tmp_path) == [0, 1, 2, 3, 4]
+
+
+def test_partitioned(tmp_path: Path) -> None:
+    options = {"connector": "filesystem", "path": str(tmp_path), "format": "parquet"}
+    table = table_of({"k": STRING, "id": INT}, options, partitioned_by=["k"])
+    operator = sink(table)
+    rows = pa.record_batch({"k": ["a/b", None, "a/b", ""], "id": pa.array([1, 2, 3, 4], pa.int32())})
+    operator.on_batch(Batch(rows), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_checkpoint_complete(1)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("k=")) == ["k=", "k=__HIVE_DEFAULT_PARTITION__", "k=a%2Fb"]
+    assert sorted(read(table), key=lambda r: r["id"]) == [{"k": k, "id": i} for i, k in ((1, "a/b"), (2, None), (3, "a/b"), (4, ""))]
+
+
+def test_weights(tmp_path: Path) -> None:
+    operator = sink(ids(tmp_path))
+    operator.on_batch(Batch(batch(1, 2).rows, np.array([1, 2])), 0, Taken())
+    with pytest.raises(PenstockError, match="INT-9005"):
+        operator.on_batch(Batch(batch(1).rows, np.array([-1])), 0, Taken())
+    operator.before_barrier(1, Taken())
+    operator.on_checkpoint_complete(1)
+    assert visible(tmp_path) == [1, 2, 2]
+
+
+def test_a_staged_file_deleted_by_hand(tmp_path: Path) -> None:
+    operator = sink(ids(tmp_path))
+    operator.on_batch(batch(1), 0, Taken())
+    operator.before_barrier(1, Taken())
+    staged(tmp_path)[0].unlink()
+    with pytest.raises(PenstockError, match="DAT-4604"):
+        operator.on_checkpoint_complete(1)
+
+
+@pytest.mark.parametrize("item", [{"staged": "../../x", "final": "y"}, {"staged": "x", "final": "../y"}, {"staged": "x", "final": "/tmp/y"}])
+def test_names_from_a_forged_checkpoint_lead_nowhere(tmp_path: Path, item: dict[str, str]) -> None:
+    with pytest.raises(PenstockError, match="STA-3502"):
+        sink(ids(tmp_path)).restore_items([{"checkpoint": 1, "items": [item]}])
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(PenstockError, match="DAT-4601"):
+        sink(ids(tmp_path / "file"))
+    with pytest.raises(PenstockError, match="DAT-4603"):
+        sink(ids(tmp_path / "file" / "below"))
+    with pytest.raises(PenstockError, match="SQL-1512"):
+        sink(table_of({"id": BIGINT}, {"connector": "datagen"}))
