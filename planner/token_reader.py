@@ -83,8 +83,11 @@ class TokenReader(parser.Parser):
     # names
 
     def is_name(self, ahead: int = 0) -> bool:
-        """Return whether a quoted name or a word that is not reserved stands there."""
-        return self.at(TokenType.IDENTIFIER, ahead) or (self.word(ahead) != "" and self.word(ahead) not in RESERVED)
+        """Return whether a quoted name or a word that is not reserved stands there (``left.a`` names the left table of the Table API)."""
+        word = self.word(ahead)
+        if word in ("LEFT", "RIGHT"):
+            return self.at(TokenType.DOT, ahead + 1)
+        return self.at(TokenType.IDENTIFIER, ahead) or (word != "" and word not in RESERVED)
 
     def identifier(self, what: str) -> exp.Identifier:
         """Return the name that stands here or complain that a ``what`` was expected."""
