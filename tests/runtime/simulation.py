@@ -128,6 +128,7 @@ class Simulation:
         self._task_failure_rate = self.random.choice([0.0, 0.001, 0.003])
         self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
         self._power_rate = self.random.choice([0.0, 0.005, 0.02])
+        self._skew = self.random.choice([0.5, 1, 2, 3])  # above 1 favours the first tasks (sources), below 1 the last
         weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
         self._until = list(itertools.accumulate(weight / sum(weights) for weight in weights))  # master, task, I/O, clock
         self.options = JobOptions(
@@ -150,7 +151,8 @@ class Simulation:
         """Run until the job ends; faults stop after ``faulty_steps``; returns the last state."""
         self._boot()
         for number in range(faulty_steps + healed_steps):
-            self._faults = number < faulty_steps
+            if number == faulty_steps:
+                self._heal()
             try:
                 self._step()
             except PowerLoss:
@@ -158,6 +160,12 @@ class Simulation:
             if self.master.state.terminal:
                 break
         return self.master.state
+
+    def _heal(self) -> None:
+        """No more faults, and nobody starves."""
+        self._faults = False
+        self._skew = 1
+        self._until = [0.1, 0.85, 0.95, 1.0]
 
     def _boot(self) -> None:
         faults, self._faults = self._faults, False
@@ -197,7 +205,7 @@ class Simulation:
             self.workers.step_release()
             return "released"
         tasks = self.workers.tasks
-        task = tasks[int(self.random.random() * len(tasks))]
+        task = tasks[int(self.random.random() ** self._skew * len(tasks))]
         if self._faults and self._chance(self._task_failure_rate * self._delicate()):
             self.coverage["task failed"] += 1
             self.coverage["task failed while a checkpoint was under way"] += self.master.coordinator.pending is not None

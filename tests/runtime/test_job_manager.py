@@ -98,9 +98,9 @@ def test_finished_job_is_not_run_again(tmp_path: Path) -> None:
 def test_stop_and_go_on_at_another_parallelism(first: int, second: int, tmp_path: Path) -> None:
     ledger = Ledger()
     options = JobOptions(state_dir=tmp_path, checkpoint_interval_ms=2, channel_capacity=1, buffer_timeout_ms=0)
-    splits = make_splits(4, 400, 5)
+    splits = make_splits(4, 100, 5)
     manager = JobManager(services(ledger), SystemClock(), build)
-    job = manager.submit(window_job(splits, parallelism=first, batch_rows=1), options)
+    job = manager.submit(window_job(splits, parallelism=first, batch_rows=1, endless=True), options)
     while job.metrics().checkpoints_completed < 2 and not job.state.terminal:
         time.sleep(0.001)
     job.stop()
