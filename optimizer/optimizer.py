@@ -23,7 +23,6 @@ from optimizer.rules.push_filters_past_watermarks import push_filters_past_water
 from optimizer.rules.remove_redundant import remove_redundant
 from optimizer.rules.simplify_predicates import simplify_predicates
 from optimizer.rules.split_aggregates import split_aggregates
-from optimizer.rules.top_n import top_n
 from planner.logical import LogicalPlan, StatementSet
 
 
@@ -43,7 +42,6 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule(fold_constants),
     Rule(simplify_predicates),
-    Rule(top_n),
     Rule(flip_right_joins),
     Rule(push_filters),
     Rule(push_filters_past_watermarks, only="batch"),

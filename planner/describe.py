@@ -112,7 +112,10 @@ def _is_wrapped(text: str) -> bool:
 
 
 def _item(expression: Expression, name: str, schema: Schema) -> str:
-    text = named(expression, schema)
+    return _labelled(named(expression, schema), name)
+
+
+def _labelled(text: str, name: str) -> str:
     return text if text == name else f"{text} AS {name}"
 
 
@@ -146,7 +149,7 @@ def _describe_aggregate(node: Aggregate | WindowAggregate) -> str:
         words.append(window_text(node.window, schema))
     if node.keys:
         words.append(f"by {', '.join(schema[key].name for key in node.keys)}")
-    calls = ", ".join(f"{_call_text(call, schema)} AS {name}" for call, name in zip(node.aggregates, node.names, strict=True))
+    calls = ", ".join(_labelled(_call_text(call, schema), name) for call, name in zip(node.aggregates, node.names, strict=True))
     return " ".join(words) + (f": {calls}" if calls else "")
 
 

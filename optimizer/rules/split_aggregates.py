@@ -80,13 +80,13 @@ def _quotient(columns: tuple[Column, ...]) -> Expression:
     return Call(DOUBLE, True, function="divide", args=(Cast(DOUBLE, True, arg=total), known))
 
 
-def _partial_names(whole: str, count: int) -> list[str]:
-    return [whole] if count == 1 else [f"{whole}_{i}" for i in range(count)]
+def _partial_names(whole: str, part: _Parts) -> list[str]:
+    return [whole] if len(part.local) == 1 else [str(call) for call in part.local]
 
 
 def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPlan:
     calls = tuple(call for part in parts for call in part.local)
-    names = tuple(name for whole, part in zip(node.names, parts, strict=True) for name in _partial_names(whole, len(part.local)))
+    names = tuple(name for whole, part in zip(node.names, parts, strict=True) for name in _partial_names(whole, part))
     local = replace(node, aggregates=calls, names=names, phase=Phase.LOCAL)
     width = len(node.keys)
     merges = tuple(function for part in parts for function in part.merge)

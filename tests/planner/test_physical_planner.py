@@ -104,7 +104,7 @@ def test_ids_are_of_the_meaning() -> None:
 def test_ids_do_not_know_parallelism() -> None:
     two, three = job(WINDOWED.format(limit=2), 2, split=True), job(WINDOWED.format(limit=2), 3, split=True)
     assert [o.operator_id for o in operators(two)] == [o.operator_id for o in operators(three)]
-    assert len(set(o.operator_id for o in operators(two))) == len(operators(two))
+    assert len({o.operator_id for o in operators(two)}) == len(operators(two))
 
 
 def test_the_sides_of_a_self_join_are_told_apart() -> None:
