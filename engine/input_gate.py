@@ -89,10 +89,10 @@ class InputGate:
     def _on_end(self, index: int) -> None:
         port = self._ports[index]
         self._open_by_port[port] -= 1
-        self._pending.extend(self._watermarks.on_end(index))
         if self._open_by_port[port] == 0:
-            self._pending.append(PortEnd(port))
+            self._pending.append(PortEnd(port))  # before time moves on: rows held for this port are on time now
             self._held = self._holding()
+        self._pending.extend(self._watermarks.on_end(index))
         self._release(self._alignment.on_end(index))
         if not any(self._open_by_port.values()):
             self._pending.append(EndOfInput())
