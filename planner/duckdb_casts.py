@@ -6,21 +6,28 @@ from sqlglot import exp
 
 from catalog.types import (
     BIGINT,
+    DOUBLE,
     STRING,
     TIMESTAMP,
     Binary,
     Boolean,
     DataType,
+    Date,
+    DayTimeInterval,
     Decimal,
     Double,
     Float,
     String,
+    Timestamp,
     TimestampLtz,
+    YearMonthInterval,
     is_integer,
     is_numeric,
 )
 from planner.sql_flavour import Flavour, binary, cast, function, integer, text, when
 
+_SUFFIXED_NUMBER = r"^(\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]\s*$"
+_LARGEST_SINGLE = "3.4028235677973366e38"
 _INTEGER_TEXT = r"\s*[+-]?[0-9]+\s*"
 _TRUE_WORDS, _FALSE_WORDS = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 
@@ -43,7 +50,28 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
         case ((Float() | Double() | Decimal()), _) if is_integer(target):
             return cast(function("trunc", arg), kind, safe)
         case ((Float() | Double()), Decimal()):
-            return cast(cast(arg, flavour.kind(STRING)), kind, safe)
+            return cast(cast(cast(arg, flavour.kind(DOUBLE)), flavour.kind(STRING)), kind, safe)
+        case ((Float() | Double()), String()):
+            return function("penstock_text", arg)
+        case Double(), Float():
+            return _single(arg, kind)
+        case String(), (Float() | Double()):
+            return cast(function("regexp_replace", arg, text(_SUFFIXED_NUMBER), text(r"\1")), kind, safe)
+        case String(), Date():
+            return cast(function("penstock_day", arg), kind, safe)
+        case String(), (Timestamp() | TimestampLtz()):
+            return cast(function("penstock_moment", arg), kind, safe)
+        case ((Float() | Double() | Decimal()), TimestampLtz()):
+            number = arg if isinstance(source, Decimal) else cast(arg, flavour.kind(DOUBLE))
+            micros = function("trunc", binary(exp.Mul, number, integer(1_000_000)))
+            return flavour.from_epoch_us(cast(micros, flavour.kind(BIGINT), safe), target)
+        case TimestampLtz(), Decimal():
+            micros = cast(function("epoch_us", arg), flavour.kind(Decimal(32, 0)))
+            return cast(binary(exp.Mul, micros, cast(text("0.000001"), flavour.kind(Decimal(6, 6)))), kind, safe)
+        case TimestampLtz(), (Float() | Double()):
+            return cast(binary(exp.Div, function("epoch_us", arg), integer(1_000_000)), kind, safe)
+        case ((DayTimeInterval() | YearMonthInterval()), String()):
+            raise flavour.refusal(f"CAST of {source} to STRING")
         case TimestampLtz(), String():
             return cast(cast(arg, flavour.kind(TIMESTAMP)), kind)
         case TimestampLtz(), _ if is_numeric(target):
@@ -56,6 +84,14 @@ def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: D
         case String(), Binary():
             return function("encode", arg)
     return cast(arg, kind, safe)
+
+
+def _single(arg: exp.Expr, kind: exp.DataType) -> exp.Expr:
+    """A double too large for a float is infinite."""
+    large = exp.GTE(this=function("abs", arg), expression=exp.Literal.number(_LARGEST_SINGLE))
+    infinite = when(exp.GT(this=arg.copy(), expression=integer(0)), cast(text("Infinity"), kind), cast(text("-Infinity"), kind.copy()))
+    special = exp.Or(this=function("isnan", arg.copy()), expression=function("isinf", arg.copy()))
+    return when(special, cast(arg.copy(), kind.copy()), when(large, infinite, cast(arg.copy(), kind.copy())))
 
 
 def _truth(flavour: Flavour, arg: exp.Expr, safe: bool) -> exp.Expr:

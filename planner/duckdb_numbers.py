@@ -96,7 +96,7 @@ def decimal_quotient(left: exp.Expr, left_scale: int, right: exp.Expr, right_sca
     signed = binary(exp.Mul, half, function("sign", dividend.copy()))
     quotient = binary(exp.IntDiv, binary(exp.Add, dividend, signed), divisor)
     unit = cast(text(f"0.{'0' * (kind.scale - 1)}1" if kind.scale else "1"), duck(Decimal(max(1, kind.scale), kind.scale)))
-    whole = cast(quotient, duck(Decimal(38 - kind.scale, 0) if kind.scale < 38 else Decimal(38, 0)))
+    whole = cast(quotient, duck(Decimal(38, 0)))
     return cast(binary(exp.Mul, whole, unit), duck(kind))
 
 

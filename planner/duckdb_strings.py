@@ -37,7 +37,7 @@ def _typed(spelling: Spelling) -> Spelling:
 
 
 def _at_least(low: int, value: exp.Expr) -> exp.Expr:
-    return function("greatest", value, integer(low))
+    return when(exp.LT(this=value, expression=integer(low)), integer(low), value.copy())
 
 
 def _count(name: str) -> Spelling:
@@ -75,7 +75,16 @@ def _concat(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _padded(name: str) -> Spelling:
-    return lambda call, args: function(name, args[0], _at_least(0, args[1]), args[2] if len(args) > 2 else text(" "))
+    """An empty pad only cuts."""
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        width = _at_least(0, args[1])
+        if len(args) == 2:
+            return function(name, args[0], width, text(" "))
+        cut = function("left", args[0].copy(), width.copy())
+        return when(exp.EQ(this=args[2], expression=text("")), cut, function(name, args[0], width, args[2].copy()))
+
+    return spelling
 
 
 def _trimmed(name: str) -> Spelling:
@@ -87,14 +96,26 @@ def _position(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if len(args) == 2:
         return cast(function("instr", whole, part), _kind("INT"))
     found = function("instr", function("substr", whole, args[2]), part)
-    shifted = binary(exp.Sub, binary(exp.Add, found, args[2].copy()), integer(1))
-    absent = exp.Or(this=exp.LT(this=args[2].copy(), expression=integer(1)), expression=exp.EQ(this=found.copy(), expression=integer(0)))
-    return cast(when(absent, integer(0), shifted), _kind("INT"))
+    somewhere = exp.Case(
+        ifs=[
+            exp.If(this=exp.Is(this=found, expression=exp.null()), true=exp.null()),
+            exp.If(this=exp.LT(this=args[2].copy(), expression=integer(1)), true=integer(0)),
+            exp.If(this=exp.EQ(this=part.copy(), expression=text("")), true=integer(1)),
+            exp.If(this=exp.EQ(this=found.copy(), expression=integer(0)), true=integer(0)),
+        ],
+        default=binary(exp.Sub, binary(exp.Add, found.copy(), args[2].copy()), integer(1)),
+    )
+    return cast(when(exp.Is(this=args[2].copy(), expression=exp.null()), integer(0), somewhere), _kind("INT"))
 
 
 def _split_part(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """An empty delimiter splits nothing."""
     zero = exp.EQ(this=args[2].copy(), expression=integer(0))
-    return when(zero, failing("INVALID_INDEX_OF_ZERO: split_part counts from 1", _kind("TEXT")), function("split_part", *args))
+    ends = exp.In(this=args[2].copy(), expressions=[integer(1), integer(-1)])
+    nothing = function("left", args[0].copy(), integer(0))
+    whole = exp.Case(ifs=[exp.If(this=ends, true=args[0].copy()), exp.If(this=exp.Not(this=ends.copy()), true=nothing)])
+    pieces = when(exp.EQ(this=args[1].copy(), expression=text("")), whole, function("split_part", *args))
+    return when(zero, failing("INVALID_INDEX_OF_ZERO: split_part counts from 1", _kind("TEXT")), pieces)
 
 
 def _regexp_replace(call: Call, args: list[exp.Expr]) -> exp.Expr:

@@ -6,16 +6,18 @@ import re
 
 from sqlglot import exp
 
+from catalog.time_functions import canonical_unit
 from catalog.types import BIGINT, TIMESTAMP, TIMESTAMP_LTZ, Date, Timestamp, TimestampLtz, to_spark
 from planner.duckdb_strings import constant, refuse
 from planner.expressions import Call
 from planner.spark_functions import FIXED_UNITS_US, unit_of
 from planner.sql_flavour import Spelling, binary, cast, function, integer, named, text
 
-_DIRECTIVES = {
-    "yyyy": "%Y", "yy": "%y", "MM": "%m", "MMM": "%b", "MMMM": "%B", "dd": "%d", "HH": "%H", "hh": "%I", "mm": "%M", "ss": "%S", "SSS": "%g",
-    "SSSSSS": "%f", "a": "%p", "E": "%a", "EEE": "%a", "EEEE": "%A", "DDD": "%j",
-}  # fmt: skip
+_WRITTEN = (
+    "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M s=%-S ss=%S SSS=%g SSSSSS=%f"
+    " a=%p E=%a EE=%a EEE=%a EEEE=%A D=%-j DDD=%j"
+)
+_DIRECTIVES = dict(pair.split("=") for pair in _WRITTEN.split())
 _PATTERN_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
@@ -80,6 +82,9 @@ def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
     unit, (first, second) = unit_of(call), args[1:]
     width = FIXED_UNITS_US.get(unit)
     if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
+        zone_free = [time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP)) for time in (first, second)]
+        if width is None:
+            return binary(exp.IntDiv, function("penstock_months", *zone_free), integer(_MONTHS[unit]))
         return function("date_sub", text(unit), first, second)
     return binary(exp.IntDiv, binary(exp.Sub, function("epoch_us", second), function("epoch_us", first)), integer(width))
 
@@ -148,7 +153,7 @@ TIME_FUNCTIONS: dict[str, Spelling] = {
     "dayofweek": _part("dow", 1),
     "weekday": _part("isodow", -1),
     "date_trunc": _typed(named("date_trunc")),
-    "trunc": _typed(lambda call, args: function("date_trunc", args[1], args[0])),
+    "trunc": _typed(lambda call, args: function("date_trunc", text(canonical_unit(str(constant(call, 1)))), args[0])),
     "date_format": _date_format,
     "to_timestamp": _read,
     "to_date": _read,

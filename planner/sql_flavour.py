@@ -133,7 +133,7 @@ def text(value: str) -> exp.Expr:
 
 def cast(arg: exp.Expr, kind: exp.DataType, safe: bool = False) -> exp.Expr:
     """Return a plain CAST or TRY_CAST."""
-    return (exp.TryCast if safe else exp.Cast)(this=arg, to=kind)
+    return exp.TryCast(this=arg, to=kind, safe=True) if safe else exp.Cast(this=arg, to=kind)
 
 
 def binary(node: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:

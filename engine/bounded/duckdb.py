@@ -18,6 +18,7 @@ from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.staging import stage
 from engine.operator import Services
 from planner.bounded_query import BoundedQuery, Relation
+from planner.duckdb_macros import MACROS
 from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
 from planner.logical import LogicalPlan
 from planner.sql_flavour import function, text
@@ -68,6 +69,8 @@ def connect(time_zone: str) -> Any:
     connection.execute("SET enable_progress_bar = false")
     connection.execute("SET TimeZone = $1", [time_zone])
     connection.execute("SET threads = $1", [max(1, os.cpu_count() or 1)])
+    for macro in MACROS:
+        connection.execute(macro)
     return connection
 
 
