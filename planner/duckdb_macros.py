@@ -1,0 +1,51 @@
+"""What DuckDB is taught before a query runs: functions of ours in its own SQL, where one expression would be too long to repeat."""
+
+from __future__ import annotations
+
+MACROS = (
+    # the shortest decimal text of a float as Java prints it: 1.0E7 from ten million on, 1.0E-4 below a thousandth
+    """
+    CREATE TEMP MACRO penstock_scientific(digits, exponent) AS
+      substr(digits, 1, 1) || '.' || coalesce(nullif(rtrim(substr(digits, 2), '0'), ''), '0') || 'E' || exponent
+    """,
+    """
+    CREATE TEMP MACRO penstock_positive_text(t, x) AS CASE
+      WHEN contains(t, 'e') THEN penstock_scientific(replace(split_part(t, 'e', 1), '.', ''), CAST(split_part(t, 'e', 2) AS INT))
+      WHEN x >= 1e7 THEN penstock_scientific(replace(t, '.', ''), strlen(split_part(t, '.', 1)) - 1)
+      WHEN x < 1e-3 AND x > 0 THEN
+        penstock_scientific(ltrim(split_part(t, '.', 2), '0'), strlen(ltrim(split_part(t, '.', 2), '0')) - strlen(split_part(t, '.', 2)) - 1)
+      ELSE t END
+    """,
+    """
+    CREATE TEMP MACRO penstock_text(x) AS CASE
+      WHEN isnan(x) THEN 'NaN'
+      WHEN isinf(x) THEN CASE WHEN x > 0 THEN 'Infinity' ELSE '-Infinity' END
+      WHEN signbit(x) THEN '-' || penstock_positive_text(substr(CAST(x AS VARCHAR), 2), -x)
+      ELSE penstock_positive_text(CAST(x AS VARCHAR), x) END
+    """,
+    # Spark's shorter forms of a day, and no words such as infinity
+    r"""
+    CREATE TEMP MACRO penstock_moment(s) AS CASE
+      WHEN regexp_full_match(trim(s), '[0-9]{4}') THEN trim(s) || '-01-01'
+      WHEN regexp_full_match(trim(s), '[0-9]{4}-[0-9]{1,2}') THEN trim(s) || '-01'
+      WHEN regexp_matches(s, '^\s*[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}(\s*$|[ T])') OR s IS NULL THEN trim(s)
+      ELSE 'no moment: ' || s END
+    """,
+    r"""
+    CREATE TEMP MACRO penstock_day(s) AS regexp_replace(penstock_moment(s), '^([0-9]{4}-[0-9]{1,2}-[0-9]{1,2})[ T].*$', '\1')
+    """,
+    # whole months from a to b as java.time counts them: days are compared after the time of day has been carried
+    """
+    CREATE TEMP MACRO penstock_packed(d) AS (year(d) * 12 + month(d) - 1) * 32 + day(d)
+    """,
+    """
+    CREATE TEMP MACRO penstock_carry(a, b) AS CASE
+      WHEN CAST(b AS DATE) > CAST(a AS DATE) AND CAST(b AS TIME) < CAST(a AS TIME) THEN -1
+      WHEN CAST(b AS DATE) < CAST(a AS DATE) AND CAST(b AS TIME) > CAST(a AS TIME) THEN 1
+      ELSE 0 END
+    """,
+    """
+    CREATE TEMP MACRO penstock_months(a, b) AS
+      (penstock_packed(CAST(b AS DATE) + penstock_carry(a, b)) - penstock_packed(CAST(a AS DATE))) // 32
+    """,
+)
