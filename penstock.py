@@ -38,7 +38,7 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
     return open_connection(url, settings=settings)
 
 
-_TABLE_API = frozenset({"col", "lit", "tumble", "hop", "cumulate", "session", "Table"})
+_TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
 
 
 def __getattr__(name: str) -> Any:

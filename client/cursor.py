@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from catalog.schema import Schema
     from client.session import Session
     from engine.job import Job
+    from planner.logical import LogicalPlan
 
 Row = tuple[Any, ...]
 _POLL_S = 0.1
@@ -86,6 +87,13 @@ class Cursor:
                 if self._result is not None:
                     self._result.close()
                 self._result = self._session.run(statement)
+        return self
+
+    def run_plan(self, plan: LogicalPlan) -> Cursor:
+        """Run a bound plan of the Table API."""
+        self._renew()
+        with self._errors():
+            self._result = self._session.run_plan(plan)
         return self
 
     # -- what came of it

@@ -14,9 +14,8 @@ from client.exceptions import NotSupportedError, client_error
 from client.session import Session
 
 if TYPE_CHECKING:
-    from planner.table_api import Table
-
     from engine.job import Job
+    from planner.table_api import Table
 
 
 def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
@@ -77,10 +76,10 @@ class Connection:
             raise client_error(error) from error
 
     def table(self, name: str) -> Table:
-        """Return a table or view as a Table API object."""
+        """Return a table or view as a Table API object; its ``execute`` and ``insert_into`` give a cursor."""
         self._check_open()
         try:
-            return self.session.table(name)
+            return self.session.table(name, lambda plan: self.cursor().run_plan(plan))
         except PenstockError as error:
             raise client_error(error) from error
 

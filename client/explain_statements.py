@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from client.results import Result, text_rows
+from client.results import Result, lines_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
 from planner import statement_nodes as nodes
@@ -30,8 +30,8 @@ def explain_statement(session: Session, node: nodes.Explain, params: Sequence[An
     for stage in stages:
         if len(stages) > 1:
             lines += [*([""] if lines else []), f"== {stage.value.replace('_', ' ')} =="]
-        lines += stage_text(session, road, trace, stage).split("\n")
-    return text_rows(["plan"], [(line,) for line in lines])
+        lines.append(stage_text(session, road, trace, stage))
+    return lines_result("plan", "\n".join(lines))
 
 
 def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) -> str:

@@ -27,13 +27,16 @@ def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
 
 
 def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Sequence[Any]) -> Result:
-    """Start the job of an INSERT or a statement set; with ``table.dml-sync`` wait for its end and raise what it failed of."""
-    result = session.run_query(node, params)
+    """Start the job of an INSERT or a statement set."""
+    return told_of_job(session, session.run_query(node, params))
+
+
+def told_of_job(session: Session, result: Result) -> Result:
+    """Say that a job was started; with ``table.dml-sync`` wait for its end first, and raise what it failed of."""
     job = result.job
     assert job is not None
     if session.settings.get("table.dml-sync"):
-        session.wait_for(job)
-        return note_result(f"job {job.job_id} {job.state.lower()}", job)
+        return note_result(session.wait_for(job), job)
     return note_result(f"job {job.job_id} started", job)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,7 +25,10 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 
 @dataclass(frozen=True)
 class Shape:
-    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order."""
+    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
+
+    ``verbatim``: its one column holds lines of text that a person wants to see as they are.
+    """
 
     schema: Schema
     finite: bool = True
@@ -33,6 +36,7 @@ class Shape:
     upsert_key: tuple[int, ...] | None = None
     order: tuple[SortKey, ...] = ()
     streamed: bool = False
+    verbatim: bool = False
 
     @property
     def change_mode(self) -> str:
@@ -159,6 +163,12 @@ def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: 
     table = pa.table([pa.array(column, pa.string()) for column in values], names=columns)
     schema = Schema(tuple(Field(name, STRING) for name in columns))
     return Result(Shape(schema), TableFeed(table), note=note)
+
+
+def lines_result(column: str, text: str) -> Result:
+    """Return a result of lines of text, to be shown as they are."""
+    result = text_rows([column], [(line,) for line in text.split("\n")])
+    return replace(result, shape=replace(result.shape, verbatim=True))
 
 
 def note_result(note: str, job: Job | None = None) -> Result:

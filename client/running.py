@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from catalog.errors import PenstockError
 from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from client.session import Session
     from engine.bounded.backend import BoundedBackends
     from engine.job import Job
+    from engine.job_options import JobOptions
+
+FOREIGN_STATE = "STA-3007"
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,21 @@ def submit(road: Road, session: Session) -> Result:
         graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
         job = session.job_manager.submit(graph, replace(options, state_dir=None))
         return Result(shape_of(road.plan, road.facts), JobFeed(job, session.channels, sink_id), job)
-    job = session.job_manager.submit(road.graph, options, session.job_id_for(name) if options.state_dir else None)
-    return Result(Shape(Schema(())), TableFeed(), job)
+    job_id = session.job_id_for(name) if options.state_dir else None
+    return Result(Shape(Schema(())), TableFeed(), _submit_over_state(session, road.graph, options, job_id))
+
+
+def _submit_over_state(session: Session, graph: JobGraph, options: JobOptions, job_id: str | None) -> Job:
+    """Submit a job that may have a state; one of another query is set aside when the session may drop it."""
+    try:
+        return session.job_manager.submit(graph, options, job_id)
+    except PenstockError as error:
+        if error.code != FOREIGN_STATE or not session.drop_foreign_state or options.state_dir is None or job_id is None:
+            raise
+    held = options.state_dir / job_id
+    number = next(n for n in itertools.count(1) if not held.with_name(f"{job_id}.dropped-{n}").exists())
+    held.rename(held.with_name(f"{job_id}.dropped-{number}"))
+    return session.job_manager.submit(graph, options, job_id)
 
 
 def shape_of(plan: LogicalPlan, facts: PlanFacts) -> Shape:
@@ -115,8 +133,9 @@ def with_sink_of_its_own(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
     return replace(graph, chains=chains), sink_id
 
 
-def wait_for_job(job: Job) -> None:
-    """Wait for a job's end and raise what it failed of."""
+def wait_for_job(job: Job) -> str:
+    """Wait for a job's end, raise what it failed of, and return a sentence about it."""
     job.wait(None)
     if job.error is not None:
         raise job.error
+    return f"job {job.job_id} {job.state.lower()}"

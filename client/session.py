@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.catalog import Catalog
 from catalog.errors import PenstockError, SourceText
 from catalog.settings import Settings
+from client.job_statements import told_of_job
 from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
     from engine.bounded.backend import BoundedBackends
     from engine.job import Job
     from engine.job_manager import JobManager
+    from planner.table_api import Table
 
 
 class Session:
     """Composes the floors. Statements are run one at a time, whichever thread asks; results and jobs then live on their own.
 
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``. ``wait_for``: how a job is waited for
-    when ``table.dml-sync`` is set. ``drop_foreign_state``: start anew over a state that is of another query.
+    when ``table.dml-sync`` is set, giving a sentence about its end. ``drop_foreign_state``: start anew over a state that is of another query.
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None) -> None:
@@ -50,7 +52,7 @@ class Session:
         self.settings = Settings(dict(settings or {}))
         self.state_dir = state_dir
         self.drop_foreign_state = False
-        self.wait_for: Callable[[Job], None] = wait_for_job
+        self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
         self.channels = ResultChannels()
         self._lock = threading.RLock()
@@ -130,6 +132,19 @@ class Session:
 
         with self._lock:
             register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
+
+    def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
+        """Return a table or view as a Table API object; ``run`` takes its finished plans (by default ``run_plan``)."""
+        from planner.table_api import open_table  # the fluent way in: for programs that use it
+
+        with self._lock:
+            return open_table(name, Binder(self.catalog, self.settings), run or self.run_plan)
+
+    def run_plan(self, bound: LogicalPlan) -> Result:
+        """Run a bound plan that ends in a Sink, as the Table API makes them."""
+        with self._lock:
+            result = self.start(self.plan(bound))
+            return result if result.has_rows else told_of_job(self, result)
 
     # -- what runs
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from catalog.connectors import CONNECTORS, boundedness, connector_of, redacted
@@ -32,9 +33,13 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
             return _columns(session, name, None)
         case nodes.ShowCreate(name, view):
             relation = session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
-            return text_rows(["statement"], [(create_text(relation),)])
+            return _verbatim(text_rows(["statement"], [(create_text(relation),)]))
         case nodes.Help(topic):
             return help_on(topic)
+
+
+def _verbatim(result: Result) -> Result:
+    return replace(result, shape=replace(result.shape, verbatim=True))
 
 
 def matches(name: str, like: str | None) -> bool:

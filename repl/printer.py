@@ -70,6 +70,10 @@ class Printer:
         if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
             return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
         rows = result.final_rows()
+        if shape.verbatim and style.format in ("table", "vertical"):
+            self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
+            self.out.flush()
+            return rows.num_rows
         self.table(rows, kinds_of(result))
         return rows.num_rows
 

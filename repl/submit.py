@@ -102,8 +102,8 @@ class JobWaiter:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             raise KeyboardInterrupt
 
-    def wait(self, job: Job) -> None:
-        """Wait for the end of a job. Raises JobFailed when it fails and KeyboardInterrupt when it was stopped by a signal."""
+    def wait(self, job: Job) -> str:
+        """Wait for the end of a job and sum it up. Raises JobFailed when it fails and KeyboardInterrupt when it was stopped by a signal."""
         started = time.monotonic()
         self._waiting = True
         try:
@@ -114,15 +114,17 @@ class JobWaiter:
             self._messages.status("")
         if job.error is not None:
             raise JobFailed(job.error)
-        self._messages.note(summary(job, time.monotonic() - started))
+        told = summary(job, time.monotonic() - started)
         if self.interrupts:
+            self._messages.note(told)
             raise KeyboardInterrupt
+        return told
 
     def _follow(self, job: Job, started: float) -> None:
         state, checkpoints, asked, next_status = "", 0, 0, started + _STATUS_S
         while True:
             ended = job.wait(_POLL_S)
-            if (now_state := str(job.state)) != state:
+            if (now_state := str(job.state)) != state and not job.state.terminal:
                 state = now_state
                 self._messages.note(f"job {job.job_id}: {state.lower()}")
             metrics = job.metrics()

@@ -215,3 +215,16 @@ def test_closed_connections(connection):
 def test_no_server_yet():
     with pytest.raises(penstock.NotSupportedError, match="no server"):
         penstock.connect("penstock://there:1")
+
+
+def test_table_api(letters):
+    col = penstock.col
+    table = letters.table("letters").filter(col("a") > 2).window(penstock.tumble("ts", "5 seconds")).group_by("b").aggregate("COUNT(*) AS n")
+    rows = table.order_by("window_start", "b").execute().fetchall()
+    assert [(row[0].second, row[-2], row[-1]) for row in rows] == [(0, "x", 1), (0, "y", 1), (5, "x", 2), (5, "y", 3)]
+    letters.execute("CREATE TEMPORARY TABLE void (a BIGINT) WITH ('connector' = 'blackhole')")
+    cursor = letters.table("letters").select("a").insert_into("void")
+    assert cursor.note.endswith("started")
+    assert cursor.job.wait(10)
+    with pytest.raises(penstock.ProgrammingError):
+        letters.table("leters")
