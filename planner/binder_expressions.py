@@ -78,7 +78,8 @@ class ExpressionBinder:
         bound = self.bind(tree)
         if not isinstance(bound.type, Boolean | Null):
             hint = "compare it with something"
-            raise PenstockError("SQL-1103", f"{clause or self.clause} takes a BOOLEAN, this is {bound.type}", span=bound.span, hint=hint, sqlstate="42804")
+            message = f"{clause or self.clause} takes a BOOLEAN, this is {bound.type}"
+            raise PenstockError("SQL-1103", message, span=bound.span, hint=hint, sqlstate="42804")
         return coerced(bound, BOOLEAN)
 
     def _bind(self, tree: exp.Expr) -> Expression:

@@ -8,11 +8,10 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
+from planner.call_parser import CallParser
 from planner.keywords import RESERVED
 from planner.lexical import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
-from planner.literal_parser import LiteralParser
-from planner.syntax import AllColumns, CastTo, FunctionCall, Reference, place
-from planner.type_text import parse_type
+from planner.syntax import AllColumns, FunctionCall, Reference, place
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.EQ: (1, exp.EQ),
@@ -33,13 +32,11 @@ BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.MOD: (6, exp.Mod),
 }
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
-_ABOVE_COMPARISON = 2
 _NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
-_UNITS = frozenset(["MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"])
 
 
-class ExpressionParser(LiteralParser):
+class ExpressionParser(CallParser):
     """Scalar expressions."""
 
     def scalar(self) -> exp.Expr:
@@ -90,16 +87,16 @@ class ExpressionParser(LiteralParser):
 
     def _test(self, word: str, left: exp.Expr) -> exp.Expr:
         if word == "BETWEEN":
-            low = self._binary(_ABOVE_COMPARISON)
+            low = self.operand()
             self.need_word("AND")
-            return exp.Between(this=left, low=low, high=self._binary(_ABOVE_COMPARISON))
+            return exp.Between(this=left, low=low, high=self.operand())
         if word == "IN":
             return exp.In(this=left, expressions=self._in_list())
         if word == "IS":
             return self._is(left)
         if self.at_words("ANY") or self.at_words("ALL"):
             raise self.not_yet(f"{word} {self.word()}", f"write several {word} conditions joined by AND or OR")
-        pattern = self._binary(_ABOVE_COMPARISON)
+        pattern = self.operand()
         if word in ("RLIKE", "REGEXP"):
             return exp.RegexpLike(this=left, expression=pattern)
         node: exp.Expr = (exp.ILike if word == "ILIKE" else exp.Like)(this=left, expression=pattern)
@@ -118,7 +115,7 @@ class ExpressionParser(LiteralParser):
         negated = self.take_words("NOT")
         if self.take_words("DISTINCT"):
             self.need_word("FROM")
-            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self._binary(_ABOVE_COMPARISON))
+            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self.operand())
             return equal if negated else exp.Not(this=place(equal, left.meta["start"], self._prev.end + 1))
         word = self.word()
         if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
@@ -132,6 +129,10 @@ class ExpressionParser(LiteralParser):
         return self.not_yet("EXISTS", "join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..")
 
     # operators
+
+    def operand(self) -> exp.Expr:
+        """Return an operand of a predicate: what binds tighter than a comparison."""
+        return self._binary(2)
 
     def _binary(self, least: int) -> exp.Expr:
         begin = self._index
@@ -202,14 +203,14 @@ class ExpressionParser(LiteralParser):
         if word == "CASE":
             return self._case(begin)
         if word in ("CAST", "TRY_CAST") and self.at(TokenType.L_PAREN, 1):
-            return self._cast(begin)
+            return self.cast(begin)
         if word in ("ARRAY", "MAP") and self.at(TokenType.L_BRACKET, 1):
             self._advance(2)
             items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
             self.need(TokenType.R_BRACKET, "]")
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT")):
-            return self._call(begin)
+            return self.call(begin)
         if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
             self._advance()
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=[]))
@@ -259,107 +260,6 @@ class ExpressionParser(LiteralParser):
         if not self.take_words("END"):
             raise self.unexpected("END") if default is not None else self.unexpected("WHEN", "ELSE", "END")
         return self.placed(begin, exp.Case(this=operand, ifs=branches, default=default))
-
-    def _cast(self, begin: int) -> exp.Expr:
-        safe = self.word() == "TRY_CAST"
-        self._advance(2)
-        value = self.scalar()
-        self.need_word("AS")
-        first, depth = self._index, 0
-        while self._curr and not (depth == 0 and self.at(TokenType.R_PAREN)):
-            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
-            self._advance()
-        if first == self._index:
-            raise self.unexpected("a type")
-        span = self.place_of(first)
-        self.need(TokenType.R_PAREN, ")")
-        node = self.placed(begin, CastTo(this=value, safe=safe))
-        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
-        return node
-
-    # calls
-
-    def _call(self, begin: int) -> exp.Expr:
-        name = self._curr.text
-        upper = self.word()
-        self._advance(2)
-        special = {"EXTRACT": self._extract, "SUBSTRING": self._substring, "TRIM": self._trim, "POSITION": self._position}.get(upper)
-        if special is not None and (node := special(begin)) is not None:
-            return node
-        distinct = self.take_words("DISTINCT")
-        if not distinct:
-            self.take_words("ALL")
-        star = self.at(TokenType.STAR) and self.at(TokenType.R_PAREN, 1)
-        if star:
-            self._advance()
-        args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
-        self.need(TokenType.R_PAREN, ")")
-        node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star)
-        return self._after_call(begin, node)
-
-    def _arguments(self, function: str) -> list[exp.Expr]:
-        args: list[exp.Expr] = []
-        if function in _UNIT_FIRST and self.word() in _UNITS and self.at(TokenType.COMMA, 1):
-            args.append(self.unit_as_string())
-            self.need(TokenType.COMMA, ",")
-        args += self.separated(self.scalar)
-        if self.at_words("ORDER", "BY"):
-            raise self.not_yet("ORDER BY inside an aggregate", "sort the result instead")
-        return args
-
-    def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
-        if self.at_words("WITHIN", "GROUP"):
-            raise self.not_yet("WITHIN GROUP", "use an aggregate that takes its arguments in parentheses")
-        if self.at_words("FILTER") and self.at(TokenType.L_PAREN, 1):
-            self._advance(2)
-            self.need_word("WHERE")
-            node.set("filter", self.scalar())
-            self.need(TokenType.R_PAREN, ")")
-        if self.at_words("OVER"):
-            raise self.not_yet("OVER", "use a windowing function such as TUMBLE with GROUP BY window_start, window_end")
-        return self.placed(begin, node)
-
-    def _extract(self, begin: int) -> exp.Expr | None:
-        if self.word(1) != "FROM":
-            return None
-        unit = self.unit_as_string()
-        self._advance()
-        return self._finish(begin, "extract", [unit, self.scalar()])
-
-    def _substring(self, begin: int) -> exp.Expr | None:
-        args = [self.scalar()]
-        if self.take_words("FROM"):
-            args.append(self.scalar())
-            if self.take_words("FOR"):
-                args.append(self.scalar())
-        elif self.take(TokenType.COMMA):
-            args += self.separated(self.scalar)
-        return self._finish(begin, "substring", args)
-
-    def _position(self, begin: int) -> exp.Expr | None:
-        args = [self._binary(_ABOVE_COMPARISON)]
-        if self.take_words("IN"):
-            args.append(self._binary(_ABOVE_COMPARISON))
-        elif self.take(TokenType.COMMA):
-            args += self.separated(self.scalar)
-        return self._finish(begin, "position", args)
-
-    def _trim(self, begin: int) -> exp.Expr | None:
-        side = self.word() if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1) else ""
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
-        if side:
-            self._advance()
-        if side and self.take_words("FROM"):
-            return self._finish(begin, name, [self.scalar()])
-        first = self.scalar()
-        if self.take_words("FROM"):
-            return self._finish(begin, name, [self.scalar(), first])
-        more = self.separated(self.scalar) if self.take(TokenType.COMMA) else []
-        return self._finish(begin, name, [first, *more])
-
-    def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
-        self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, FunctionCall(this=name, expressions=args))
 
     # select items
 

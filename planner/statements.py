@@ -90,6 +90,9 @@ def parse_statement(text: str) -> Statement:
     check_text(text)
     allow_depth()
     _refuse_early(text)
+    if _is_query(text):  # most statements are: they need not wait for the statements' grammar to be read
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Query(text[start:end], parse_query(text[:end], start), span=Span(start, end))
     try:
         return StatementBuilder(text).transform(parse_tree(text))
     except VisitError as error:
@@ -117,6 +120,11 @@ def parse_script(text: str, file: str | None = None, *, errors: list[PenstockErr
 def parse_view_query(text: str) -> Query:
     """Return the query of a view from its stored text."""
     return Query(text, parse_query(text), span=Span(0, len(text)))
+
+
+def _is_query(text: str) -> bool:
+    kind, start, end = next(scan(text), ("", 0, 0))
+    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES"))
 
 
 def _refuse_early(text: str) -> None:

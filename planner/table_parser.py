@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
@@ -18,9 +20,8 @@ _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
 class TableParser(ExpressionParser):
     """What stands in FROM."""
 
-    def query(self) -> exp.Expr:
-        """Return a query; the query grammar gives it."""
-        raise AssertionError("a table parser alone parses no queries")
+    query: Callable[[], exp.Expr]
+    """The grammar of whole queries, which stands above this one."""
 
     # aliases
 

@@ -1,0 +1,123 @@
+"""The grammar of calls: functions by name, CAST, and the few calls with words among their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from planner.literal_parser import INTERVAL_UNITS, LiteralParser
+from planner.syntax import CastTo, FunctionCall
+from planner.type_text import parse_type
+
+_UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
+
+
+class CallParser(LiteralParser):
+    """Calls."""
+
+    scalar: Callable[[], exp.Expr]
+    """The grammar of whole expressions, which stands above this one."""
+
+    operand: Callable[[], exp.Expr]
+    """The grammar of what binds tighter than a comparison."""
+
+    def cast(self, begin: int) -> exp.Expr:
+        safe = self.word() == "TRY_CAST"
+        self._advance(2)
+        value = self.scalar()
+        self.need_word("AS")
+        first, depth = self._index, 0
+        while self._curr and not (depth == 0 and self.at(TokenType.R_PAREN)):
+            depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(self._curr.token_type, 0)
+            self._advance()
+        if first == self._index:
+            raise self.unexpected("a type")
+        span = self.place_of(first)
+        self.need(TokenType.R_PAREN, ")")
+        node = self.placed(begin, CastTo(this=value, safe=safe))
+        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
+        return node
+
+    def call(self, begin: int) -> exp.Expr:
+        name = self._curr.text
+        upper = self.word()
+        self._advance(2)
+        special = {"EXTRACT": self._extract, "SUBSTRING": self._substring, "TRIM": self._trim, "POSITION": self._position}.get(upper)
+        if special is not None and (node := special(begin)) is not None:
+            return node
+        distinct = self.take_words("DISTINCT")
+        if not distinct:
+            self.take_words("ALL")
+        star = self.at(TokenType.STAR) and self.at(TokenType.R_PAREN, 1)
+        if star:
+            self._advance()
+        args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
+        self.need(TokenType.R_PAREN, ")")
+        node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star)
+        return self._after_call(begin, node)
+
+    def _arguments(self, function: str) -> list[exp.Expr]:
+        args: list[exp.Expr] = []
+        if function in _UNIT_FIRST and self.word() in INTERVAL_UNITS and self.at(TokenType.COMMA, 1):
+            args.append(self.unit_as_string())
+            self.need(TokenType.COMMA, ",")
+        args += self.separated(self.scalar)
+        if self.at_words("ORDER", "BY"):
+            raise self.not_yet("ORDER BY inside an aggregate", "sort the result instead")
+        return args
+
+    def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
+        if self.at_words("WITHIN", "GROUP"):
+            raise self.not_yet("WITHIN GROUP", "use an aggregate that takes its arguments in parentheses")
+        if self.at_words("FILTER") and self.at(TokenType.L_PAREN, 1):
+            self._advance(2)
+            self.need_word("WHERE")
+            node.set("filter", self.scalar())
+            self.need(TokenType.R_PAREN, ")")
+        if self.at_words("OVER"):
+            raise self.not_yet("OVER", "use a windowing function such as TUMBLE with GROUP BY window_start, window_end")
+        return self.placed(begin, node)
+
+    def _extract(self, begin: int) -> exp.Expr | None:
+        if self.word(1) != "FROM":
+            return None
+        unit = self.unit_as_string()
+        self._advance()
+        return self._finish(begin, "extract", [unit, self.scalar()])
+
+    def _substring(self, begin: int) -> exp.Expr | None:
+        args = [self.scalar()]
+        if self.take_words("FROM"):
+            args.append(self.scalar())
+            if self.take_words("FOR"):
+                args.append(self.scalar())
+        elif self.take(TokenType.COMMA):
+            args += self.separated(self.scalar)
+        return self._finish(begin, "substring", args)
+
+    def _position(self, begin: int) -> exp.Expr | None:
+        args = [self.operand()]
+        if self.take_words("IN"):
+            args.append(self.operand())
+        elif self.take(TokenType.COMMA):
+            args += self.separated(self.scalar)
+        return self._finish(begin, "position", args)
+
+    def _trim(self, begin: int) -> exp.Expr | None:
+        side = self.word() if self.word() in ("BOTH", "LEADING", "TRAILING") and not self.at(TokenType.R_PAREN, 1) else ""
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "trim")
+        if side:
+            self._advance()
+        if side and self.take_words("FROM"):
+            return self._finish(begin, name, [self.scalar()])
+        first = self.scalar()
+        if self.take_words("FROM"):
+            return self._finish(begin, name, [self.scalar(), first])
+        more = self.separated(self.scalar) if self.take(TokenType.COMMA) else []
+        return self._finish(begin, name, [first, *more])
+
+    def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, FunctionCall(this=name, expressions=args))
