@@ -154,7 +154,9 @@ def header_names(task: FileTask) -> list[str] | None:
     options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=True)
     parse = arrow_csv.ParseOptions(delimiter=task.dialect.delimiter, quote_char=task.dialect.quote, newlines_in_values=task.dialect.multiline)
     try:
-        table = arrow_csv.read_csv(pa.BufferReader(line), read_options=options, parse_options=parse, convert_options=_texts(line.count(task.dialect.delimiter.encode()) + 1))
+        table = arrow_csv.read_csv(
+            pa.BufferReader(line), read_options=options, parse_options=parse, convert_options=_texts(line.count(task.dialect.delimiter.encode()) + 1)
+        )
     except pa.ArrowInvalid as error:
         raise PenstockError("DAT-4202", f"the header of {task.path} cannot be read", detail=str(error)[:200], kind=Kind.EXTERNAL) from error
     return [str(column[0].as_py()).strip() for column in table.columns]

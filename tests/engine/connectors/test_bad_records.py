@@ -94,7 +94,9 @@ def test_long_values_are_cut(tmp_path: Path) -> None:
 
 
 def test_dates_and_times_that_do_not_exist(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("d,t,n\n2013-02-30,2013-01-01 10:00:00,1\n2013-02-28,2013-01-01T25:00:00,1\n2013-01-01,2013-01-01 10:00:00Z,1\n,,\n")
+    (tmp_path / "a.csv").write_text(
+        "d,t,n\n2013-02-30,2013-01-01 10:00:00,1\n2013-02-28,2013-01-01T25:00:00,1\n2013-01-01,2013-01-01 10:00:00Z,1\n,,\n"
+    )
     table = table_of({"d": DATE, "t": TIMESTAMP, "n": BIGINT}, {"connector": "filesystem", "path": str(tmp_path / "a.csv"), "on-error": "table"})
     store = BadRecords()
     assert read(table, services=Services(store)) == [{"d": None, "t": None, "n": None}]

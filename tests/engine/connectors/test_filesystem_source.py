@@ -226,7 +226,9 @@ def greater(column: int, value: int) -> Call:
 
 
 def test_row_groups_that_cannot_match_are_not_read(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": pa.array(range(100), pa.int32()), "v": pa.array(range(100), pa.int32())}), tmp_path / "a.parquet", row_group_size=10)
+    pq.write_table(
+        pa.table({"id": pa.array(range(100), pa.int32()), "v": pa.array(range(100), pa.int32())}), tmp_path / "a.parquet", row_group_size=10
+    )
     table = table_of({"id": INT, "v": INT}, {"connector": "filesystem", "path": str(tmp_path / "a.parquet")})
     request = ScanRequest(table, (1, 0), greater(1, 74), 1000, ManualClock(), Services())
     source = FilesystemSource(request)

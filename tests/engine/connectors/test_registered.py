@@ -14,6 +14,7 @@ from catalog.errors import PenstockError
 from catalog.schema import Schema
 from catalog.tables import Table, WatermarkRule
 from catalog.types import BIGINT, STRING, TIMESTAMP
+from engine.clock import ManualClock
 from engine.connectors.registered import RegisteredTables, registered_source
 from engine.operator import Services
 from planner.expressions import Column
@@ -31,9 +32,11 @@ def registered(source: Any, **options: str) -> tuple[Table, Services]:
 def rows_of(source: Any, **how: Any) -> list[dict[str, Any]]:
     """Read a registered source to its end, waiting for the reading-ahead thread when there is one."""
     table, services = registered(source)
-    operator, out = open_source(table, services=services, **how), Taken()
+    clock = ManualClock()
+    operator, out = open_source(table, services=services, clock=clock, **how), Taken()
     while not operator.poll(out).ended:
-        time.sleep(0 if out.batches else 0.001)
+        time.sleep(0)
+        clock.advance(10)
     operator.close()
     return out.rows
 
@@ -45,7 +48,17 @@ def generator() -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("batch", [1, 3, 1000])
 def test_everything_a_program_may_have(batch: int) -> None:
     table = pa.Table.from_pylist(ROWS)
-    for source in (table, table.to_batches()[0], table.to_reader(3), ROWS, generator(), generator, table.to_batches(4), lambda: table, table.to_pandas()):
+    for source in (
+        table,
+        table.to_batches()[0],
+        table.to_reader(3),
+        ROWS,
+        generator(),
+        generator,
+        table.to_batches(4),
+        lambda: table,
+        table.to_pandas(),
+    ):
         assert rows_of(source, batch=batch) == ROWS
 
 
@@ -56,7 +69,9 @@ def test_tuples_and_their_names() -> None:
 
 
 def test_types_become_the_engines() -> None:
-    source = registered_source(pa.table({"u": pa.array([1], pa.uint16()), "d": pa.array(["a"]).dictionary_encode(), "t": pa.array([1], pa.timestamp("ms"))}))
+    source = registered_source(
+        pa.table({"u": pa.array([1], pa.uint16()), "d": pa.array(["a"]).dictionary_encode(), "t": pa.array([1], pa.timestamp("ms"))})
+    )
     assert [str(f.type) for f in source.schema] == ["INT", "STRING", "TIMESTAMP(6)"]
     assert [b.schema for b in source.batches()] == [source.schema.to_arrow()]
 
