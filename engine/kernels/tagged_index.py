@@ -11,16 +11,26 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.hash import combine, hash_bytes, mix
+from engine.kernels.memory import load_word
 from engine.kernels.signatures import BOOL, I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
 from engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
 
 USED, GARBAGE = 4, 5
 _SLOT = 0xFFFFFFFF
+_AHEAD = 64
 
 
 @njit(BOOL(IN_U8, I64, IN_U8, I64, I64), nogil=True, cache=True, inline="always")
 def _same_bytes(left, left_start, right, right_start, length):
     k = 0
+    while k + 8 <= length:
+        if load_word(left, left_start + k) != load_word(right, right_start + k):
+            return False
+        k += 8
+    if k == length:
+        return True
+    if length >= 8:
+        return load_word(left, left_start + length - 8) == load_word(right, right_start + length - 8)
     while k < length and left[left_start + k] == right[right_start + k]:
         k += 1
     return k == length
@@ -40,6 +50,17 @@ def _row_tag(rows, i):
     return np.int64(hashed >> np.uint64(32))
 
 
+@njit(VOID(TABLE_I64, I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
+    """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        tags[i - start] = _row_tag(rows, i)
+    for i in range(end - start):
+        seen[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    for i in range(end - start):
+        seen[i] = keys[seen[i], 0]
+
+
 @njit(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
 def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
     """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if ``give`` is set, else -1.
@@ -48,8 +69,11 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
     """
     mask = (1 << bits) - 1
     width = rows.shape[1]
+    ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, rows.shape[0]):
-        tag = _row_tag(rows, i)
+        if (i - start) % _AHEAD == 0:
+            _look_ahead_rows(rows, i, min(i + _AHEAD, rows.shape[0]), table, bits, keys, ahead, seen)
+        tag = ahead[(i - start) % _AHEAD]
         at = tag >> (32 - bits)
         while True:
             entry = table[at]
@@ -77,26 +101,47 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
     return rows.shape[0]
 
 
+@njit(VOID(IN_I32, IN_U8, I64, I64, OUT_I64, I64, TABLE_I64, IN_U8, OUT_I64, OUT_U8), nogil=True, cache=True)
+def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, seen):
+    """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        first = I64(offsets[i])
+        tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
+    likely = np.empty(end - start, np.int64)
+    for i in range(end - start):
+        likely[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    for i in range(end - start):
+        likely[i] = places[likely[i], 0]
+    for i in range(end - start):
+        seen[i] = arena[likely[i]]
+
+
 @njit(
-    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
+    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
     nogil=True,
     cache=True,
 )
-def insert_strings(offsets, data, valid, start, table, bits, arena, starts, lengths, tags, free, state, give, out):
-    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out)."""
+def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags, free, state, give, out):
+    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out).
+
+    ``places`` holds where each slot's string starts in the arena, and its length.
+    """
     mask = (1 << bits) - 1
+    ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
     for i in range(start, out.size):
+        if (i - start) % _AHEAD == 0:
+            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, places, arena, ahead, seen)
         if valid.size and not valid[i]:
             if state[NULL] == 0 and give:
                 if state[FREE] == 0 and state[GIVEN] == tags.size:
                     return i
                 state[NULL] = take_slot(free, state) + 1
-                lengths[state[NULL] - 1] = 0
+                places[state[NULL] - 1, 1] = 0
             out[i] = state[NULL] - 1
             continue
-        first = np.int64(offsets[i])
-        length = np.int64(offsets[i + 1]) - first
-        tag = np.int64(mix(hash_bytes(data, first, first + length)) >> np.uint64(32))
+        first = I64(offsets[i])
+        length = I64(offsets[i + 1]) - first
+        tag = ahead[(i - start) % _AHEAD]
         at = tag >> (32 - bits)
         while True:
             entry = table[at]
@@ -108,8 +153,8 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, starts, leng
                     return i
                 slot = take_slot(free, state)
                 _put(table, at, tag, tags, slot)
-                starts[slot] = state[USED]
-                lengths[slot] = length
+                places[slot, 0] = state[USED]
+                places[slot, 1] = length
                 for k in range(length):
                     arena[state[USED] + k] = data[first + k]
                 state[USED] += length
@@ -117,7 +162,7 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, starts, leng
                 break
             if (entry >> 32) & _SLOT == tag:
                 slot = (entry & _SLOT) - 1
-                if lengths[slot] == length and _same_bytes(arena, starts[slot], data, first, length):
+                if places[slot, 1] == length and _same_bytes(arena, places[slot, 0], data, first, length):
                     out[i] = slot
                     break
             at = (at + 1) & mask
@@ -158,12 +203,11 @@ def remove(slots, tags, table, bits):
         table[hole] = 0
 
 
-@njit(VOID(IN_I64, OUT_I64, OUT_I64, IN_U8, OUT_U8), nogil=True, cache=True)
-def gather_strings(slots, starts, lengths, arena, out):
-    """Copy the strings of slots one after another."""
+@njit(VOID(IN_I64, IN_I64, IN_U8, OUT_U8), nogil=True, cache=True)
+def gather_strings(starts, lengths, arena, out):
+    """Copy strings of an arena one after another."""
     used = 0
-    for i in range(slots.size):
-        first = starts[slots[i]]
-        for k in range(lengths[slots[i]]):
-            out[used + k] = arena[first + k]
-        used += lengths[slots[i]]
+    for i in range(starts.size):
+        for k in range(lengths[i]):
+            out[used + k] = arena[starts[i] + k]
+        used += lengths[i]

@@ -15,6 +15,9 @@ from engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
 LIVE, GIVEN, FREE, NULL = 0, 1, 2, 3
 
 
+_AHEAD = 64
+
+
 @njit(I64(I64, I64), nogil=True, cache=True, inline="always")
 def _home(word, bits):
     return np.int64(mix(np.uint64(word)) >> np.uint64(64 - bits))
@@ -31,11 +34,24 @@ def take_slot(free, state):
     return state[GIVEN] - 1
 
 
+@njit(VOID(IN_I64, I64, I64, OUT_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def _look_ahead(words, start, end, table, bits, homes, seen):
+    """Write the homes of words, and touch the table there, in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        homes[i - start] = _home(words[i], bits)
+    for i in range(end - start):
+        seen[i] = table[2 * homes[i]]
+
+
 @njit(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
 def insert(words, valid, start, table, bits, keys, free, state, out):
     """Write the slot of every row from ``start`` on, giving new keys a slot; return how many rows are done (fewer when slots ran out)."""
     mask = (1 << bits) - 1
+    homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, words.size):
+        nth = (i - start) % _AHEAD
+        if nth == 0:
+            _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, homes, seen)
         word = words[i]
         if valid.size and not valid[i]:
             if state[NULL] == 0:
@@ -44,7 +60,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out):
                 state[NULL] = take_slot(free, state) + 1
             out[i] = state[NULL] - 1
             continue
-        at = _home(word, bits)
+        at = homes[nth]
         while True:
             entry = table[2 * at + 1]
             if entry == 0:

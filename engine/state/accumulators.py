@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
-from catalog.types import to_arrow
+from catalog.types import DataType, to_arrow
 from engine.kernels import columns as col
 from engine.state.arguments import Reader, reader
 from engine.state.counts import BooleanPart, CountPart
@@ -158,10 +158,14 @@ class Accumulators:
 
     def results(self, slots: np.ndarray) -> list[pa.Array]:
         """Return one column per aggregate: its value for each slot."""
+        known: dict[tuple[int, str, DataType], pa.Array] = {}
         columns = []
         for call, index in zip(self._calls, self._part_of, strict=True):
+            key = (index, call.function, call.type)
             try:
-                columns.append(_result(call, self._parts[index], slots))
+                if key not in known:
+                    known[key] = _result(call, self._parts[index], slots)
+                columns.append(known[key])
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
                 raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None

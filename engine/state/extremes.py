@@ -82,7 +82,7 @@ class BestString(TablePart):
         offsets = np.zeros(slots.size + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
-        gather_strings(np.arange(slots.size), np.ascontiguousarray(state[:, 0]), lengths, self._arena, data)
+        gather_strings(np.ascontiguousarray(state[:, 0]), lengths, self._arena, data)
         return offsets, data
 
     def clear(self, slots: np.ndarray) -> None:

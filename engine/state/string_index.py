@@ -24,8 +24,7 @@ class StringIndex:
     def _reset(self) -> None:
         self._slots.reset()
         self.arena = np.zeros(_FIRST_BYTES, np.uint8)
-        self.starts = np.zeros(self._slots.capacity, np.int64)
-        self.lengths = np.zeros(self._slots.capacity, np.int64)
+        self.places = np.zeros((self._slots.capacity, 2), np.int64)
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -50,9 +49,7 @@ class StringIndex:
         done = 0
         while True:
             s = self._slots
-            done = kernel.insert_strings(
-                offsets, data, valid, done, s.table, s.bits, self.arena, self.starts, self.lengths, s.tags, s.free, s.state, give, out
-            )
+            done = kernel.insert_strings(offsets, data, valid, done, s.table, s.bits, self.arena, self.places, s.tags, s.free, s.state, give, out)
             if done == out.size:
                 return out
             self._make_room(int(offsets[done + 1] - offsets[done]))
@@ -61,7 +58,7 @@ class StringIndex:
         s = self._slots
         if s.full:
             s.grow()
-            self.starts, self.lengths = grown(self.starts, s.capacity), grown(self.lengths, s.capacity)
+            self.places = grown(self.places, s.capacity)
         used = int(s.state[kernel.USED])
         if used + length > self.arena.size:
             if s.state[kernel.GARBAGE] * 2 > used:
@@ -73,15 +70,16 @@ class StringIndex:
         live = self._slots.live_slots()
         offsets, data = self._gather(live)
         self.arena[: data.size] = data
-        self.starts[live] = offsets[:-1]
+        self.places[live, 0] = offsets[:-1]
         self._slots.state[kernel.USED] = data.size
         self._slots.state[kernel.GARBAGE] = 0
 
     def _gather(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        starts, lengths = np.ascontiguousarray(self.places[slots].T)
         offsets = np.zeros(slots.size + 1, np.int64)
-        np.cumsum(self.lengths[slots], out=offsets[1:])
+        np.cumsum(lengths, out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
-        kernel.gather_strings(slots, self.starts, self.lengths, self.arena, data)
+        kernel.gather_strings(starts, lengths, self.arena, data)
         return offsets, data
 
     def keys(self, slots: np.ndarray) -> pa.Array:
@@ -96,7 +94,7 @@ class StringIndex:
         if slots.size == len(self):
             self._reset()
             return
-        self._slots.state[kernel.GARBAGE] += self.lengths[slots].sum()
+        self._slots.state[kernel.GARBAGE] += self.places[slots, 1].sum()
         self._slots.remove(slots)
 
     def live_slots(self) -> np.ndarray:
