@@ -44,9 +44,9 @@ class SparkFlavour(Flavour):
 
     def kind(self, kind: DataType) -> exp.DataType:
         if isinstance(kind, Null):
-            return exp.DataType.build("VOID", dialect="spark", udt=True)
+            return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="VOID")
         if isinstance(kind, Time):
-            return exp.DataType.build("TIME(6)", dialect="spark", udt=True)
+            return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="TIME(6)")
         return exp.DataType.build(to_spark(kind), dialect="spark")
 
     def literal(self, literal: Literal) -> exp.Expr:

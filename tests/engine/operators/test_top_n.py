@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from typing import Any
 
-from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, restored, snapshots
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from engine.job_options import JobOptions
 from engine.operators.top_n import TopNOperator
 from planner.expressions import Column, SortKey
 from planner.physical import TopNSpec
+from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, restored, snapshots
 
 SCHEMA = Schema((Field("k", BIGINT), Field("x", DOUBLE), Field("s", STRING)))
 NAN = float("nan")

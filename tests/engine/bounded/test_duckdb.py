@@ -1,0 +1,185 @@
+"""The bounded backend on DuckDB: flights, functions, file formats, errors, cancel, staged results."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.errors import PenstockError
+from catalog.schema import Field, Schema
+from catalog.tables import Table
+from catalog.types import BIGINT, BOOLEAN, DATE, DAY_TIME_INTERVAL, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, YEAR_MONTH_INTERVAL
+from engine.bounded.backend import BoundedBackend, BoundedBackends
+from engine.bounded.staging import StagedRows
+from engine.connectors.registered import RegisteredTables
+from engine.operator import Services
+from planner.logical import Filter, Project, Scan
+from tests.engine.bounded.functions import differences, register
+from tests.engine.bounded.plans import answer, call, col, files, lit, multiset, plans
+from tests.engine.expressions.spark_cases import FAMILIES
+
+REGISTERED = RegisteredTables()
+PLANS = plans()
+CANNOT_SAY = {"strings": ["initcap(s)"], "casts": ["CAST(t - v AS STRING)"]}
+
+
+@pytest.fixture(scope="module")
+def duckdb() -> BoundedBackend:
+    return BoundedBackends(Services(REGISTERED)).backend("duckdb")
+
+
+@pytest.mark.parametrize("name", list(PLANS))
+def test_plans_run(duckdb: BoundedBackend, name: str) -> None:
+    rows = answer(duckdb, PLANS[name])
+    assert (len(rows) > 0) == (name != "no rows")
+
+
+def test_flights_in_january(duckdb: BoundedBackend) -> None:
+    assert answer(duckdb, PLANS["no columns"]) == [(27004,)]
+    tumble = answer(duckdb, PLANS["tumble"])
+    assert sum(row[2] for row in tumble) == 27004
+    assert sum(row[3] for row in tumble) == 521
+    hops = answer(duckdb, PLANS["hop"])
+    assert sum(row[2] for row in hops) == 2 * 27004
+    assert answer(duckdb, PLANS["cross"]) == [(256,)]
+    assert answer(duckdb, PLANS["limit"]) == [(5,)]
+
+
+def test_orders_hold(duckdb: BoundedBackend) -> None:
+    rows = answer(duckdb, PLANS["sorted join"])
+    assert [row[6] for row in rows] == sorted(row[6] for row in rows)
+    assert [row[2] for row in answer(duckdb, PLANS["percent"])] == sorted((r[2] for r in answer(duckdb, PLANS["percent"])), reverse=True)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_functions_mean_what_ours_mean(duckdb: BoundedBackend, family: str) -> None:
+    wrong, refused = differences(duckdb, register(REGISTERED), family)
+    assert not wrong
+    assert [text for text in refused if "'Q'" not in text] == CANNOT_SAY.get(family, [])
+
+
+KINDS = [("b", BOOLEAN), ("n", INT), ("x", DOUBLE), ("s", STRING), ("d", DATE), ("t", TIMESTAMP), ("z", TIMESTAMP_LTZ)]
+ROWS = [
+    (True, 1, 1.5, "a,b", "2024-01-02", "2024-01-02 03:04:05.5", "2024-01-02T03:04:05Z"),
+    (None, None, None, None, None, None, None),
+    (False, -7, float("-inf"), 'say "x"', "1969-12-31", "1969-12-31 23:59:59", "2024-01-02 03:04:05+01:30"),
+]
+
+
+def write_table(directory: Path, kind: str) -> Table:
+    """The rows above in two files of a format, with hidden files that must not be read."""
+    directory.mkdir()
+    if kind == "csv":
+        lines = ["n,extra,b,x,s,d,t,z"]
+        for b, n, x, s, d, t, z in ROWS:
+            quoted = "NA" if s is None else '"' + s.replace('"', '""') + '"'
+            lines.append(
+                ",".join("NA" if v is None else str(v).lower() if isinstance(v, bool) else str(v) for v in (n, "e", b, x))
+                + f",{quoted},{d or 'NA'},{t or ''},{z or ''}"
+            )
+        text = "\n".join(lines) + "\n"
+        (directory / "a.csv").write_text(text.replace("-inf", "-Infinity"))
+        with gzip.open(directory / "b.csv.gz", "wt") as sink:
+            sink.write("n,extra,b,x,s,d,t,z\n")
+        options = {"csv.null-literal": "NA"}
+    elif kind == "json":
+        names = [name for name, _ in KINDS]
+        objects = [{k: v for k, v in zip(names, row, strict=True) if v is not None and v != float("-inf")} for row in ROWS]
+        (directory / "a.jsonl").write_text("\n".join(json.dumps(o) for o in objects) + "\n")
+        options = {}
+    else:
+        texts = [dict(zip([name for name, _ in KINDS], row, strict=True)) for row in ROWS]
+        table = pa.table({name: pa.array([t[name] for t in texts]) for name in ("b", "n", "x", "s")})
+        for index, name in ((4, "d"), (5, "t")):
+            kind_of = pa.date32() if name == "d" else pa.timestamp("us")
+            table = table.append_column(name, pa.array([row[index] for row in ROWS]).cast(pa.timestamp("us")).cast(kind_of))
+        instants = pa.array([1704164645000000, None, 1704159245000000]).cast(pa.timestamp("us", "UTC"))
+        pq.write_table(table.append_column("z", instants), directory / "a.parquet")
+        options = {}
+    (directory / "_staged.tmp").write_text("nothing that can be read")
+    (directory / f".hidden.{kind}").write_text("nothing that can be read")
+    return files("t", directory, KINDS, format=kind, **options)
+
+
+def check_formats(backend: BoundedBackend, directory: Path, kind: str) -> None:
+    table = write_table(directory / kind, kind)
+    rows = answer(backend, Scan(table, (1, 3, 6, 0, 2, 4, 5)))
+    first = next(row for row in rows if row[0] == 1)
+    assert first[1] == "a,b" and first[3] is True and first[4] == 1.5
+    assert str(first[2]) == "2024-01-02 03:04:05+00:00" and str(first[5]) == "2024-01-02" and str(first[6]) == "2024-01-02 03:04:05.500000"
+    third = next(row for row in rows if row[0] == -7)
+    assert str(third[2]) == "2024-01-02 01:34:05+00:00" and third[1] == 'say "x"'
+    assert len(rows) == 3 and (None,) * 7 in rows
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_file_formats(duckdb: BoundedBackend, tmp_path: Path, kind: str) -> None:
+    check_formats(duckdb, tmp_path, kind)
+
+
+def test_bad_records_fail_or_are_left_out(duckdb: BoundedBackend, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("n,s\n1,a\nx,b\n3,c\n")
+    with pytest.raises(PenstockError) as caught:
+        answer(duckdb, Scan(files("t", tmp_path / "t.csv", [("n", INT), ("s", STRING)]), (0, 1)))
+    assert caught.value.code == "BND-5012" and "whole number" in caught.value.message
+    skipping = files("t", tmp_path / "t.csv", [("n", INT), ("s", STRING)], **{"on-error": "skip"})
+    assert answer(duckdb, Scan(skipping, (0, 1))) == [(1, "a"), (3, "c")]
+    assert answer(duckdb, Scan(skipping, (1,))) == [("a",), ("b",), ("c",)]
+
+
+def test_a_column_that_is_not_there(duckdb: BoundedBackend, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("number,s\n1,a\n")
+    with pytest.raises(PenstockError, match="has no column numbr") as caught:
+        answer(duckdb, Scan(files("t", tmp_path / "t.csv", [("numbr", INT), ("s", STRING)]), (0,)))
+    assert caught.value.hint == 'did you mean "number"?'
+
+
+def test_registered_tables_of_every_kind(duckdb: BoundedBackend) -> None:
+    kinds = (("i", DAY_TIME_INTERVAL), ("m", YEAR_MONTH_INTERVAL), ("n", BIGINT))
+    schema = Schema(tuple(Field(name, kind) for name, kind in kinds))
+    table = pa.table([pa.array([90_000_000], pa.duration("us")), pa.array([14], pa.int32()), pa.array([5])], schema=schema.to_arrow())
+    REGISTERED.register("kinds", table)
+    scan = Scan(Table("kinds", schema, schema, {"connector": "registered", "name": "kinds"}), (0, 1, 2))
+    (batch,) = duckdb.run(scan)
+    assert batch.to_pydict() == table.to_pydict()
+    REGISTERED.register("once", iter([{"n": n} for n in range(3000)]))
+    numbers = Schema((Field("n", BIGINT),))
+    scan = Scan(Table("once", numbers, numbers, {"connector": "registered", "name": "once"}), (0,))
+    assert multiset(answer(duckdb, Filter(scan, call("less", BOOLEAN, col(scan, 0), lit(10, BIGINT))))) == Counter({(n,): 1 for n in range(10)})
+
+
+def test_errors_of_the_data_are_the_users(duckdb: BoundedBackend) -> None:
+    scan = PLANS["tumble"]
+    zero = call("divide", DOUBLE, lit(1.0, DOUBLE), lit(0.0, DOUBLE))
+    with pytest.raises(PenstockError) as caught:
+        answer(duckdb, Project(scan, (zero,), ("z",)))
+    assert caught.value.code == "BND-5012" and str(caught.value.kind) == "user" and "division by zero" in caught.value.message
+
+
+def test_cancel_ends_a_query(duckdb: BoundedBackend) -> None:
+    result = duckdb.run(PLANS["twice"])
+    result.close()
+    assert result.ended
+    assert result.poll() is None
+
+
+def test_staged_rows_read_again_from_any_batch(duckdb: BoundedBackend, tmp_path: Path) -> None:
+    batches = list(duckdb.run(PLANS["hop"], staging_dir=tmp_path / "rows"))
+    staged = StagedRows(tmp_path / "rows")
+    assert [batch.to_pylist() for batch in staged.batches()] == [batch.to_pylist() for batch in batches]
+    next((tmp_path / "rows").glob("*.arrow")).write_bytes(b"torn")
+    with pytest.raises(PenstockError) as caught:
+        list(staged.batches())
+    assert caught.value.code == "BND-5201"
+
+
+def test_an_unknown_backend() -> None:
+    with pytest.raises(PenstockError) as caught:
+        BoundedBackends(Services()).backend("sprak")
+    assert caught.value.code == "BND-5000" and caught.value.hint == 'did you mean "spark"?'
