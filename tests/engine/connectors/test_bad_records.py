@@ -27,7 +27,18 @@ BAD_CSV = [
     (7, "id", "'99999999999' is not a valid INT"),
     (9, "x", "'zz' is not a valid DOUBLE"),
 ]
-JSON = b'{"id":1,"name":"a","x":1}\n{"id":"2"}\n{"id":3\n[4]\n{"id":5}{"id":6}\n{"id":7.5}\n\n{"name":"\xff"}\n{"id":null}\n{"id":9,"x":"no"}\n{"extra":1,"id":10}\n'
+JSON = b"""{"id":1,"name":"a","x":1}
+{"id":"2"}
+{"id":3
+[4]
+{"id":5}{"id":6}
+{"id":7.5}
+
+{"name":"\xff"}
+{"id":null}
+{"id":9,"x":"no"}
+{"extra":1,"id":10}
+"""
 GOOD_JSON = [1, None, 10]
 BAD_JSON = [(1, "id"), (2, None), (3, None), (4, None), (5, "id"), (6, None), (8, "x")]
 
