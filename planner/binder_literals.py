@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
@@ -75,6 +76,8 @@ def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     """Return a numeric literal, its sign read with it so that the smallest INT is one."""
     text, suffix = ("-" if negative else "") + node.name, node.meta.get("suffix")
     if suffix in ("D", "F") or (suffix is None and "e" in text.lower()):
+        if math.isinf(float(text)):
+            raise _bad(f"{text} does not fit a DOUBLE", span)
         return Literal(_SUFFIXES.get(suffix or "D", DOUBLE), False, value=float(text), span=span)
     if suffix == "BD" or "." in text:
         return _decimal(text, span)

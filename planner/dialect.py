@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import Dialect, exp, tokens
 from sqlglot.tokens import Token, TokenType
 
@@ -39,7 +41,24 @@ class Penstock(Dialect):
 
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of a text; places are character offsets, the end inclusive."""
-    return Penstock().tokenize(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
+    tokens = Penstock().tokenize(text.replace("\ufeff", " ", 1) if text.startswith("\ufeff") else text)
+    return [part for token in tokens for part in _split_number(token)]
+
+
+_EXPONENT_THEN_SIGN = re.compile(r"([\d.]+[eE]\d+)([+-])(.+)")
+
+
+def _split_number(token: Token) -> list[Token]:
+    """sqlglot reads ``1e3-2`` as one number: give its parts back."""
+    match = _EXPONENT_THEN_SIGN.fullmatch(token.text) if token.token_type is TokenType.NUMBER else None
+    if match is None:
+        return [token]
+    sign = TokenType.DASH if match[2] == "-" else TokenType.PLUS
+    first, operator, rest = (
+        Token(kind, match[i], token.line, token.col, token.start + match.start(i), token.start + match.end(i) - 1)
+        for i, kind in ((1, TokenType.NUMBER), (2, sign), (3, TokenType.NUMBER))
+    )
+    return [first, operator, *_split_number(rest)]
 
 
 def _parser(text: str, start: int) -> Penstock.Parser:

@@ -91,4 +91,4 @@ def _wanted(expected: list[str]) -> str:
     words += ["the end of the statement"] if "$END" in expected else []
     if len(words) > 7:
         words = [word for word in words if not word.isupper()] or ["something else"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else "something else"

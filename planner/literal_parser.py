@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
@@ -12,6 +14,7 @@ from planner.token_reader import TokenReader
 
 _SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
 INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
 
 
@@ -23,6 +26,9 @@ class LiteralParser(TokenReader):
         begin = self._index
         if self.take(TokenType.NUMBER):
             return self._number(begin)
+        if self.at(TokenType.DOT) and self.at(TokenType.NUMBER, 1) and self._touches():
+            self._advance(2)
+            return self.placed(begin, exp.Literal.number("." + self._prev.text))
         if self.take(TokenType.STRING):
             return self.placed(begin, exp.Literal.string(self._prev.text))
         if self.take(TokenType.PLACEHOLDER):
@@ -52,6 +58,9 @@ class LiteralParser(TokenReader):
     def _number(self, begin: int) -> exp.Expr:
         node = exp.Literal.number(self._prev.text)
         token = self.token()
+        if _NUMBER.fullmatch(self._prev.text) is None:
+            hint = "write it as 12, 1.5 or 1e3"
+            raise PenstockError("SQL-1011", f"{self._prev.text} is no number", span=self.place_of(begin), hint=hint, sqlstate="42601")
         if token is not None and token.start == self._prev.end + 1 and token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.DOT):
             if self.word() not in _SUFFIXES:
                 text = self.sql[self._prev.start : token.end + 1]

@@ -87,7 +87,6 @@ class QueryParser(TableParser):
         while (word := self.word()) in _SET_WORDS:
             if word != "UNION":
                 raise self.not_yet(word, "use a LEFT JOIN and keep the rows whose right side is NULL, or an INNER JOIN")
-            self._refuse_inner_order(node)
             steps += 1
             if steps > 1000:
                 raise PenstockError("SQL-1007", "more than 1,000 UNION branches are over the limit", span=self.here(), sqlstate="54001")
@@ -96,11 +95,6 @@ class QueryParser(TableParser):
             self.take_words("DISTINCT")
             node = self.placed(begin, exp.Union(this=node, expression=self._term(), distinct=distinct))
         return node
-
-    def _refuse_inner_order(self, node: exp.Expr) -> None:
-        for key, word in (("order", "ORDER BY"), ("limit", "LIMIT"), ("offset", "OFFSET")):
-            if node.args.get(key) is not None and not isinstance(node, exp.Subquery):
-                raise self.not_yet(f"{word} before UNION", "put the branch in parentheses")
 
     def _term(self) -> exp.Expr:
         begin = self._index
@@ -184,6 +178,8 @@ class QueryParser(TableParser):
             node.set(key, self._count_of_rows(word))
         if self.at_words("EMIT"):
             raise self.not_yet("EMIT", _AFTER_SELECT["EMIT"])
+        if self.word() in _SET_WORDS:
+            raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
 
     def _order(self) -> exp.Expr:
         begin = self._index

@@ -60,13 +60,15 @@ class StatementLexer(Lexer):
 
 def accepted_terminals(parser_state: Any) -> frozenset[str]:
     """Return the terminals the parser can really shift now: lark's table merges look-aheads of places that share a state."""
-    table = parser_state.parse_conf.parse_table.states
+    table, end = parser_state.parse_conf.parse_table.states, parser_state.parse_conf.end_state
     stack = list(parser_state.state_stack)
-    return frozenset(name for name in table[stack[-1]] if name.isupper() and _can_shift(table, list(stack), name))
+    return frozenset(name for name in table[stack[-1]] if name.isupper() and _can_shift(table, list(stack), name, end))
 
 
-def _can_shift(table: Any, stack: list[Any], terminal: str) -> bool:
+def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
     while True:
+        if terminal == "$END" and stack[-1] == end:
+            return True
         step = table[stack[-1]].get(terminal)
         if step is None:
             return False

@@ -429,7 +429,7 @@ error[SQL-1001]: the statement ends where EXTENDED, JOB, a name or TABLE was exp
 ====
 SET 'a' 'b'
 ---
-error[SQL-1001]: unexpected 'b': "=" was expected
+error[SQL-1001]: unexpected 'b': "=" or the end of the statement was expected
   1 | SET 'a' 'b'
     |         ^^^
 ====
