@@ -29,7 +29,7 @@ def count_booleans(slots, values, weights, table):
         table[slots[i], values[i]] += weights[i] if weights.size else 1
 
 
-@njit(VOID(TABLE_I64, I64, I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _add_word(table, slot, value, carries):
     """Add a signed word and ``carries`` times 2**64 to (word, carries)."""
     old = table[slot, 0]
@@ -63,7 +63,7 @@ def merge_words(into, slots, other, table):
         table[into[i], 2] += other[slots[i], 2]
 
 
-@njit(VOID(TABLE_I64, I64, I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _add_pair(table, slot, low, high):
     """Add a 128-bit number to (low, high, carries of 2**128)."""
     total = np.uint64(table[slot, 0]) + np.uint64(low)

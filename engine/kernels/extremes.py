@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.signatures import BOOL, I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
+from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
 
 
 @njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
@@ -25,7 +25,7 @@ def least_rows(slots, rows, table):
                 table[slot, k] = rows[i, k]
 
 
-@njit(I64(IN_U8, I64, I64, IN_U8, I64, I64), nogil=True, cache=True)
+@njit(nogil=True)
 def compare_bytes(left, left_start, left_length, right, right_start, right_length):
     """Return a number below, at or above 0 as the left string sorts before, with or after the right one."""
     for k in range(min(left_length, right_length)):
@@ -35,7 +35,7 @@ def compare_bytes(left, left_start, left_length, right, right_start, right_lengt
     return left_length - right_length
 
 
-@njit(BOOL(I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _better(order, greatest):
     return order > 0 if greatest else order < 0
 

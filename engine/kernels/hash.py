@@ -10,7 +10,7 @@ from numba import njit
 
 from engine.kernels import columns as col
 from engine.kernels.memory import load_half, load_word
-from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_U64, U64, VOID
+from engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
 
 SEED = np.uint64(0x51AB1E5EEDF00D11)
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -20,7 +20,7 @@ _NULL = np.uint64(0xD6E8FEB86659FD93)
 _TEXT = np.uint64(0x2545F4914F6CDD1D)
 
 
-@njit(U64(U64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def mix(word):
     """Return a 64-bit word with every bit depending on every bit."""
     word = (word ^ (word >> np.uint64(30))) * _FIRST
@@ -28,13 +28,13 @@ def mix(word):
     return word ^ (word >> np.uint64(31))
 
 
-@njit(U64(U64, U64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def combine(hashed, word):
     """Return the hash of a row that goes on with another column's word."""
     return mix(hashed * _STEP + word + _STEP)
 
 
-@njit(U64(IN_U8, I64, I64), nogil=True, cache=True)
+@njit(nogil=True)
 def hash_bytes(data, start, end):
     """Return the hash of the bytes ``data[start:end]``."""
     length = end - start

@@ -6,16 +6,15 @@ Tables have one row per slot: count, sum, its low part, sum of squares, its low 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
-from engine.kernels.signatures import F64, I64, IN_F64, IN_I64, OUT_F64, TABLE_F64, VOID
+from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, TABLE_F64, VOID
 
-PAIR = types.UniTuple(types.float64, 2)
 _SPLIT = 134217729.0  # 2**27 + 1
 COUNT, SUM, SQUARES, ODD = 0, 1, 3, 5
 
 
-@njit(PAIR(F64, F64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _sum(a, b):
     """Return a + b and what rounding lost of it."""
     total = a + b
@@ -23,7 +22,7 @@ def _sum(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-@njit(PAIR(F64, F64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _product(a, b):
     """Return a * b and what rounding lost of it (Dekker)."""
     result = a * b
@@ -33,7 +32,7 @@ def _product(a, b):
     return result, a_low * b_low - (((result - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-@njit(VOID(TABLE_F64, I64, I64, F64, F64), nogil=True, cache=True)
+@njit(nogil=True)
 def _add(table, slot, column, high, low):
     total, lost = _sum(table[slot, column], high)
     lost += table[slot, column + 1] + low

@@ -12,7 +12,7 @@ from numba import njit
 
 from engine.kernels.hash import combine, hash_bytes, mix
 from engine.kernels.memory import load_word
-from engine.kernels.signatures import BOOL, I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
+from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
 from engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
 
 USED, GARBAGE = 4, 5
@@ -20,7 +20,7 @@ _SLOT = 0xFFFFFFFF
 _AHEAD = 64
 
 
-@njit(BOOL(IN_U8, I64, IN_U8, I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _same_bytes(left, left_start, right, right_start, length):
     k = 0
     while k + 8 <= length:
@@ -36,13 +36,13 @@ def _same_bytes(left, left_start, right, right_start, length):
     return k == length
 
 
-@njit(VOID(OUT_I64, I64, I64, OUT_I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _put(table, at, tag, tags, slot):
     table[at] = (tag << 32) | (slot + 1)
     tags[slot] = tag
 
 
-@njit(I64(TABLE_I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _row_tag(rows, i):
     hashed = np.uint64(rows.shape[1])
     for k in range(rows.shape[1]):
@@ -50,7 +50,7 @@ def _row_tag(rows, i):
     return np.int64(hashed >> np.uint64(32))
 
 
-@njit(VOID(TABLE_I64, I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@njit(nogil=True)
 def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
     """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
     for i in range(start, end):
@@ -101,7 +101,7 @@ def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
     return rows.shape[0]
 
 
-@njit(VOID(IN_I32, IN_U8, I64, I64, OUT_I64, I64, TABLE_I64, IN_U8, OUT_I64, OUT_U8), nogil=True, cache=True)
+@njit(nogil=True)
 def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, seen):
     """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
     for i in range(start, end):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
-from engine.kernels.signatures import I64, IN_I64, OUT_I64, U64, VOID
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
-PAIR = types.UniTuple(types.int64, 2)
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@njit(PAIR(I64, I64), nogil=True, cache=True)
+@njit(nogil=True)
 def multiply(left, right):
     """Return the exact product of two int64 as its low and high word."""
     a, b = np.uint64(left), np.uint64(right)
@@ -28,7 +27,7 @@ def multiply(left, right):
     return left * right, high
 
 
-@njit(types.UniTuple(types.uint64, 2)(U64, U64, U64), nogil=True, cache=True)
+@njit(nogil=True)
 def _next_digit(low, high, digit):
     """Return ten times a 128-bit number, plus a digit."""
     high = high * np.uint64(10) + ((low >> np.uint64(61)) + (low >> np.uint64(63)))

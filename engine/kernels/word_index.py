@@ -18,12 +18,12 @@ LIVE, GIVEN, FREE, NULL = 0, 1, 2, 3
 _AHEAD = 64
 
 
-@njit(I64(I64, I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def _home(word, bits):
     return np.int64(mix(np.uint64(word)) >> np.uint64(64 - bits))
 
 
-@njit(I64(OUT_I64, OUT_I64), nogil=True, cache=True, inline="always")
+@njit(nogil=True, inline="always")
 def take_slot(free, state):
     """Return a slot nobody has; the caller has made sure that there is one."""
     state[LIVE] += 1
@@ -34,7 +34,7 @@ def take_slot(free, state):
     return state[GIVEN] - 1
 
 
-@njit(VOID(IN_I64, I64, I64, OUT_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@njit(nogil=True)
 def _look_ahead(words, start, end, table, bits, homes, seen):
     """Write the homes of words, and touch the table there, in a loop of its own so that cache misses overlap."""
     for i in range(start, end):
