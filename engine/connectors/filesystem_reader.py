@@ -23,9 +23,15 @@ _PIECES_PASSED = 64  # at most so many pieces given before are decoded again in 
 
 
 class FilesystemReader:
-    """A split reader over a format's reader. ``position``: where to begin; records before its row were given before."""
+    """A split reader over a format's reader.
 
-    def __init__(self, reader: FileReader, split: FileSplit, request: ScanRequest, listing: FileListing, position: Position) -> None:
+    ``stored``: the columns the reader gives, which may be more than are asked for. ``position``: where to begin; records before its row were
+    given before.
+    """
+
+    def __init__(
+        self, reader: FileReader, stored: tuple[Field, ...], split: FileSplit, request: ScanRequest, listing: FileListing, position: Position
+    ) -> None:
         self._reader = reader
         self._split = split
         self._request = request
@@ -38,6 +44,8 @@ class FilesystemReader:
         schema = request.table.source_schema
         self._fields = tuple(schema[index] for index in request.columns)
         self._facts = _facts(request, split, listing)
+        self._as_stored = stored == self._fields
+        self._places = {field.name: place for place, field in enumerate(stored)}
 
     @property
     def ended(self) -> bool:
@@ -116,10 +124,12 @@ class FilesystemReader:
     def _complete(self, piece: Decoded, begin: int, end: int) -> pa.RecordBatch:
         """Return rows begin .. end of a piece with the columns that do not stand in the file."""
         rows = piece.rows.slice(begin, end - begin)
-        if not any(fact is not None for fact in self._facts):
+        if self._as_stored:
             return rows
-        stored = iter(rows.columns)
-        arrays = [next(stored) if fact is None else self._fill(fact, piece, begin, end) for fact in self._facts]
+        arrays = [
+            rows.column(self._places[field.name]) if fact is None else self._fill(fact, piece, begin, end)
+            for field, fact in zip(self._fields, self._facts, strict=True)
+        ]
         return batch_of(arrays, self._fields, end - begin)
 
     def _fill(self, fact: pa.Scalar | str, piece: Decoded, begin: int, end: int) -> pa.Array:

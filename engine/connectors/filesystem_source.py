@@ -42,8 +42,9 @@ class FilesystemSource:
     def open(self, split_id: str, position: Position | None) -> FilesystemReader:
         split = FileSplit.parse(split_id)
         self.check_unchanged(split)
-        reader = READERS[self._format](self._task(split), (position or {}).get("anchor"))
-        return FilesystemReader(reader, split, self._request, self._listing, position or {})
+        task = self._task(split)
+        reader = READERS[self._format](task, (position or {}).get("anchor"))
+        return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
 
     def check_unchanged(self, split: FileSplit) -> None:
         """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
@@ -85,6 +86,11 @@ class FilesystemSource:
     def _multiline(self) -> bool:
         return self._format == "csv" and bool(option(self._table, "csv.multiline"))
 
+    @property
+    def _checks_all(self) -> bool:
+        """Whether all columns are decoded whatever is asked: where bad records are left out, which rows there are must not depend on the query."""
+        return self._format in ("csv", "json") and option(self._table, "on-error") != "fail"
+
     def _compression(self, path: str) -> str | None:
         declared = option(self._table, "compression")
         if self._format == "parquet" or declared == "none":
@@ -95,8 +101,8 @@ class FilesystemSource:
         start, end = split.range or (0, None)
         request = self._request
         physical = stored_fields(self._table)
-        wanted = tuple(field for field in (self._table.source_schema[index] for index in request.columns) if field in physical)
-        plain = wanted == tuple(self._table.source_schema[index] for index in request.columns)
+        asked = tuple(self._table.source_schema[index] for index in request.columns)
+        wanted = physical if self._checks_all else tuple(field for field in asked if field in physical)
         return FileTask(
             self._listing.filesystem,
             split.path,
@@ -106,7 +112,7 @@ class FilesystemSource:
             csv_dialect(self._table) if self._format == "csv" else CsvDialect(),
             start,
             end,
-            request.predicate if plain else None,
+            request.predicate if wanted == asked else None,
             min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
         )
 

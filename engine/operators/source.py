@@ -23,9 +23,10 @@ from planner.physical import SourceSpec
 
 MAX_OPEN = 64
 EMPTY_PAUSE_MS = 10
+_MORE = SourceStatus(more=True)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Split:
     """One split of this subtask. ``time_us``: the event time it has come to; ``again_ms``: when an empty one is worth asking again."""
 
@@ -57,6 +58,8 @@ class SourceOperator(PolledOperator, ListState):
         self._known: set[str] = set()
         self._looked = False
         self._announced = 0
+        self._live: list[_Split] = []
+        self._open_readers = 0
         self._watched = boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
         context = EvaluationContext(options.time_zone)
         self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
@@ -102,6 +105,7 @@ class SourceOperator(PolledOperator, ListState):
             return self._waiting(now_ms, refill_ms if split is not None else None)
         if split.reader is None:
             split.reader = self._connector.open(split.split_id, split.position)
+            self._open_readers += 1
         rows = split.reader.poll(min(allowed, self._options.batch_max_rows))
         if rows is not None:
             self._give(rows, split, out)
@@ -110,7 +114,7 @@ class SourceOperator(PolledOperator, ListState):
         else:
             split.again_ms = now_ms + EMPTY_PAUSE_MS
             out.split(SplitEvent(SplitNews.EMPTY, split.origin, split.split_id))
-        return SourceStatus(more=True) if self._unfinished() or self._discover_ms is not None else SourceStatus(ended=True)
+        return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
 
     def close(self) -> None:
         for split in self._splits:
@@ -143,19 +147,17 @@ class SourceOperator(PolledOperator, ListState):
     def _announce(self, out: Output) -> None:
         for split in self._splits[self._announced :]:
             if not split.finished:
+                self._live.append(split)
                 out.split(SplitEvent(SplitNews.OPENED, split.origin, split.split_id))
         self._announced = len(self._splits)
 
-    def _unfinished(self) -> bool:
-        return any(not split.finished for split in self._splits)
-
     def _next_split(self, now_ms: float) -> _Split | None:
         """Return the split to read: of those open (or to be opened, 64 at most) the one furthest behind in event time."""
-        ready = [split for split in self._splits if not split.finished and split.again_ms <= now_ms]
+        ready = (split for split in self._live if split.again_ms <= now_ms)
         if self._time_of is None:
-            return ready[0] if ready else None
-        if sum(split.reader is not None for split in self._splits) >= MAX_OPEN:
-            ready = [split for split in ready if split.reader is not None]
+            return next(ready, None)
+        if self._open_readers >= MAX_OPEN:
+            ready = (split for split in ready if split.reader is not None)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
 
     def _give(self, rows: pa.RecordBatch, split: _Split, out: Output) -> None:
@@ -169,7 +171,9 @@ class SourceOperator(PolledOperator, ListState):
         split.position = split.reader.position() if split.reader is not None else split.position
         if split.reader is not None:
             split.reader.close()
+            self._open_readers -= 1
         split.reader, split.finished = None, True
+        self._live.remove(split)
         self._context.metrics.count("splits_finished")
         out.split(SplitEvent(SplitNews.ENDED, split.origin, split.split_id))
 
@@ -184,9 +188,9 @@ class SourceOperator(PolledOperator, ListState):
         return max(0, allowed), self._budget_from_ms + self._given * 1000 / self._rate
 
     def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
-        if not self._unfinished() and self._discover_ms is None:
+        if not self._live and self._discover_ms is None:
             return SourceStatus(ended=True)
-        times = [split.again_ms for split in self._splits if not split.finished and split.again_ms > now_ms]
+        times = [split.again_ms for split in self._live if split.again_ms > now_ms]
         times += [] if self._discover_ms is None else [self._next_discovery_ms]
         times += [] if refill_ms is None else [refill_ms]
         return SourceStatus(wake_ms=int(min(times, default=now_ms)) + 1)

@@ -92,9 +92,15 @@ def test_fail_names_file_row_byte_column_and_value(tmp_path: Path) -> None:
     assert "on-error" in str(error.hint)
 
 
-def test_bad_columns_that_are_not_read_do_not_matter(tmp_path: Path) -> None:
+def test_bad_columns_that_are_not_read_fail_nothing(tmp_path: Path) -> None:
     table = table_in(tmp_path, "csv", b"id,name,x\n1,a,oops\n2,b,3\n", "fail")
     assert read(table, columns=["id"]) == [{"id": 1}, {"id": 2}]
+
+
+def test_which_rows_are_left_out_does_not_depend_on_the_columns_read(tmp_path: Path) -> None:
+    table = table_in(tmp_path, "csv", b"id,name,x\n1,a,oops\n2,b,3\n", "skip")
+    assert read(table, columns=["name"]) == [{"name": "b"}]
+    assert len(read(table, columns=[])) == 1
 
 
 def test_long_values_are_cut(tmp_path: Path) -> None:
