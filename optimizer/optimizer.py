@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
-from optimizer.rules.flip_right_joins import flip_right_joins
 from optimizer.rules.fold_constants import fold_constants
 from optimizer.rules.fuse_windows import fuse_windows
 from optimizer.rules.join_keys_from_filter import join_keys_from_filter
@@ -42,7 +41,6 @@ class Rule:
 RULES: tuple[Rule, ...] = (
     Rule(fold_constants),
     Rule(simplify_predicates),
-    Rule(flip_right_joins),
     Rule(push_filters),
     Rule(push_filters_past_watermarks, only="batch"),
     Rule(join_keys_from_filter),

@@ -13,7 +13,9 @@ FILES = {"connector": "filesystem", "format": "csv"}
 
 def table(name: str, *fields: Field, primary_key: tuple[str, ...] = (), **options: str) -> Table:
     schema = Schema(fields)
-    given = {"connector": "filesystem", "path": name, "format": "csv"} | {key.replace("_", "."): value for key, value in options.items()}
+    given = {"connector": "filesystem", "path": name, "format": "csv"} | {
+        key.replace("__", "-").replace("_", "."): value for key, value in options.items()
+    }
     return Table(name, schema, schema, given, primary_key=primary_key)
 
 

@@ -7,8 +7,11 @@ from catalog.tables import View
 from optimizer.bounded import choose_runtime
 from optimizer.optimizer import optimize
 from planner.explain import explain
-from planner.logical import BoundedInput, LogicalPlan, Sink, StatementSet, WatermarkAssign
+from planner.expressions import SortKey
+from planner.logical import BoundedInput, Limit, LogicalPlan, Sink, Sort, StatementSet, WatermarkAssign, WindowTable
+from planner.windowing import Windowing, WindowKind
 from tests.optimizer.executed import rows_of
+from tests.optimizer.plans import col, orders, scan, stream
 from tests.optimizer.sql import bind, catalog
 
 
@@ -93,8 +96,18 @@ def test_event_time_is_cut_below_its_watermark_where_windows_need_it() -> None:
 
 
 def test_what_the_runtime_does_not_run_is_refused() -> None:
-    with pytest.raises(PenstockError, match="FULL join") as caught:
-        chosen("SELECT o.a, p.id FROM orders AS o FULL JOIN arrivals AS p ON o.k = p.k")
-    assert caught.value.code == "SQL-1312"
-    assert chosen("SELECT o.id, p.id FROM people AS o FULL JOIN people AS p ON o.k = p.k")[0] == "batch"
-    assert chosen("SELECT o.a, p.id FROM orders AS o RIGHT JOIN arrivals AS p ON o.k = p.k")[0] == "streaming"
+    """The binder refuses these with their place; a plan built otherwise is still refused before it starts."""
+    sessions = WindowTable(stream(), Windowing(WindowKind.SESSION, 0, 1_000_000))
+    for plan, code in (
+        (Sink(sessions, None), "SQL-1313"),
+        (Sink(Sort(endless(), (SortKey(col(endless(), 0)),)), None), "SQL-1314"),
+        (Sink(Limit(Sort(stream(), (SortKey(col(stream(), 0)),)), 3), None), "SQL-1314"),
+    ):
+        with pytest.raises(PenstockError) as caught:
+            choose_runtime(plan, "automatic")
+        assert caught.value.code == code
+    assert chosen("SELECT a FROM orders ORDER BY a")[0] == "streaming"
+
+
+def endless() -> LogicalPlan:
+    return scan(orders(source_monitor__interval="1 s"))
