@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
-from client.results import Result, note_result, text_rows
+from client.results import Result, note_result, rows_result, text_rows
 from planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
@@ -63,14 +65,19 @@ def find_job(session: Session, job_id: str, span: Span | None = None) -> Job:
     return jobs[job_id]
 
 
-def job_rows(jobs: Iterable[Job]) -> list[tuple[str | None, ...]]:
-    """Return one row of text per job: id, name, state, rows in and out, late rows, checkpoints."""
-    rows: list[tuple[str | None, ...]] = []
-    for job in jobs:
-        metrics = job.metrics()
-        counts = (metrics.rows_in, rows_out(metrics), metrics.late_rows, metrics.checkpoints_completed)
-        rows.append((job.job_id, job.name, str(job.state), *(str(count) for count in counts)))
-    return rows
+def list_jobs(jobs: Sequence[Job]) -> Result:
+    """Return one row per job: id, name, state and what it has counted."""
+    figures = [job.metrics() for job in jobs]
+    columns = {
+        "job": pa.array([job.job_id for job in jobs], pa.string()),
+        "name": pa.array([job.name for job in jobs], pa.string()),
+        "state": pa.array([str(job.state) for job in jobs], pa.string()),
+        "rows in": pa.array([figure.rows_in for figure in figures], pa.int64()),
+        "rows out": pa.array([rows_out(figure) for figure in figures], pa.int64()),
+        "late rows": pa.array([figure.late_rows for figure in figures], pa.int64()),
+        "checkpoints": pa.array([figure.checkpoints_completed for figure in figures], pa.int64()),
+    }
+    return rows_result(pa.table(columns))
 
 
 def rows_out(metrics: JobMetrics) -> int:

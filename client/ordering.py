@@ -11,7 +11,7 @@ from planner.expressions import Column, SortKey
 
 def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how the rows came."""
-    if rows.num_rows < 2 or not keys:
+    if rows.num_rows < 2:
         return rows
     rows = rows.combine_chunks()
     columns: list[pa.Array] = []
@@ -19,11 +19,28 @@ def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     for key in keys:
         _add_key(columns, directions, _values(rows, key), key.descending, key.nulls_first)
     for column in rows.columns:
-        if not pa.types.is_nested(column.type):
-            _add_key(columns, directions, column, False, True)
+        _add_plain_key(columns, directions, column)
+    return _sorted(rows, columns, directions)
+
+
+def by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
+    """Return the rows by some columns, ascending."""
+    columns: list[pa.Array] = []
+    directions: list[str] = []
+    for position in positions:
+        _add_plain_key(columns, directions, rows.column(position))
+    return _sorted(rows, columns, directions) if columns and rows.num_rows > 1 else rows
+
+
+def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> pa.Table:
     names = [str(position) for position in range(len(columns))]
     order = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
     return rows.take(order)
+
+
+def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.ChunkedArray) -> None:
+    if not pa.types.is_nested(column.type):
+        _add_key(columns, directions, column, False, True)
 
 
 def _values(rows: pa.Table, key: SortKey) -> pa.Array:

@@ -137,12 +137,12 @@ class Result:
         return rows if limit is None else rows.slice(0, limit)
 
     def in_order(self, rows: pa.Table) -> pa.Table:
-        """Return folded rows in the order the statement asked for."""
-        if not self.shape.order or not self.shape.streamed:
+        """Return folded rows in the order the statement asked for; without one, rows that replace each other stand by their key."""
+        if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
-        from client.ordering import ordered  # compiles expressions: only when an order is asked for
+        from client.ordering import by_columns, ordered  # compiles expressions: only when there is an order
 
-        return ordered(rows, self.shape.order)
+        return ordered(rows, self.shape.order) if self.shape.order else by_columns(rows, self.shape.upsert_key or ())
 
     def cancel(self) -> None:
         """Stop what computes the result; a thread waiting for rows wakes up at once."""

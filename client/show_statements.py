@@ -10,7 +10,7 @@ from catalog.connectors import CONNECTORS, boundedness, connector_of, redacted
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.tables import Table, View
-from client.job_statements import job_rows
+from client.job_statements import list_jobs
 from client.results import Result, text_rows
 from client.settings_statements import all_settings
 from planner import statement_nodes as nodes
@@ -64,8 +64,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
         case nodes.ShowKind.JOBS:
-            jobs = [row for row in job_rows(session.jobs()) if matches(row[0] or "", like)]
-            return text_rows(["job", "name", "state", "rows in", "rows out", "late rows", "checkpoints"], jobs)
+            return list_jobs([job for job in session.jobs() if matches(job.job_id, like)])
         case nodes.ShowKind.SETTINGS:
             return all_settings(session, like)
     raise AssertionError(kind)

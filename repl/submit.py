@@ -7,6 +7,8 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,9 +49,8 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         waiter = JobWaiter(messages, verbose=arguments.verbose, terminal=sys.stderr.isatty())
         session.wait_for = waiter.wait
         session.drop_foreign_state = arguments.force
-        signal.signal(signal.SIGINT, waiter.interrupted)
-        signal.signal(signal.SIGTERM, waiter.interrupted)
-        return _run_each(runner, waiter, arguments)
+        with waiter.watching_signals():
+            return _run_each(runner, waiter, arguments)
     finally:
         session.close()
 
@@ -91,6 +92,16 @@ class JobWaiter:
         self._terminal = terminal
         self._waiting = False
         self.interrupts = 0
+
+    @contextmanager
+    def watching_signals(self) -> Iterator[None]:
+        """Take Ctrl-C and SIGTERM for a while."""
+        before = {number: signal.signal(number, self.interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def interrupted(self, signum: int, frame: object) -> None:
         """Take a signal: while a job runs it is counted, else it is a KeyboardInterrupt."""

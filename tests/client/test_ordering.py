@@ -1,0 +1,32 @@
+import pyarrow as pa
+
+from catalog.types import BIGINT, DOUBLE
+from client.ordering import by_columns, ordered
+from planner.expressions import Call, Column, SortKey
+
+NAN = float("nan")
+ROWS = pa.table({"x": pa.array([1.0, NAN, None, 3.0, 1.0], pa.float64()), "n": pa.array([2, 1, 0, 5, 1], pa.int64())})
+X = Column(DOUBLE, True, index=0, name="x")
+N = Column(BIGINT, True, index=1, name="n")
+
+
+def numbers(*keys):
+    return ordered(ROWS, keys).column("n").to_pylist()
+
+
+def test_nulls_first_ascending_nan_largest_ties_by_all_columns():
+    assert numbers(SortKey(X)) == [0, 1, 2, 5, 1]
+
+
+def test_descending_puts_nan_first_and_nulls_where_asked():
+    assert numbers(SortKey(X, descending=True, nulls_first=False)) == [1, 5, 1, 2, 0]
+    assert numbers(SortKey(X, descending=True, nulls_first=True)) == [0, 1, 5, 1, 2]
+
+
+def test_a_key_may_be_computed():
+    assert numbers(SortKey(Call(BIGINT, True, function="negate", args=(N,)))) == [5, 2, 1, 1, 0]
+
+
+def test_by_columns():
+    assert by_columns(ROWS, (1, 0)).column("n").to_pylist() == [0, 1, 1, 2, 5]
+    assert by_columns(ROWS, ()).column("n").to_pylist() == [2, 1, 0, 5, 1]
