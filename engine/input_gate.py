@@ -26,7 +26,7 @@ class InputGate:
 
     While ports named in ``bounded_ports`` are still open, the other ports are not read (the bounded side is loaded first), except during an
     alignment, which needs every channel's barrier. A watermark given is the minimum over channels that are neither idle nor ended, and never
-    goes back; Idle is given when every open channel is idle.
+    goes back; Idle is given when every open channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
     """
 
     def __init__(self, channels: Sequence[Channel], ports: Sequence[int], bounded_ports: Sequence[int] = ()) -> None:
@@ -77,7 +77,7 @@ class InputGate:
 
     def _on_control(self, index: int, element: object) -> None:
         match element:
-            case Watermark(time_us):
+            case Watermark(time_us) if time_us < MAX_WATERMARK_US:
                 self._pending.extend(self._watermarks.on_watermark(index, time_us))
             case Idle():
                 self._pending.extend(self._watermarks.on_idle(index))

@@ -67,6 +67,7 @@ class JoinOperator(Operator, ListState):
         self._residual = None if spec.residual is None else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
         self._load_first = max(spec.bounded_ports, default=None)
         self._ended = [False, False]
+        self._ended_held = False
 
     def open(self, context: Context) -> None:
         self._context = context
@@ -112,11 +113,17 @@ class JoinOperator(Operator, ListState):
         self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
 
     def on_port_end(self, port: int, out: Output) -> None:
+        if self._loading and port != self._load_first:
+            self._ended_held = True  # its rows are still held: the side being loaded must be kept for them
+            return
         was_loading = self._loading
         self._ended[port] = True
-        if was_loading and not self._loading:
+        if was_loading:
             self._finish_loading(port, out)
-        self._forget(1 - port)
+            self._ended[1 - port] = self._ended_held
+        for ended in (0, 1):
+            if self._ended[ended]:
+                self._forget(1 - ended)
 
     @property
     def _loading(self) -> bool:

@@ -137,3 +137,20 @@ def test_channels_are_read_in_turn() -> None:
 
 def test_events_are_a_closed_sum() -> None:
     assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, PortEnd, EndOfInput}
+
+
+def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() -> None:
+    """The stream has ended long before the bounded side is loaded: the port's end must come before the end of time."""
+    stream = [one(1), Watermark(50), Watermark(MAX_WATERMARK_US), EndOfInput()]
+    mine, channels = gate(stream, [Barrier(1)], ports=[0, 1], bounded=[1])
+    assert drain(mine)[0] == (0, 1)
+    channels[1].put(one(2))
+    channels[1].put(Watermark(MAX_WATERMARK_US))
+    channels[1].put(EndOfInput())
+    events = [event for event in drain(mine) if event not in (PortEnd(0), Barrier(1))]
+    assert events == [(1, 2), PortEnd(1), EndOfInput()]
+
+
+def test_the_end_of_a_bounded_port_comes_before_the_watermark_it_held_back() -> None:
+    mine, _ = gate([Watermark(50)], [Watermark(MAX_WATERMARK_US), EndOfInput()], ports=[0, 1], bounded=[1])
+    assert drain(mine) == [PortEnd(1), Watermark(50)]

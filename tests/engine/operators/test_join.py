@@ -199,3 +199,19 @@ def test_many_pairs_come_in_pieces() -> None:
     operator.on_batch(Batch(rows.rename_columns(RIGHT.names)), 1, out)
     assert sum(batch.num_rows for batch in out.batches) == 250_000
     assert max(batch.num_rows for batch in out.batches) <= 65_536
+
+
+@pytest.mark.parametrize("kind", [JoinKind.INNER, JoinKind.LEFT])
+def test_a_stream_that_ends_before_the_bounded_side_has_come_loses_nothing(kind: JoinKind) -> None:
+    join = spec(kind, bounded=(1,), insert_only=(True, True))
+    operator, out = JoinOperator(join, JobOptions()), Collected()
+    operator.open(context())
+    operator.on_batch(batch_of([((1, "x", 1), 1), ((3, "z", 1), 1)], LEFT.to_arrow()), 0, out)
+    operator.on_port_end(0, out)
+    operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+    operator.on_port_end(0, out)
+    operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out)
+    operator.on_port_end(1, out)
+    expected = {(1, "x", 1, 1, "a", 1): 1, **({(3, "z", 1, None, None, None): 1} if kind is JoinKind.LEFT else {})}
+    assert out.folded() == expected
+    assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
