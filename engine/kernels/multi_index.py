@@ -28,9 +28,10 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
     return linked
 
 
-@njit(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
-def unlink(ids, heads, counts, nexts, priors, owners):
-    """Take each row id out of the list it is in."""
+@njit(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def unlink(ids, heads, counts, nexts, priors, owners, emptied):
+    """Take each row id out of the list it is in; write the slots whose lists became empty and return how many."""
+    empty = 0
     for i in range(ids.size):
         row = ids[i]
         before, after = priors[row], nexts[row]
@@ -41,7 +42,11 @@ def unlink(ids, heads, counts, nexts, priors, owners):
         if after >= 0:
             priors[after] = before
         counts[owners[row]] -= 1
+        if counts[owners[row]] == 0:
+            emptied[empty] = owners[row]
+            empty += 1
         owners[row] = -1
+    return empty
 
 
 @njit(I64(IN_I64, OUT_I64), nogil=True, cache=True)

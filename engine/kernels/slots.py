@@ -38,6 +38,24 @@ def release(slots, uses, out):
     return unused
 
 
+@njit(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def number_runs(runs, slots, marks, numbers, into, firsts):
+    """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where each number first is.
+
+    ``marks`` by slot hold what is no run, ``numbers`` by slot anything.
+    """
+    found = 0
+    for i in range(slots.size):
+        slot = slots[i]
+        if marks[slot] != runs[i]:
+            marks[slot] = runs[i]
+            numbers[slot] = found
+            firsts[found] = i
+            found += 1
+        into[i] = numbers[slot]
+    return found
+
+
 @njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
 def gather(slots, table, out):
     """Write rows of a table as columns: ``out[k, i] = table[slots[i], k]``."""

@@ -13,8 +13,8 @@ from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
+from engine.state.slot_sets import number_runs
 from engine.state.window_state import WindowState
-from engine.state.word_index import WordIndex
 from engine.window_rows import WindowRows
 from planner.expressions import AggregateCall
 from planner.physical import WindowAggregateSpec
@@ -110,19 +110,17 @@ class WindowAggregateOperator(Operator):
         assert isinstance(window, Windowing)
         state = self._state
         positions, entries = state.entries_of(slices)
-        pair_ends = window_ends[positions]
-        part_of = ends[positions] + state.missed(entries) * windows.slice_size(window) <= pair_ends
-        if not part_of.all():
-            entries, pair_ends = entries[part_of], pair_ends[part_of]
-        distinct, nth = np.unique(pair_ends, return_inverse=True)
-        groups = WordIndex()
-        into = groups.lookup_or_insert((nth.astype(np.int64) << 32) | state.key_slots(entries))
+        if state.some_missed:
+            first_ends = ends[positions] + state.missed(entries) * windows.slice_size(window)
+            part_of = first_ends <= window_ends[positions]
+            positions, entries = positions[part_of], entries[part_of]
+        key_slots = state.key_slots(entries)
+        into, firsts = number_runs(window_ends[positions], key_slots, state.keys.capacity)
         merged = self._accumulators.fresh()
-        merged.reserve(groups.capacity)
+        merged.reserve(firsts.size)
         merged.merge(into, self._accumulators, entries)
-        rows = np.arange(len(groups))
-        ends = distinct[groups.keys[rows] >> 32]
-        return self._batch(merged, rows, groups.keys[rows] & 0xFFFFFFFF, windows.window_start(ends, window), ends)
+        ends = window_ends[positions[firsts]]
+        return self._batch(merged, np.arange(firsts.size), key_slots[firsts], windows.window_start(ends, window), ends)
 
     def _batch(self, accumulators: Accumulators, slots: np.ndarray, key_slots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Batch:
         results = accumulators.results(slots)

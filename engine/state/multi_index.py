@@ -33,11 +33,11 @@ class MultiIndex:
         return fresh[:linked]
 
     def unlink(self, ids: np.ndarray) -> np.ndarray:
-        """Take distinct linked row ids out of their lists; return the slots whose lists became empty, ascending."""
-        owners = self._owners[ids]
-        kernel.unlink(ids, self._heads, self._counts, self._nexts, self._priors, self._owners)
+        """Take distinct linked row ids out of their lists; return the slots whose lists became empty, each once."""
+        emptied = np.empty(ids.size, np.int64)
+        count = kernel.unlink(ids, self._heads, self._counts, self._nexts, self._priors, self._owners, emptied)
         self._linked -= ids.size
-        return np.unique(owners[self._counts[owners] == 0])
+        return emptied[:count]
 
     def counts(self, slots: np.ndarray) -> np.ndarray:
         """Return how many rows each slot has; slot -1 and slots never linked have none."""

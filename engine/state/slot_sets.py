@@ -7,6 +7,8 @@ import numpy as np
 from engine.kernels import slots as kernel
 from engine.state.word_index import grown
 
+_NO_RUN = -(2**63)
+
 
 class DistinctSlots:
     """Finds the distinct slots of a batch without sorting."""
@@ -22,6 +24,13 @@ class DistinctSlots:
         self._epoch += 1
         out = np.empty(min(slots.size, capacity), np.int64)
         return out[: kernel.distinct(slots, self._epoch, self._marks, out)]
+
+
+def number_runs(runs: np.ndarray, slots: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number the distinct (run, slot) pairs, runs ascending, slots below ``capacity``; return each pair's number and each number's first position."""
+    into, firsts = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
+    count = kernel.number_runs(runs, slots, np.full(capacity, _NO_RUN), np.empty(capacity, np.int64), into, firsts)
+    return into, firsts[:count]
 
 
 class UseCounts:

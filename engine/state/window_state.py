@@ -43,6 +43,7 @@ class WindowState:
         self._entries = WordIndex()
         self._of_slice = MultiIndex()
         self.closed_until_us = MIN_WATERMARK_US
+        self.some_missed = False
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -57,6 +58,7 @@ class WindowState:
         key_slots = self.keys.lookup_or_insert(key_columns, placed.ends.size)
         slices = self._slice_slots(placed)
         panes = slices * self._fan if placed.missed is None else slices * self._fan + placed.missed
+        self.some_missed |= placed.missed is not None
         known = len(self._entries)
         entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
         if len(self._entries) > known:

@@ -105,7 +105,7 @@ def test_multi_index_like_lists(steps, random):
                 lists.setdefault(slot, []).append(row)
         else:
             ids = random.sample([row for rows in lists.values() for row in rows], k=min(len(slots), sum(map(len, lists.values()))))
-            empty = index.unlink(np.array(ids, np.int64)).tolist()
+            empty = sorted(index.unlink(np.array(ids, np.int64)).tolist())
             touched = {slot for slot, rows in lists.items() if set(rows) & set(ids)}
             for slot in touched:
                 lists[slot] = [row for row in lists[slot] if row not in ids]
