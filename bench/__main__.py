@@ -5,21 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import chain, data, startup, throughput
+from bench import chain, data, kernels, startup, throughput
 
 
 def main() -> None:
     """Print the benches that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("which", nargs="*", choices=["throughput", "startup", "chain", []], help="which benches (all)")
+    parser.add_argument("which", nargs="*", choices=["throughput", "startup", "chain", "kernels", []], help="which benches (all)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
     arguments = parser.parse_args()
-    which = arguments.which or ["throughput", "chain", "startup"]
+    which = arguments.which or ["throughput", "chain", "kernels", "startup"]
     if "throughput" in which:
         throughput.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "chain" in which:
         chain.report()
+    if "kernels" in which:
+        kernels.report()
     if "startup" in which:
         startup.report(max(5, arguments.runs))
 
