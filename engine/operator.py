@@ -50,7 +50,7 @@ class KeyedState(Protocol):
     """State that follows keys. Snapshots are columns, so any range of key groups can be read without the rest."""
 
     def snapshot(self) -> pa.Table:
-        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends. The table must not share memory that later changes."""
+        """Return all live entries as a table whose first column ``key_group`` (uint16) ascends; it shares no memory that later changes."""
 
     def restore(self, part: pa.Table) -> None:
         """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask."""

@@ -78,6 +78,8 @@ class Literal(Expression):
             return "'" + self.value.replace("'", "''") + "'"
         if isinstance(self.value, int | float | PyDecimal):
             return str(self.value)
+        if isinstance(self.value, bytes):
+            return f"X'{self.value.hex().upper()}'"
         return f"{self.type} '{self.value}'"
 
 

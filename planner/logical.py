@@ -361,7 +361,7 @@ class StatementSet(LogicalPlan):
         return self.sinks
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, sinks=inputs)
+        return StatementSet(tuple(node for node in inputs if isinstance(node, Sink)))
 
     @cached_property
     def schema(self) -> Schema:
