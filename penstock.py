@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import PenstockError
@@ -28,14 +29,14 @@ threadsafety = 2
 paramstyle = "qmark"
 
 
-def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
-    """Return a connection to an engine in this process; ``settings`` are SET at once.
+def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:
+    """Return a connection to an engine in this process; ``settings`` are SET at once, ``catalog`` is a directory that keeps permanent tables.
 
     Raises NotSupportedError for a URL: this release has no server yet.
     """
     from client.dbapi import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
 
-    return open_connection(url, settings=settings)
+    return open_connection(url, settings=settings, catalog=catalog)
 
 
 _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})

@@ -15,13 +15,22 @@ CatalogChange = nodes.CreateTable | nodes.CreateView | nodes.DropTable | nodes.D
 
 
 def change_catalog(session: Session, node: CatalogChange) -> Result:
-    """Apply a change to the catalog and say what was done."""
+    """Apply a change to the catalog, keep it where the session keeps its catalog, and say what was done."""
+    result = _changed(session, node)
+    if session.store is not None:
+        session.store.save(session.catalog)
+    return result
+
+
+def _changed(session: Session, node: CatalogChange) -> Result:
     catalog, binder = session.catalog, Binder(session.catalog, session.settings)
     match node:
         case nodes.CreateTable():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"table {node.name} exists already")
-            catalog.create_table(binder.bind_create_table(node), node.if_not_exists, node.name.span)
+            table = binder.bind_create_table(node)
+            catalog.create_table(table, node.if_not_exists, node.name.span)
+            session.declared(table)
             return note_result(f"table {node.name} created")
         case nodes.CreateView():
             if node.if_not_exists and catalog.find(node.name.text) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
     from planner.table_api import Table
 
 
-def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None) -> Connection:
+def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:
     """Return a connection to an engine in this process; raises NotSupportedError for a URL."""
     if url:
         hint = "penstock.connect() without a URL runs the engine in this process"
         raise NotSupportedError("CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000")
     try:
-        return Connection(Session(settings))
+        return Connection(Session(settings, catalog_dir=None if catalog is None else Path(catalog)))
     except PenstockError as error:
         raise client_error(error) from error
 

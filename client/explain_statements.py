@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from client.results import Result, lines_result
+from client.results import Result, verbatim_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
 from planner import statement_nodes as nodes
@@ -31,7 +31,7 @@ def explain_statement(session: Session, node: nodes.Explain, params: Sequence[An
         if len(stages) > 1:
             lines += [*([""] if lines else []), f"== {stage.value.replace('_', ' ')} =="]
         lines.append(stage_text(session, road, trace, stage))
-    return lines_result("plan", "\n".join(lines))
+    return verbatim_result("plan", "\n".join(lines).split("\n"))
 
 
 def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) -> str:

@@ -64,6 +64,14 @@ class Result:
     clock: Clock = field(default_factory=SystemClock)
     _fold: Fold | None = None
 
+    def __post_init__(self) -> None:
+        self._started_ms = self.clock.monotonic_ms()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the statement was started."""
+        return (self.clock.monotonic_ms() - self._started_ms) / 1000
+
     @property
     def schema(self) -> Schema:
         """The columns."""
@@ -165,9 +173,9 @@ def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: 
     return Result(Shape(schema), TableFeed(table), note=note)
 
 
-def lines_result(column: str, text: str) -> Result:
-    """Return a result of lines of text, to be shown as they are."""
-    result = text_rows([column], [(line,) for line in text.split("\n")])
+def verbatim_result(column: str, texts: Sequence[str]) -> Result:
+    """Return a result of texts, one a row, to be shown as they are."""
+    result = text_rows([column], [(text,) for text in texts])
     return replace(result, shape=replace(result.shape, verbatim=True))
 
 

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catalog.catalog import Catalog
+from catalog.connectors import Boundedness, boundedness
 from catalog.errors import PenstockError, SourceText
 from catalog.settings import Settings
+from catalog.store import CatalogStore
+from catalog.tables import Table as TableNoun
 from client.job_statements import told_of_job
 from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
@@ -43,15 +46,18 @@ if TYPE_CHECKING:
 class Session:
     """Composes the floors. Statements are run one at a time, whichever thread asks; results and jobs then live on their own.
 
-    ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``. ``wait_for``: how a job is waited for
-    when ``table.dml-sync`` is set, giving a sentence about its end. ``drop_foreign_state``: start anew over a state that is of another query.
+    ``catalog_dir``: where permanent tables and views are kept; None keeps them for the life of the session.
+    ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
+    ``wait_for``: how a job is waited for when ``table.dml-sync`` is set, giving a sentence about its end.
+    ``drop_foreign_state``: start anew over a state that is of another query. ``warms_backend``: start Spark before a query needs it.
     """
 
-    def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None, catalog_dir: Path | None = None) -> None:
         self.catalog = Catalog()
         self.settings = Settings(dict(settings or {}))
         self.state_dir = state_dir
         self.drop_foreign_state = False
+        self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
         self.channels = ResultChannels()
@@ -59,6 +65,9 @@ class Session:
         self._results = itertools.count(1)
         self._names: Counter[str] = Counter()
         self._job_manager: JobManager | None = None
+        self.store: CatalogStore | None = None
+        if catalog_dir is not None:
+            self._keep_catalog(CatalogStore(catalog_dir))
 
     # -- the road of a query
 
@@ -111,11 +120,12 @@ class Session:
 
     def run(self, statement: PlacedStatement, params: Sequence[Any] = ()) -> Result:
         """Run one parsed statement; every error carries its place in the text."""
-        with self._lock:
-            try:
-                return run_statement(self, statement.node, params)
-            except PenstockError as error:
-                raise statement.place(error) from error
+        try:
+            with self._lock:
+                result = run_statement(self, statement.node, params)
+            return told_of_job(self, result) if isinstance(statement.node, Insert | StatementSet) else result
+        except PenstockError as error:
+            raise statement.place(error) from error
 
     def explain(self, statement: PlacedStatement) -> Result:
         """Return the plans of a query or insert instead of running it; any other statement is run."""
@@ -144,9 +154,25 @@ class Session:
         """Run a bound plan that ends in a Sink, as the Table API makes them."""
         with self._lock:
             result = self.start(self.plan(bound))
-            return result if result.has_rows else told_of_job(self, result)
+        return result if result.has_rows else told_of_job(self, result)
 
     # -- what runs
+
+    def declared(self, table: TableNoun) -> None:
+        """Learn of a new table: where a user sits, Spark is started in the background as soon as there is a bounded table to read."""
+        wanted = self.warms_backend and self.settings.get("bounded.backend") == "spark" and self.settings.get("execution.runtime-mode") != "streaming"
+        if wanted and boundedness(table) is Boundedness.BOUNDED and Path(table.options.get("path", "")).exists():
+            from engine.bounded.spark import SparkBackend
+
+            self.warms_backend = False
+            if isinstance(spark := self.backends.backend("spark"), SparkBackend):
+                spark.warm()
+
+    def _keep_catalog(self, store: CatalogStore) -> None:
+        """Fill the catalog from a store, and from now on keep it there."""
+        for statement in store.load():
+            self.execute(statement)
+        self.store = store
 
     @cached_property
     def backends(self) -> BoundedBackends:

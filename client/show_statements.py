@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, boundedness, connector_of, redacted
+from catalog.connectors import CONNECTORS, boundedness, connector_of
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
+from catalog.show_create import create_statement
 from catalog.tables import Table, View
 from client.job_statements import list_jobs
-from client.results import Result, text_rows
+from client.results import Result, text_rows, verbatim_result
 from client.settings_statements import all_settings
 from planner import statement_nodes as nodes
 
@@ -33,13 +33,9 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
             return _columns(session, name, None)
         case nodes.ShowCreate(name, view):
             relation = session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
-            return _verbatim(text_rows(["statement"], [(create_text(relation),)]))
+            return verbatim_result("statement", [create_statement(relation)])
         case nodes.Help(topic):
             return help_on(topic)
-
-
-def _verbatim(result: Result) -> Result:
-    return replace(result, shape=replace(result.shape, verbatim=True))
 
 
 def matches(name: str, like: str | None) -> bool:
@@ -107,43 +103,6 @@ def _about(relation: Table | View) -> str:
     connector = connector_of(relation)
     changes = "takes changes" if connector.accepts_changelog else "append only"
     return f"table {relation.name}: connector {relation.connector}, {boundedness(relation)}, {changes}"
-
-
-def create_text(relation: Table | View) -> str:
-    """Return the statement that makes a table or view again, secrets redacted."""
-    temporary = "TEMPORARY " if relation.temporary else ""
-    if isinstance(relation, View):
-        return f"CREATE {temporary}VIEW {_quoted(relation.name)} AS\n{relation.query}"
-    lines = [f"  {_column_text(relation, position)}" for position in range(len(relation.schema))]
-    if relation.watermark is not None:
-        lines.append(f"  WATERMARK FOR {_quoted(relation.watermark.column)} AS {relation.watermark.text}")
-    if relation.primary_key:
-        lines.append(f"  PRIMARY KEY ({', '.join(map(_quoted, relation.primary_key))}) NOT ENFORCED")
-    partitions = f"PARTITIONED BY ({', '.join(map(_quoted, relation.partitioned_by))})\n" if relation.partitioned_by else ""
-    options = ",\n".join(f"  {_text(key)} = {_text(value)}" for key, value in redacted(relation.options).items())
-    columns = ",\n".join(lines)
-    comment = f"COMMENT {_text(relation.comment)}\n" if relation.comment else ""
-    return f"CREATE {temporary}TABLE {_quoted(relation.name)} (\n{columns}\n)\n{comment}{partitions}WITH (\n{options}\n)"
-
-
-def _column_text(table: Table, position: int) -> str:
-    column = table.schema[position]
-    for computed in table.computed:
-        if computed.name == column.name:
-            return f"{_quoted(column.name)} AS {computed.text}"
-    text = f"{_quoted(column.name)} {column.type}{'' if column.nullable else ' NOT NULL'}"
-    for metadata in table.metadata:
-        if metadata.name == column.name:
-            return f"{text} METADATA FROM {_text(metadata.key)}{' VIRTUAL' if metadata.virtual else ''}"
-    return text
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
 
 
 _HELP = (

@@ -116,6 +116,7 @@ def _add_output(parser: Parser) -> None:
 
 def _add_session(parser: Parser) -> None:
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="K=V", help="set a setting (repeatable)")
+    parser.add_argument("--catalog", metavar="DIR", help="keep permanent tables and views here")
     parser.add_argument("-p", "--parallelism", type=_count, metavar="N", help="subtasks of each operator")
 
 

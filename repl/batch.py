@@ -17,7 +17,7 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
         config = configured(arguments, parser)
         if (refused := refuse_url(config, messages)) is not None:
             return refused
-        session = open_session(config)
+        session = open_session(config, arguments)
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY

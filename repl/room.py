@@ -15,7 +15,8 @@ class Room:
 
     def __init__(self, config: Config, arguments: argparse.Namespace) -> None:
         self.messages = messages_for(arguments)
-        self.session = open_session(config)
+        self.session = open_session(config, arguments)
+        self.session.warms_backend = True
         self.printer = printer_for(config, self.messages)
         self.printer.style.timing = config.timing
         self.printer.settings = self.session.settings

@@ -38,6 +38,7 @@ class ScriptRunner:
         self.printer = printer
         printer.settings = session.settings
         self.messages = messages
+        self.after: Callable[[Result], None] | None = None
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
@@ -97,6 +98,8 @@ class ScriptRunner:
         result = self.session.run(statement)
         self._current = result
         self.printer.show(result)
+        if self.after is not None:
+            self.after(result)
 
     def _expire(self) -> None:
         self._timed_out = True

@@ -60,11 +60,11 @@ def printer_for(config: Config, messages: Messages) -> Printer:
     return Printer(sys.stdout, messages, style_for(config, terminal=True), show_live)
 
 
-def open_session(config: Config, *, state_dir: Path | None = None) -> Session:
-    """Return a session with the configured settings; raises PenstockError for a wrong setting."""
+def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Path | None = None) -> Session:
+    """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog that cannot be read."""
     from client.session import Session
 
-    return Session(config.settings, state_dir=state_dir)
+    return Session(config.settings, state_dir=state_dir, catalog_dir=Path(arguments.catalog) if arguments.catalog else None)
 
 
 def refuse_url(config: Config, messages: Messages) -> int | None:

@@ -21,6 +21,7 @@ from repl.setup import configured, messages_for, open_session, printer_for
 from repl.variables import substitute
 
 if TYPE_CHECKING:
+    from client.results import Result
     from client.session import Session
     from engine.job import Job
 
@@ -38,7 +39,7 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         defaults = {"table.dml-sync": "true"}
         if state_dir is not None:
             defaults["execution.checkpointing.interval"] = "1 s"
-        session = open_session(Config(settings={**defaults, **config.settings}), state_dir=state_dir)
+        session = open_session(Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir)
     except PenstockError as error:
         messages.error(error)
         return EXIT_QUERY
@@ -49,6 +50,7 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         waiter = JobWaiter(messages, verbose=arguments.verbose, terminal=sys.stderr.isatty())
         session.wait_for = waiter.wait
         session.drop_foreign_state = arguments.force
+        runner.after = waiter.tell_of_query
         with waiter.watching_signals():
             return _run_each(runner, waiter, arguments)
     finally:
@@ -130,6 +132,12 @@ class JobWaiter:
             self._messages.note(told)
             raise KeyboardInterrupt
         return told
+
+    def tell_of_query(self, result: Result) -> None:
+        """Sum up the job of a query whose rows have all been printed."""
+        if result.job is not None and result.has_rows:
+            result.job.wait(_POLL_S)
+            self._messages.note(summary(result.job, result.elapsed_s))
 
     def _follow(self, job: Job, started: float) -> None:
         state, checkpoints, asked, next_status = "", 0, 0, started + _STATUS_S

@@ -228,3 +228,31 @@ def test_table_api(letters):
     assert cursor.job.wait(10)
     with pytest.raises(penstock.ProgrammingError):
         letters.table("leters")
+
+
+def test_a_kept_catalog_is_there_again(tmp_path):
+    table = f"CREATE TABLE kept (a INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/kept', 'format' = 'csv')"
+    with penstock.connect(catalog=tmp_path / "catalog") as connection:
+        connection.execute(table)
+        connection.execute(table.replace("TABLE kept", "TEMPORARY TABLE gone"))
+        connection.execute("CREATE VIEW high AS SELECT a FROM kept WHERE a > 1")
+    with penstock.connect(catalog=tmp_path / "catalog") as connection:
+        assert [row[0] for row in connection.execute("SHOW TABLES").fetchall()] == ["kept"]
+        assert [row[0] for row in connection.execute("SHOW VIEWS").fetchall()] == ["high"]
+        connection.execute("DROP VIEW high")
+    with penstock.connect(catalog=tmp_path / "catalog") as connection:
+        assert connection.execute("SHOW VIEWS").fetchall() == []
+
+
+def test_waiting_for_a_job_holds_up_nobody_else(connection):
+    connection.execute(TICKS)
+    connection.execute("CREATE TEMPORARY TABLE void (k BIGINT) WITH ('connector' = 'blackhole')")
+    connection.execute("SET 'table.dml-sync' = 'true'")
+    waiting = threading.Thread(target=lambda: connection.execute("INSERT INTO void SELECT k FROM ticks"))
+    waiting.start()
+    started = time.monotonic()
+    while not (jobs := connection.execute("SHOW JOBS").fetchall()):
+        assert time.monotonic() - started < 10
+    connection.execute(f"CANCEL JOB '{jobs[0][0]}'")
+    waiting.join(10)
+    assert not waiting.is_alive()
