@@ -23,18 +23,19 @@ _PROPERTIES = (
     "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
     "-Djava.awt.headless=true",
 )
-_QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
+_QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
 _VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its program, feature version (17, 21, 25) and whether it has the incubating vector module Spark asks for."""
+    """A Java runtime: its program, feature version (17, 21, 25), whether it has the incubating vector module Spark asks for, and its exact build."""
 
     program: Path
     version: int
     has_vector: bool
     origin: str
+    build: str = ""
 
     @property
     def options(self) -> list[str]:
@@ -91,4 +92,7 @@ def _java(home: Path, origin: str) -> Java | None:
     version = _VERSION.search(text)
     modules = re.search(r'^MODULES="([^"]*)"', text, re.MULTILINE)
     has_vector = VECTOR_MODULE in modules[1].split() if modules else (home / "jmods" / f"{VECTOR_MODULE}.jmod").is_file()
-    return None if version is None else Java(program, int(version[1]), has_vector, origin)
+    if version is None:
+        return None
+    build = re.search(r'^JAVA_(?:RUNTIME_)?VERSION="([^"]+)"', text, re.MULTILINE)
+    return Java(program, int(version[1]), has_vector, origin, re.sub(r"[^0-9A-Za-z.]+", "-", build[1] if build else version[1]))

@@ -49,7 +49,7 @@ class SparkBackend:
         threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
 
     def close(self) -> None:
-        SESSIONS.close()
+        """Nothing: the virtual machine is shared by the whole process and ends with it."""
 
 
 def _warm() -> None:

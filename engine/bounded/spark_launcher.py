@@ -14,6 +14,7 @@ from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
 from engine.bounded.java import Java, find_java
+from engine.bounded.java_archive import archive_options
 
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
@@ -47,12 +48,13 @@ CONFIGURATION = {
 class SparkJvm:
     """A running virtual machine with Spark's gateway in it. It ends when ``close`` is called or this process ends (its stdin closes)."""
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, secret: str, java: Java, directory: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], port: int, secret: str, java: Java, directory: Path, archiving: bool) -> None:
         self.process = process
         self.port = port
         self.secret = secret
         self.java = java
         self.directory = directory
+        self._archiving = archiving
 
     @property
     def alive(self) -> bool:
@@ -68,6 +70,9 @@ class SparkJvm:
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.process.terminate()
+        if self._archiving:  # it writes its archive by itself and ends; nobody needs to wait for that
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return
         try:
             self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -106,9 +111,10 @@ def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
         "PYSPARK_PYTHON": sys.executable,
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
     }
+    archive, archiving = archive_options(java, home / "jars")
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(
-            _command(java, home, directory), stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
+            _command(java, archive, home, directory), stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
         )
     try:
         port, secret = _await_gateway(process, connection, timeout_s)
@@ -117,10 +123,10 @@ def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
         process.wait()
         shutil.rmtree(directory, ignore_errors=True)
         raise
-    return SparkJvm(process, port, secret, java, directory)
+    return SparkJvm(process, port, secret, java, directory, archiving)
 
 
-def _command(java: Java, home: Path, directory: Path) -> list[str]:
+def _command(java: Java, archive: list[str], home: Path, directory: Path) -> list[str]:
     confs = [word for key, value in CONFIGURATION.items() for word in ("--conf", f"{key}={value}")]
     jars = os.pathsep.join((str(home / "conf"), str(home / "jars" / "*")))
     quiet = directory / "log4j2.properties"
@@ -131,6 +137,7 @@ def _command(java: Java, home: Path, directory: Path) -> list[str]:
         jars,
         f"-Xmx{_HEAP}",
         *java.options,
+        *archive,
         f"-Dlog4j2.configurationFile={quiet}",
         f"-Djava.io.tmpdir={directory}",
         f"-Dderby.system.home={directory}",

@@ -36,10 +36,18 @@ class SparkSessions:
             if self._jvm is not None and not self._jvm.alive:
                 self._forget()
             if self._session is None:
-                self._session = within(_START_TIMEOUT_S, self._start, "start")
+                self._session = self._started()
             session = self._session.newSession()
         session.conf.set("spark.sql.session.timeZone", time_zone)
         return session
+
+    def _started(self) -> Any:
+        """Return the first session; a virtual machine in which none could be made is not left behind."""
+        try:
+            return within(_START_TIMEOUT_S, self._start, "start")
+        except BaseException:
+            self._forget()
+            raise
 
     def _start(self) -> Any:
         for name in _QUIET_LOGGERS:
@@ -67,12 +75,14 @@ class SparkSessions:
         if jvm is None:
             return
         from pyspark import SparkContext
+        from pyspark.sql import SparkSession
 
         gateway = SparkContext._gateway
         if gateway is not None:
             gateway.shutdown_callback_server(raise_exception=False)
             gateway.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
         for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             os.environ.pop(key, None)
         jvm.close()

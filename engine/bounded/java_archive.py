@@ -1,0 +1,57 @@
+"""Archives of loaded classes that make the next start of Spark two to three times quicker, written by Java itself when the first one ends."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from catalog.errors import PenstockError
+from engine.bounded.java import Java
+
+SWITCH = "PENSTOCK_SPARK_ARCHIVE"
+_AHEAD_OF_TIME_FROM = 25
+
+
+def cache_directory() -> Path:
+    """Return where penstock keeps what may be deleted at any time."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "penstock"
+
+
+def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
+    """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
+
+    Java writes the head of an archive last and ignores one without a head, so a dump that was interrupted does no harm. ``PENSTOCK_SPARK_ARCHIVE``
+    set to ``off`` does without, as does a cache directory that cannot be written.
+    """
+    if os.environ.get(SWITCH) == "off":
+        return [], False
+    directory = cache_directory()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        archive = directory / _name(java, spark_jars)
+        _adopt(archive)
+    except (OSError, PenstockError):
+        return [], False
+    ahead = java.version >= _AHEAD_OF_TIME_FROM
+    if archive.is_file():
+        return [f"-XX:AOTCache={archive}" if ahead else f"-XX:SharedArchiveFile={archive}"], False
+    fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
+    return [f"-XX:AOTCacheOutput={fresh}" if ahead else f"-XX:ArchiveClassesAtExit={fresh}"], True
+
+
+def _name(java: Java, spark_jars: Path) -> str:
+    core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
+    spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
+    home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
+    return f"{spark}-{home}-{java.build}.jsa"
+
+
+def _adopt(archive: Path) -> None:
+    """Take over what an earlier process has written, or is still writing (it has no head until then); remove leftovers."""
+    for fresh in archive.parent.glob(f"{archive.name}.*"):
+        if archive.exists():
+            fresh.unlink(missing_ok=True)
+        else:
+            fresh.rename(archive)
