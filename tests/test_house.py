@@ -29,7 +29,9 @@ WORD_EXEMPT = {
     "engine/bounded/spark_results.py": {r"\b(pickle|cloudpickle|marshal|shelve|dill)\b"},
 }
 CORE = [path for path in SOURCES if path.parts[len(ROOT.parts)] in ("engine", "planner", "optimizer", "catalog")]
-CLOCK_WORDS = re.compile(r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\(")
+CLOCK_WORDS = re.compile(
+    r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\("
+)
 # The doors to the outside: everything else is handed its clock, its randomness and its threads.
 CLOCK_EXEMPT = {
     "engine/clock.py": "is the clock",
@@ -106,7 +108,9 @@ def test_threads_live_in_named_rooms() -> None:
     found = []
     for path in CORE:
         for node in ast.walk(parsed(path)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+            names = (
+                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module] if isinstance(node, ast.ImportFrom) else []
+            )
             if any(name in ("threading", "concurrent.futures", "multiprocessing", "socket", "subprocess") for name in names) and (
                 relative(path) not in THREAD_EXEMPT
             ):
