@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -176,6 +175,8 @@ class Cursor:
         return self
 
     async def __anext__(self) -> Row:
+        import asyncio  # not for programs that never wait this way
+
         while True:
             rows = await asyncio.to_thread(self._fetch, 1, _POLL_S)
             if rows:
