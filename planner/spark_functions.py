@@ -93,7 +93,7 @@ def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
 _SAME_NAME = (
     "coalesce nullif greatest least abs ceil floor round bround pmod sqrt cbrt pow exp ln log log10 log2 sin cos tan asin acos atan "
     "atan2 degrees radians pi upper lower initcap length octet_length substr left right repeat space concat concat_ws replace translate "
-    "lpad rpad reverse instr position split_part contains regexp_replace regexp_extract ascii chr md5 sha1 sha2 crc32 year quarter "
+    "lpad rpad reverse instr position split_part contains regexp_replace regexp_extract ascii chr md5 sha1 sha2 year quarter "
     "month day hour minute second dayofweek weekday dayofyear weekofyear trunc date_format to_date make_date datediff date_add date_sub "
     "add_months last_day unix_timestamp from_unixtime timestamp_seconds timestamp_millis timestamp_micros unix_seconds unix_millis "
     "unix_micros unix_date date_from_unix_date current_timestamp localtimestamp current_date rlike"

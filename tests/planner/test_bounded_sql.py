@@ -1,0 +1,87 @@
+"""Bounded plans as text: a CTE per node, columns by position, literals escaped by the dialect, refusals with a sentence."""
+
+from __future__ import annotations
+
+from decimal import Decimal as PyDecimal
+
+import pytest
+
+from catalog.aggregate_functions import AGGREGATES
+from catalog.errors import PenstockError
+from catalog.functions import SCALAR_FAMILIES
+from catalog.schema import Field, Schema
+from catalog.tables import Table
+from catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
+from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
+from planner.expressions import Call, Column, Literal, SortKey
+from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Sink, TopN, Values, WatermarkAssign, WindowTable
+from planner.spark_sql import SparkFlavour, spark_sql
+from planner.windowing import Windowing, WindowKind
+
+SCHEMA = Schema((Field("year", INT), Field("a`b", STRING), Field("ts", TIMESTAMP)))
+TABLE = Table("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})
+SCAN = Scan(TABLE, (1, 0))
+
+
+def test_a_cte_per_node_and_literals_by_the_dialect() -> None:
+    text = Literal(STRING, False, value="it's \\ 1; DROP TABLE x--")
+    plan = Filter(SCAN, Call(BOOLEAN, True, function="equal", args=(Column(STRING, True, index=0), text)))
+    assert spark_sql(plan).text.split("\n") == [
+        "WITH n0 AS (SELECT x.`a``b` AS c0, x.`year` AS c1 FROM t_0 AS x),",
+        r"n1 AS (SELECT x.c0 AS c0, x.c1 AS c1 FROM n0 AS x WHERE (x.c0 = 'it\'s \\ 1; DROP TABLE x--'))",
+        "SELECT CAST(x.c0 AS STRING) AS c0, CAST(x.c1 AS INT) AS c1 FROM n1 AS x",
+    ]
+    assert "'it''s \\ 1; DROP TABLE x--'" in duckdb_sql(plan).text
+
+
+def test_repeated_names_do_no_harm_and_one_table_is_one_relation() -> None:
+    join = Join(SCAN, SCAN, JoinKind.LEFT, (1,), (1,))
+    query = spark_sql(Project(join, (Column(STRING, True, index=0), Column(STRING, True, index=2)), ("same", "same")))
+    assert len(query.relations) == 1 and query.relations[0].columns == (0, 1)
+    assert "FROM n0 AS l LEFT OUTER JOIN n0 AS r ON l.c1 = r.c1" in query.text
+
+
+def test_the_order_stands_at_the_end_and_ties_are_broken() -> None:
+    top = TopN(SCAN, (SortKey(Column(INT, True, index=1), True, False),), 3, 2)
+    for query in (spark_sql(Sink(top, None)), duckdb_sql(Sink(top, None))):
+        last = query.text.split("\n")[-1]
+        assert "ORDER BY x.c1 DESC" in last and "x.c0" in last.split("ORDER BY")[1] and last.endswith("LIMIT 3 OFFSET 2")
+
+
+def test_no_columns_keep_the_number_of_rows() -> None:
+    query = spark_sql(Project(SCAN, (), ()))
+    assert query.text.endswith("SELECT 1 AS nothing FROM n1 AS x")
+
+
+def test_every_function_has_a_spelling_or_is_refused() -> None:
+    names = {function.name for family in SCALAR_FAMILIES.values() for function in family}
+    assert names <= set(SparkFlavour.functions)
+    assert names - set(DuckDbFlavour.functions) == {"initcap"}
+    for flavour in (SparkFlavour, DuckDbFlavour):
+        assert {function.name for function in AGGREGATES} <= set(flavour.aggregates)
+
+
+def test_a_refusal_says_what_and_what_else() -> None:
+    plan = Project(SCAN, (Call(STRING, True, function="initcap", args=(Column(STRING, True, index=0),)),), ("v",))
+    with pytest.raises(PenstockError) as caught:
+        duckdb_sql(plan)
+    assert caught.value.code == "BND-5101"
+    assert caught.value.message == "function initcap has no spelling on the bounded backend duckdb"
+    assert "execution.runtime-mode" in (caught.value.hint or "")
+
+
+def test_literals_have_their_types() -> None:
+    row = (Literal(Decimal(5, 2), False, value=PyDecimal("1.50")), Literal(STRING, True, value=None), Literal(INT, False, value=-3))
+    plan = Values((row,), Schema((Field("d", Decimal(5, 2)), Field("s", STRING), Field("n", INT))))
+    assert "VALUES (CAST('1.50' AS DECIMAL(5, 2)), CAST(NULL AS STRING), (-3)) AS x(c0, c1, c2)" in spark_sql(plan).text
+    assert SparkFlavour().kind(TIME).sql("spark") == "TIME(6)"
+
+
+@pytest.mark.parametrize("kind", list(WindowKind))
+def test_windows_drop_rows_without_a_time(kind: WindowKind) -> None:
+    scan: LogicalPlan = Scan(TABLE, (2,))
+    timed = WatermarkAssign(scan, 0, Column(TIMESTAMP, True, index=0))
+    plan = WindowTable(timed, Windowing(kind, 0, 6_000_000, 2_000_000 if kind in (WindowKind.HOP, WindowKind.CUMULATE) else 0))
+    for query in (spark_sql(plan), duckdb_sql(plan)):
+        assert "WHERE NOT x.c0 IS NULL" in query.text
+        assert len(query.schema) == 4
