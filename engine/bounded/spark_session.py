@@ -77,6 +77,7 @@ class SparkSessions:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
+        _hush(SparkContext._active_spark_context)
         gateway = SparkContext._gateway
         if gateway is not None:
             gateway.shutdown_callback_server(raise_exception=False)
@@ -86,6 +87,14 @@ class SparkSessions:
         for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             os.environ.pop(key, None)
         jvm.close()
+
+
+def _hush(context: Any) -> None:
+    """Keep PySpark's accumulator server from printing a traceback when the virtual machine it listens to goes away."""
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.server_shutdown = True
+        server.handle_error = lambda request, address: None
 
 
 def within(timeout_s: float, work: Any, what: str) -> Any:
