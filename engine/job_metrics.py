@@ -58,6 +58,14 @@ class JobMetrics:
         return sum(o.rows_out for o in self.operators if o.is_source)
 
     @property
+    def busy_s(self) -> float:
+        """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not count."""
+        by_slot: dict[int, float] = {}
+        for task in self.tasks:
+            by_slot[task.subtask] = by_slot.get(task.subtask, 0.0) + task.busy_ms / 1e3
+        return max(by_slot.values(), default=0.0)
+
+    @property
     def late_rows(self) -> int:
         """Rows dropped because their window had closed."""
         return sum(o.late_rows for o in self.operators)

@@ -170,13 +170,14 @@ class JobWaiter:
 
 
 def summary(job: Job, elapsed_s: float) -> str:
-    """Return one line about a job: rows, rate, windows, late rows, checkpoints."""
+    """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked, windows, late rows, checkpoints."""
     from client.job_statements import rows_out
 
     metrics = job.metrics()
     rate = metrics.rows_in / max(elapsed_s, 1e-3)
+    busy_rate = metrics.rows_in / max(metrics.busy_s, 1e-3)
     parts = [
-        f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s)",
+        f"{metrics.rows_in:,} rows in ({rate:,.0f} rows/s, {busy_rate:,.0f} rows/s while busy)",
         f"{rows_out(metrics):,} rows out",
         f"{metrics.windows_closed:,} windows closed",
         f"{metrics.late_rows:,} late rows",
