@@ -52,9 +52,11 @@ class Channel:
         return self._queue[0] if self._queue else None
 
     def take(self) -> Element:
-        """Take the next element; wakes the producer when that gives it its first credit. IndexError when empty."""
-        was_full = len(self._queue) >= self._capacity
+        """Take the next element; wakes the producer when that gives it its first credit. IndexError when empty.
+
+        The length is looked at after taking: a producer that fills the channel meanwhile and goes to sleep is woken by this or by a later take.
+        """
         element = self._queue.popleft()
-        if was_full:
+        if len(self._queue) == self._capacity - 1:
             self._wake_producer()
         return element

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from engine.channels import Channel
@@ -28,6 +30,27 @@ def test_an_overrun_channel_wakes_its_producer_when_credit_is_back() -> None:
     while len(channel):
         channel.take()
     assert woken[-1] == 0
+
+
+def test_a_producer_that_fills_the_channel_while_an_element_is_taken_is_woken() -> None:
+    woken: list[int] = []
+    channel = Channel(2, wake_producer=lambda: woken.append(len(channel)))
+
+    class Interrupted(deque):
+        """Lets the producer put one more element just before an element is taken, as another thread may."""
+
+        def popleft(self) -> object:
+            if channel.credit == 1:
+                channel.put(Watermark(9))
+                assert channel.full  # so the producer goes to sleep
+            return super().popleft()
+
+    channel._queue = Interrupted([Watermark(1)])
+    channel.take()
+    channel._queue = deque(channel._queue)
+    while len(channel):
+        channel.take()
+    assert woken
 
 
 def test_taking_from_an_empty_channel_is_an_error() -> None:
