@@ -231,7 +231,7 @@ class WindowAggregate(_Unary):
 
 
 class JoinKind(StrEnum):
-    """Join kinds; the engine of this release runs INNER and LEFT, bounded backends all of them."""
+    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
 
     INNER = "inner"
     LEFT = "left"
