@@ -91,7 +91,8 @@ class Session:
         switches = Switches.of(self.settings)
         optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
         runtime, chosen = choose_runtime(optimized, switches.mode)
-        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=switches.parallelism, observer=observer)
+        shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
+        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
             return Road(bound, plan, switches)
         facts = PlanFacts()
@@ -103,6 +104,11 @@ class Session:
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""
         return backend_result(road, self.backends) if road.graph is None else submit(road, self)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether jobs outlive the process: then their plans have one shape at every parallelism, so that they can go on at another."""
+        return self.state_dir is not None or bool(self.settings.get("execution.checkpointing.dir"))
 
     # -- statements
 

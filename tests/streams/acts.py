@@ -71,6 +71,7 @@ class Script:
 
     def submit(self, parallelism: int, state_dir: Path | None, checkpoint_interval_ms: int) -> tuple[Job, ResultChannel]:
         """Start the job, or go on with it from the last checkpoint in ``state_dir``."""
+        self.session.state_dir = state_dir  # what outlives the process is planned for any parallelism
         graph, sink = self.graph(parallelism)
         self.session.channels.release(sink)
         channel = self.session.channels.channel(sink)
