@@ -123,6 +123,7 @@ class OperatorChain:
         self._head = self.operators[0]
         self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
         self._ticking = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_processing_time is not Operator.on_processing_time)
+        self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_quiet is not Operator.on_quiet)
         self._time_us = MIN_WATERMARK_US
         self._opened = 0
 
@@ -180,6 +181,13 @@ class OperatorChain:
         """Tell processing time, in wall milliseconds, to the operators that want it."""
         for index in self._ticking:
             self._guarded(index, lambda index=index: self.operators[index].operator.on_processing_time(now_ms, self._outs[index]))
+
+    def quiet(self) -> bool:
+        """Tell the operators that hold rows back, first to last, that nothing more is ready; return whether some did hold any."""
+        held = False
+        for index in self._holding:
+            held |= self._guarded(index, lambda index=index: self.operators[index].operator.on_quiet(self._outs[index]))
+        return held
 
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""

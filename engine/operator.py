@@ -126,6 +126,10 @@ class Operator:
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
 
+    def on_quiet(self, out: Output) -> bool:
+        """Learn that nothing more is ready now: emit what was held back to be taken together, and return whether there was any."""
+        return False
+
     def on_split(self, event: SplitEvent, out: Output) -> None:
         """Take news of a source split of this chain; forwarded unless consumed."""
         out.split(event)

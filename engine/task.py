@@ -153,6 +153,8 @@ class Task:
         blocked = self._output.blocked or not ready
         if self._poll_source(now_ms, blocked) if self._gate is None else self._take(self._gate, blocked):
             return WORKED
+        if not blocked and self.chain.quiet():
+            return WORKED
         if self._gate is None and not self._paused and not blocked:
             due_ms = min(due_ms, self._poll_again_ms)
         if not ready:
