@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,7 @@ class Result:
     job: Job | None = None
     note: str | None = None
     clock: Clock = field(default_factory=SystemClock)
+    place: Callable[[PenstockError], PenstockError] = lambda error: error
     _fold: Fold | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +94,16 @@ class Result:
         return self.feed.ended
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end."""
+        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end.
+
+        ``place`` puts an error where it belongs in the statement's text.
+        """
+        try:
+            return self._next(timeout_s)
+        except PenstockError as error:
+            raise self.place(error) from error.__cause__
+
+    def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         while not self.feed.ended:
             left_s = _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)

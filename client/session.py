@@ -23,6 +23,7 @@ from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
+from engine.connectors.bad_record_store import BadRecords
 from engine.connectors.collect import ResultChannels
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
@@ -60,6 +61,7 @@ class Session:
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
+        self.bad_records = BadRecords()
         self.channels = ResultChannels()
         self._lock = threading.RLock()
         self._results = itertools.count(1)
@@ -129,6 +131,7 @@ class Session:
         try:
             with self._lock:
                 result = run_statement(self, statement.node, params)
+            result.place = statement.place
             return told_of_job(self, result) if isinstance(statement.node, Insert | StatementSet) else result
         except PenstockError as error:
             raise statement.place(error) from error
@@ -185,7 +188,7 @@ class Session:
         """The bounded backends; each is started when a plan needs it."""
         from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
-        return BoundedBackends(Services(self.registered))
+        return BoundedBackends(Services(self.registered, self.bad_records))
 
     @property
     def job_manager(self) -> JobManager:
@@ -194,7 +197,7 @@ class Session:
             if self._job_manager is None:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
-                self._job_manager = JobManager(Services(self.channels, self.registered, self.backends))
+                self._job_manager = JobManager(Services(self.channels, self.registered, self.bad_records, self.backends))
             return self._job_manager
 
     def next_result_number(self) -> int:

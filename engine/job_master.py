@@ -314,7 +314,7 @@ class JobMaster:
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
 
     def _may_restart(self, error: PenstockError) -> bool:
-        if not error.retriable and (error.kind is Kind.USER or error.code.startswith("STA-")):
+        if not error.retriable and (error.kind is Kind.USER or error.code.startswith(("STA-", "DAT-42"))):
             return False
         if self._delivered or self._has_delivered():
             return False

@@ -155,7 +155,7 @@ def _guarded(expression: Expression, kernel: Kernel) -> Kernel:
     def run(*data: Datum) -> Datum:
         try:
             return kernel(*data)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             raise from_arrow(error, expression) from None
         except Fault as fault:
             raise fault.within(expression) from None
