@@ -112,6 +112,7 @@ def show_live(result: Result, out: TextIO, style: Style) -> int:
         result.cancel()
         table.frame(time.monotonic(), _terminal_size())
         raise
+    result.next(0)  # raises what it ended with, if that was an error
     table.finish()
     rows = table.rows
     out.write("\n".join(table_lines(rows, kinds_of(result), style.look)) + "\n")
