@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.functions import is_deterministic
 from catalog.types import YearMonthInterval, to_arrow
+from engine.arrays import scalar_of
 from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel
@@ -172,4 +173,4 @@ def literal_scalar(literal: Literal) -> pa.Scalar:
     value = literal.value
     if isinstance(literal.type, YearMonthInterval) and isinstance(value, timedelta):
         raise PenstockError("INT-9002", "a year-month interval counts months", kind=Kind.INTERNAL, sqlstate="XX000")
-    return pa.scalar(value, to_arrow(literal.type))
+    return scalar_of(value, to_arrow(literal.type))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID
 from engine.kernels.wide import multiply
 
 _LEAST = -(2**63)
 
 
-@njit(VOID(IN_I64, IN_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64))
 def count(slots, weights, table):
     """Table: count."""
     if weights.size == 0:
@@ -22,7 +23,7 @@ def count(slots, weights, table):
             table[slots[i], 0] += weights[i]
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def count_booleans(slots, values, weights, table):
     """Table: count of FALSE, count of TRUE."""
     for i in range(slots.size):
@@ -41,7 +42,7 @@ def _add_word(table, slot, value, carries):
         table[slot, 1] += carries
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
     """Table: word, carries, count; the exact sum is word + carries * 2**64."""
     if weights.size == 0:
@@ -55,7 +56,7 @@ def sum_words(slots, values, weights, table):
         table[slots[i], 2] += weights[i]
 
 
-@njit(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
 def merge_words(into, slots, other, table):
     """Add rows ``slots`` of another table of ``sum_words`` to rows ``into``."""
     for i in range(into.size):
@@ -81,7 +82,7 @@ def _add_pair(table, slot, low, high):
         table[slot, 2] += 1
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, IN_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_pairs(slots, lows, highs, weights, table):
     """Table: low, high, carries, count; the exact sum is low + high * 2**64 + carries * 2**128."""
     for i in range(slots.size):
@@ -95,7 +96,7 @@ def sum_pairs(slots, lows, highs, weights, table):
         table[slots[i], 3] += weight
 
 
-@njit(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
 def merge_pairs(into, slots, other, table):
     """Add rows ``slots`` of another table of ``sum_pairs`` to rows ``into``."""
     for i in range(into.size):
@@ -104,7 +105,7 @@ def merge_pairs(into, slots, other, table):
         table[into[i], 3] += other[slots[i], 3]
 
 
-@njit(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64))
 def sum_floats(slots, values, weights, table, odd):
     """Table: sum, what rounding lost of it (Neumaier), count. ``odd``, its next columns: counts of +inf, -inf and NaN, which are not summed."""
     for i in range(slots.size):
@@ -125,7 +126,7 @@ def sum_floats(slots, values, weights, table, odd):
             table[slot, 1] = 0.0
 
 
-@njit(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64, SLOTS_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64, SLOTS_I64, SLOTS_I64))
 def merge_floats(into, slots, other, table, other_odd, odd):
     """Add rows ``slots`` of another table of ``sum_floats`` to rows ``into``."""
     for i in range(into.size):

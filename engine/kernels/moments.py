@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
 
 _SPLIT = 134217729.0  # 2**27 + 1
@@ -40,7 +41,7 @@ def _add(table, slot, column, high, low):
     table[slot, column + 1] = lost - (table[slot, column] - total)
 
 
-@njit(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64))
 def add(slots, values, weights, table):
     """Add weighted values to slots."""
     for i in range(slots.size):
@@ -60,7 +61,7 @@ def add(slots, values, weights, table):
         _add(table, slot, SQUARES, scaled, rest + low * weight)
 
 
-@njit(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64))
 def merge(into, slots, other, table):
     """Add rows ``slots`` of another table to rows ``into``."""
     for i in range(into.size):
@@ -71,7 +72,7 @@ def merge(into, slots, other, table):
         _add(table, slot, SQUARES, other[source, SQUARES], other[source, SQUARES + 1])
 
 
-@njit(VOID(SLOTS_F64, OUT_F64), nogil=True, cache=True)
+@kernel(VOID(SLOTS_F64, OUT_F64))
 def distances(columns, out):
     """Write the sum of squared distances from the mean, of the table's columns: sum of squares less square of sum by count."""
     for i in range(out.size):

@@ -1,4 +1,4 @@
-"""The array types kernels are compiled for: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are columns of a wider table."""
+"""The array types kernels are compiled for: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are parts of a wider one."""
 
 from __future__ import annotations
 

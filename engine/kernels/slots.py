@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID
 
 _BLOCK = 64
 
 
-@njit(I64(IN_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64))
 def distinct(slots, epoch, marks, out):
     """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no ``epoch`` yet."""
     found = 0
@@ -21,14 +20,14 @@ def distinct(slots, epoch, marks, out):
     return found
 
 
-@njit(VOID(IN_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, OUT_I64))
 def retain(slots, uses):
     """Count one more use of each slot, as often as it is named."""
     for i in range(slots.size):
         uses[slots[i]] += 1
 
 
-@njit(I64(IN_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, OUT_I64, OUT_I64))
 def release(slots, uses, out):
     """Count one use less of each slot, as often as it is named; write the slots no use is left of and return how many."""
     unused = 0
@@ -40,7 +39,7 @@ def release(slots, uses, out):
     return unused
 
 
-@njit(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def number_runs(runs, slots, marks, numbers, into, firsts):
     """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where each number first is.
 
@@ -58,7 +57,7 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
     return found
 
 
-@njit(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))
 def gather(slots, table, out, first, step):
     """Write rows of a table as columns: ``out[k, first + i * step] = table[slots[i], k]``.
 
@@ -76,7 +75,7 @@ def gather(slots, table, out, first, step):
         out[0, 0] = seen
 
 
-@njit(VOID(IN_I64, SLOTS_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, SLOTS_I64))
 def empty(slots, table):
     """Set rows of a table to zeros."""
     for i in range(slots.size):

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.hash import mix
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
 
 LIVE, GIVEN, FREE, NULL = 0, 1, 2, 3
@@ -43,7 +44,7 @@ def _look_ahead(words, start, end, table, bits, homes, seen):
         seen[i] = table[2 * homes[i]]
 
 
-@njit(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def insert(words, valid, start, table, bits, keys, free, state, out):
     """Write the slot of every row from ``start`` on, giving new keys a slot; return how many rows are done (fewer when slots ran out)."""
     mask = (1 << bits) - 1
@@ -79,7 +80,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out):
     return words.size
 
 
-@njit(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64))
 def find(words, valid, table, bits, state, out):
     """Write the slot of every row, -1 when its key has none."""
     mask = (1 << bits) - 1
@@ -94,7 +95,7 @@ def find(words, valid, table, bits, state, out):
         out[i] = table[2 * at + 1] - 1
 
 
-@njit(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8), nogil=True, cache=True)
+@kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
 def rebuild(old, old_bits, table, bits, dead):
     """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks: all)."""
     mask = (1 << bits) - 1
@@ -110,7 +111,7 @@ def rebuild(old, old_bits, table, bits, dead):
         table[2 * at + 1] = entry
 
 
-@njit(VOID(IN_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64))
 def remove(words, table, bits, state):
     """Take keys that are in the table out of it, one by one."""
     mask = (1 << bits) - 1

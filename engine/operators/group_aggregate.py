@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import BIGINT
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.held_batches import HeldBatches
 from engine.job_options import JobOptions
+from engine.kernels import columns as col
 from engine.kernels.partition import counting_sort
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
@@ -111,7 +113,7 @@ class GroupAggregateOperator(Operator):
     def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
         """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no row is left of."""
         *results, count = pairs
-        counts = count.to_numpy().reshape(-1, 2)
+        counts = col.words(count).reshape(-1, 2)
         has_row = counts > 0 if self._keys else np.tile([known, True], (touched.size, 1))
         changed = (has_row[:, 0] != has_row[:, 1]) | changed_pairs(results, touched.size)
         emitted = (has_row & changed[:, np.newaxis]).ravel()
@@ -125,7 +127,7 @@ class GroupAggregateOperator(Operator):
         weights = np.tile([-1, 1], touched.size)
         if not emitted.all():
             positions = np.flatnonzero(emitted)
-            rows, weights = rows.take(pa.array(positions)), weights[positions]
+            rows, weights = rows.take(array_of(positions)), weights[positions]
         return Batch(rows, weights if emitted[0::2].any() else None)
 
     def on_end(self, out: Output) -> None:

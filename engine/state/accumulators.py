@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.types import DataType, to_arrow
+from engine.arrays import array_of, is_true
 from engine.kernels import columns as col
 from engine.state.arguments import Reader, reader
 from engine.state.counts import BooleanPart, CountPart
 from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
 from engine.state.moments import MomentsPart
-from engine.state.sums import ExactSum, FloatSum, OutOfRange
 from engine.state.slot_table import SlotTable
+from engine.state.sums import ExactSum, FloatSum, OutOfRange
 from engine.state.table_part import Part, TablePart
 from engine.state.value_counts import Distinct
 from planner.expressions import AggregateCall, Expression
@@ -93,13 +94,13 @@ class _Feed:
         values = None if self.argument is None else self.argument(batch)
         mask: np.ndarray | None = None
         if self.keep is not None:
-            mask = self.keep(batch).fill_null(False).to_numpy(zero_copy_only=False)
+            mask = is_true(self.keep(batch))
         if values is not None and values.null_count:
             valid = col.validity(values).view(np.bool_)
             mask = valid if mask is None else mask & valid
         if mask is None:
             return slots, values, weights
-        values = None if values is None else values.filter(pa.array(mask))
+        values = None if values is None else values.filter(array_of(mask))
         return slots[mask], values, weights[mask] if weights.size else weights
 
 
@@ -230,7 +231,7 @@ class Accumulators:
         if isinstance(before, np.ndarray):
             self._table.gather_half(slots, before, 1)
             return self._results(before, slots)
-        order = pa.array(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
+        order = array_of(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
         return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, self.results(slots), strict=True)]
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:

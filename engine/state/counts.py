@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.kernels import accumulate as kernel
 from engine.kernels import columns as col
 from engine.state.table_part import TablePart
@@ -24,7 +25,7 @@ class CountPart(TablePart):
 
     def count(self, state: np.ndarray) -> pa.Array:
         """Return COUNT."""
-        return pa.array(state[0])
+        return array_of(state[0])
 
 
 class BooleanPart(TablePart):
@@ -44,9 +45,9 @@ class BooleanPart(TablePart):
     def all_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_AND, NULL over no values."""
         false, true = state
-        return pa.array(false <= 0, mask=(false == 0) & (true == 0))
+        return array_of(false <= 0, (false == 0) & (true == 0))
 
     def some_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_OR, NULL over no values."""
         false, true = state
-        return pa.array(true > 0, mask=(false == 0) & (true == 0))
+        return array_of(true > 0, (false == 0) & (true == 0))

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import array_of, is_true, truths
 from engine.kernels import columns as col
 
 
@@ -21,8 +22,8 @@ def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:
 
 def _differs(pairs: pa.Array) -> np.ndarray:
     if col.is_bytes(pairs.type):
-        old, new = (pairs.take(pa.array(np.arange(half, len(pairs), 2))) for half in (0, 1))
-        unequal = pc.not_equal(old, new).fill_null(False).to_numpy(zero_copy_only=False)
+        old, new = (pairs.take(array_of(np.arange(half, len(pairs), 2))) for half in (0, 1))
+        unequal = is_true(pc.not_equal(old, new))
     elif pa.types.is_decimal128(pairs.type):
         low, high = col.wide_words(pairs)
         unequal = (low[0::2] != low[1::2]) | (high[0::2] != high[1::2])
@@ -31,6 +32,6 @@ def _differs(pairs: pa.Array) -> np.ndarray:
         unequal = words[0::2] != words[1::2]
     if not pairs.null_count:
         return unequal
-    valid = pairs.is_valid().to_numpy(zero_copy_only=False)
+    valid = truths(pairs.is_valid())
     was, is_now = valid[0::2], valid[1::2]
     return (was != is_now) | (was & is_now & unequal)

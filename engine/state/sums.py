@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.kernels import accumulate as kernel
 from engine.kernels import columns as col
 from engine.kernels import wide
@@ -69,7 +70,7 @@ class ExactSum(TablePart):
         narrow = high == low >> 63
         total[narrow] = low[narrow]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return pa.array(total / counts, mask=empty)
+            return array_of(total / counts, empty)
 
 
 def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -130,10 +131,10 @@ class FloatSum(TablePart):
     def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as DOUBLE."""
         total, counts = self._totals(state)
-        return pa.array(total, mask=(counts == 0) if null_when_empty else None, from_pandas=False)
+        return array_of(total, (counts == 0) if null_when_empty else None)
 
     def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return AVG as DOUBLE."""
         total, counts = self._totals(state)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return pa.array(total / counts, mask=counts == 0, from_pandas=False)
+            return array_of(total / counts, counts == 0)
