@@ -25,6 +25,7 @@ from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from engine.connectors.bad_record_store import BadRecords
 from engine.connectors.collect import ResultChannels
+from engine.connectors.print_stream import PrintStream
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
 from optimizer.bounded import choose_runtime
@@ -63,6 +64,7 @@ class Session:
         self.registered = RegisteredTables()
         self.bad_records = BadRecords()
         self.channels = ResultChannels()
+        self.print_stream = PrintStream()
         self._lock = threading.RLock()
         self._results = itertools.count(1)
         self._names: Counter[str] = Counter()
@@ -197,7 +199,7 @@ class Session:
             if self._job_manager is None:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
-                self._job_manager = JobManager(Services(self.channels, self.registered, self.bad_records, self.backends))
+                self._job_manager = JobManager(Services(self.channels, self.registered, self.bad_records, self.print_stream, self.backends))
             return self._job_manager
 
     def next_result_number(self) -> int:

@@ -79,7 +79,7 @@ class LiveTable:
     def _status(self, count: int, now: float) -> str:
         passed = max(now - self._drawn_at, 1e-3)
         rate = (self._changes - self._changes_before) / passed
-        parts = [f"{count:,} rows", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
+        parts = [f"{count:,} row{'' if count == 1 else 's'}", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
         if (watermark := _watermark_text(self._result)) is not None:
             parts.insert(2, watermark)
         return "-- " + ", ".join(parts) + " (Ctrl-C stops)"
