@@ -44,16 +44,19 @@ def _add_word(table, slot, value, carries):
 
 @kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
-    """Table: word, carries, count; the exact sum is word + carries * 2**64."""
+    """Table: word, carries, and count unless it has but two columns; the exact sum is word + carries * 2**64."""
+    counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):
             _add_word(table, slots[i], values[i], 0)
-            table[slots[i], 2] += 1
+            if counted:
+                table[slots[i], 2] += 1
         return
     for i in range(slots.size):
         low, high = multiply(values[i], weights[i])
         _add_word(table, slots[i], low, high + (1 if low < 0 else 0))
-        table[slots[i], 2] += weights[i]
+        if counted:
+            table[slots[i], 2] += weights[i]
 
 
 @kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
@@ -61,7 +64,8 @@ def merge_words(into, slots, other, table):
     """Add rows ``slots`` of another table of ``sum_words`` to rows ``into``."""
     for i in range(into.size):
         _add_word(table, into[i], other[slots[i], 0], other[slots[i], 1])
-        table[into[i], 2] += other[slots[i], 2]
+        if table.shape[1] > 2:
+            table[into[i], 2] += other[slots[i], 2]
 
 
 @njit(nogil=True, inline="always")

@@ -74,10 +74,11 @@ class GroupAggregateOperator(Operator):
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
         self._accumulators = Accumulators((*spec.aggregates, _ROW_COUNT), spec.insert_only, options.time_zone)
         self._distinct = DistinctSlots()
-        self._held = HeldBatches(options.batch_max_rows)
+        self._options = options
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
+        self._held = HeldBatches(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         self._state = GroupState(self._key_types, self._accumulators, context.key_groups.max_parallelism)
 
@@ -88,17 +89,20 @@ class GroupAggregateOperator(Operator):
         if self._held.add(batch):
             self._take(out)
 
-    def on_quiet(self, out: Output) -> bool:
-        return self._take(out)
+    def held_until_ms(self) -> float | None:
+        return self._held.until_ms
+
+    def release(self, out: Output) -> None:
+        self._take(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         self._take(out)
 
-    def _take(self, out: Output) -> bool:
-        """Add the rows of the batches that are held and emit what that changed; return whether there were any."""
+    def _take(self, out: Output) -> None:
+        """Add the rows of the batches that are held and emit what that changed."""
         batches = self._held.take()
         if not batches:
-            return False
+            return
         state, accumulators = self._state, self._accumulators
         known = len(state.keys)
         slots = [state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches]
@@ -108,7 +112,6 @@ class GroupAggregateOperator(Operator):
             accumulators.add(its, batch.rows, batch.weights)
         self._emit(touched, accumulators.before_and_after(touched, before), known > 0, out)
         self._metrics.state_entries = len(state.keys)
-        return True
 
     def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
         """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no row is left of."""

@@ -32,7 +32,7 @@ Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
 
 
-def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool) -> Part:
+def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool, counted: bool) -> Part:
     """Return the part that holds what one aggregate needs. ANY_VALUE is the least value, so that it depends on nothing but the values."""
     if kind is None:
         return CountPart()
@@ -41,15 +41,15 @@ def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool) 
         greatest = call.function == "max"
         return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
     if call.distinct:
-        return Distinct(kind, _plain_part(call, kind))
-    return _plain_part(call, kind)
+        return Distinct(kind, _plain_part(call, kind, counted))
+    return _plain_part(call, kind, counted)
 
 
-def _plain_part(call: AggregateCall, kind: pa.DataType) -> Part:
+def _plain_part(call: AggregateCall, kind: pa.DataType, counted: bool) -> Part:
     if call.function == "count":
         return CountPart()
     if call.function in ("sum", "sum0", "avg"):
-        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind)
+        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind, counted)
     if call.function in _SPREADS:
         return MomentsPart()
     if call.function in ("bool_and", "bool_or"):
@@ -128,7 +128,11 @@ class Accumulators:
 
     def _begin(self) -> None:
         """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
-        self._parts = [_new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only) for call in self._makers]
+        counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
+        self._parts = [
+            _new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only, index in counted)
+            for index, call in enumerate(self._makers)
+        ]
         self._columns: dict[int, slice] = {}
         self._others: list[Part] = []
         width = 0

@@ -19,12 +19,15 @@ class OutOfRange(Exception):
 
 
 class ExactSum(TablePart):
-    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count."""
+    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count.
 
-    def __init__(self, kind: pa.DataType) -> None:
+    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may be left out.
+    """
+
+    def __init__(self, kind: pa.DataType, counted: bool = True) -> None:
         self._wide = col.is_wide(kind)
         self._scale = kind.scale if pa.types.is_decimal128(kind) else 0
-        super().__init__(4 if self._wide else 3)
+        super().__init__(4 if self._wide else 2 + counted)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
@@ -43,7 +46,7 @@ class ExactSum(TablePart):
             if state[2].any():
                 raise OutOfRange
             return state[0], state[1], state[3]
-        return state[0], (state[0] >> 63) + state[1], state[2]
+        return state[0], (state[0] >> 63) + state[1], state[-1]
 
     def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as BIGINT or DECIMAL; raises OutOfRange."""

@@ -1,7 +1,7 @@
 """Unbounded GROUP BY against a dict, with retractions, snapshots and rescaling in mid-run."""
 
-from dataclasses import replace
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT, BOOLEAN, INT, STRING
+from engine.held_batches import BATCHES_AT_ONCE
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import partition
-from engine.held_batches import BATCHES_AT_ONCE
 from engine.operators.build import build_operator
 from engine.operators.group_aggregate import GroupAggregateOperator
 from engine.state.row_changes import changed_pairs
@@ -185,8 +185,9 @@ def test_full_batches_are_taken_together():
     operator.on_batch(full, 0, out)
     assert [batch.num_rows for batch in out.batches] == [1]
     operator.on_batch(full, 0, out)
-    assert operator.on_quiet(out)
-    assert not operator.on_quiet(out)
+    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms
+    operator.release(out)
+    assert operator.held_until_ms() is None
     assert [batch.num_rows for batch in out.batches] == [1, 2]
     operator.on_batch(full, 0, out)
     operator.before_barrier(1, out)
