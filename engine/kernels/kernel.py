@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ class Kernel:
     def _first(self, *arguments: Any) -> Any:
         with global_compiler_lock:
             if self._run == self._first:
-                self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
+                with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
+                    self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
                 self._dispatcher.compile(self._signature)
                 self._dispatcher.disable_compile()
                 self._run = self._dispatcher
