@@ -51,6 +51,7 @@ class Script:
 
     def __init__(self, name: str, settings: dict[str, str]) -> None:
         self.session = Session({"bounded.backend": "duckdb", **settings})
+        self.session.backends.default = str(self.session.settings.get("bounded.backend"))  # as submitting by a statement does
         text = (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace("queries/data/", f"{ROOT}/queries/data/")
         for statement in self.session.parse(text, f"{name}.sql"):
             if isinstance(statement.node, Insert | Query):
@@ -94,7 +95,7 @@ def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
     deadline = time.monotonic() + WAIT_S
     while not (channel.ended or job.wait(0)):
         folded.take(channel, 0.05)
-        assert time.monotonic() < deadline, "the job does not end"
+        assert time.monotonic() < deadline, f"the job does not end: {job.state}, last failure {job.last_failure}"
     while folded.take(channel, 0.05):
         pass
     assert job.wait(WAIT_S)
@@ -108,6 +109,6 @@ def run_and_stop(job: Job, channel: ResultChannel, folded: Folded, after_rows: i
     while rows_read(job) < after_rows:
         folded.take(channel, 0.001)
         assert not job.wait(0), "the job ended before it could be stopped"
-        assert time.monotonic() < deadline, "the job does not get on"
+        assert time.monotonic() < deadline, f"the job does not get on: {job.state}, last failure {job.last_failure}"
     job.stop()
     run_to_end(job, channel, folded)
