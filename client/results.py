@@ -27,7 +27,8 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 class Shape:
     """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
 
-    ``verbatim``: its one column holds lines of text that a person wants to see as they are.
+    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column holds lines of text that a person wants
+    to see as they are.
     """
 
     schema: Schema
@@ -36,6 +37,7 @@ class Shape:
     upsert_key: tuple[int, ...] | None = None
     order: tuple[SortKey, ...] = ()
     streamed: bool = False
+    limit: int | None = None
     verbatim: bool = False
 
     @property
@@ -137,7 +139,8 @@ class Result:
 
         Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may still change again.
         """
-        if not self.shape.finite and timeout_s is None and (limit is None or self.shape.folds):
+        ends = self.shape.finite or self.shape.limit is not None
+        if not ends and timeout_s is None and (limit is None or self.shape.folds):
             hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
             raise PenstockError("CLI-6010", "this result never ends, so its rows cannot be fetched all", hint=hint, sqlstate="0A000")
         fold = self._fold or Fold(self.arrow_schema)
