@@ -252,7 +252,11 @@ class JobMaster:
         by_id = {task.task_id: task for task in tasks}
         self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], self._sender(by_id), io)
         self._deployed = True
-        self._workers.start(self._attempt, tasks)
+        try:
+            self._workers.start(self._attempt, tasks)
+        except RuntimeError as cause:
+            self._fail(cause)
+            return
         if self._stop_wanted:
             self._to(JobState.STOPPING)
 
@@ -383,8 +387,8 @@ class JobMaster:
         self._run_io(work, Retired)
 
     def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
-        self._io_outstanding += 1
         self._workers.run_io(work, failed)
+        self._io_outstanding += 1
 
 
 def _is_collect(spec: object) -> bool:
