@@ -151,28 +151,29 @@ def metadata_keys(connector: str) -> dict[str, DataType]:
     return dict(_METADATA.get(connector.lower(), {}))
 
 
-def check_options(options: dict[str, str], spans: dict[str, Span]) -> None:
-    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands.
+def check_options(options: dict[str, str], spans: dict[str, Span], value_spans: dict[str, Span] | None = None) -> None:
+    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands; ``value_spans``: where each value does.
 
     SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value, 1506 bad unit, 1507 options that
     exclude each other.
     """
     if "connector" not in options:
         raise PenstockError("SQL-1501", "the WITH clause names no connector", hint=f"write 'connector' = 'filesystem'; there is {_public_names()}")
-    connector = connector_named(options["connector"], spans.get("connector"))
+    values = spans | (value_spans or {})
+    connector = connector_named(options["connector"], values.get("connector"))
     if connector.internal:
         raise PenstockError(
-            "SQL-1502", f"connector '{connector.name}' is the engine's own", hint=f"there is {_public_names()}", span=spans.get("connector")
+            "SQL-1502", f"connector '{connector.name}' is the engine's own", hint=f"there is {_public_names()}", span=values.get("connector")
         )
     for key, text in options.items():
         if key != "connector":
-            _declared(connector, key, spans.get(key)).parse(key, text, spans.get(key))
+            _declared(connector, key, spans.get(key)).parse(key, text, values.get(key))
     for declared in connector.options:
         if declared.required and declared.key not in options:
             hint = f"add '{declared.key}' = '..': {declared.help}"
             raise PenstockError("SQL-1504", f"connector '{connector.name}' needs option '{declared.key}'", hint=hint, span=spans.get("connector"))
     if connector.name == "filesystem":
-        _check_filesystem(options, spans)
+        _check_filesystem(options, spans, values)
 
 
 def _public_names() -> str:
@@ -189,18 +190,19 @@ def _declared(connector: Connector, key: str, span: Span | None) -> Option:
     return declared
 
 
-def _check_filesystem(options: dict[str, str], spans: dict[str, Span]) -> None:
+def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
     kind, _ = split_suffixes(options["path"])
     kind = options.get("format", kind)
     if kind is None:
         message = f"the path '{redact_url(options['path'])}' does not say its format"
-        raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=spans.get("path"))
+        raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=values.get("path"))
     for key in options:
         if key.startswith("csv.") and kind.strip().lower() != "csv":
             raise PenstockError("SQL-1507", f"option '{key}' is of format csv, the format is {kind}", hint="leave it out", span=spans.get(key))
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     if quote is not None and quote == delimiter:
-        raise PenstockError("SQL-1507", "csv.quote and csv.delimiter are the same character", span=spans.get("csv.quote"))
+        hint = "a quoted value begins and ends with the one, values are apart by the other"
+        raise PenstockError("SQL-1507", "csv.quote and csv.delimiter are the same character", hint=hint, span=values.get("csv.quote"))
     if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
         hint = "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
         raise PenstockError("SQL-1507", "a table cannot be both replayed and watched", hint=hint, span=spans.get("source.monitor-interval"))

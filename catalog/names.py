@@ -34,6 +34,15 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return best[1] if best else None
 
 
+def did_you_mean_file(name: str, candidates: Iterable[str]) -> str | None:
+    """Return a hint naming the nearest file; what stands before the dot must be near by itself, or all files of one suffix were."""
+    match = nearest(name, candidates)
+    stem = name.rpartition(".")[0] or name
+    if match is None or damerau_distance(stem.lower(), (match.rpartition(".")[0] or match).lower()) > max(1, len(stem) // 3):
+        return None
+    return f'did you mean "{match}"?'
+
+
 def did_you_mean(name: str, candidates: Iterable[str], *, others: bool = False) -> str | None:
     """Return a hint sentence naming the nearest candidate, or up to eight candidates when ``others`` is set, or ``None``."""
     known = sorted(set(candidates))

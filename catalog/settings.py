@@ -105,8 +105,10 @@ def _scaled(text: str, units: dict[str, int]) -> int | None:
     return round(float(number) * units[match[2].lower()]) if number else int(match[1]) * units[match[2].lower()]
 
 
-def _refuse(setting: Setting, text: str, wanted: str, span: Span | None, hint: str | None = None) -> PenstockError:
-    return PenstockError("SQL-1402", f"'{text}' is no value for setting '{setting.key}': {wanted}", span=span, hint=hint)
+def _refuse(setting: Setting, text: str, wanted: str, span: Span | None, nearest: str | None = None) -> PenstockError:
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    hint = f"{nearest} {wanted}" if nearest else wanted
+    return PenstockError("SQL-1402", f"'{shown}' is no value for setting '{setting.key}'", span=span, hint=hint)
 
 
 def read_value(setting: Setting, text: str, span: Span | None = None) -> SettingValue:

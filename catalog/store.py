@@ -26,7 +26,7 @@ class CatalogStore:
         except FileNotFoundError:
             return []
         except (OSError, UnicodeDecodeError) as error:
-            raise self._unreadable(str(error)) from error
+            raise self._unreadable(getattr(error, "strerror", None) or str(error)) from error
         try:
             content = json.loads(text)
         except ValueError as error:

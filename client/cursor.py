@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,9 @@ class Cursor:
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
         """Execute one statement; ``params`` take the places of its ``?``. Returns at once, also when the result never ends."""
         self._renew()
+        if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
+            message = f"parameters are a sequence of values, not a {type(params).__name__}"
+            raise ProgrammingError("CLI-6008", message, hint="pass a tuple such as (1, 'x'), a value for each ?", sqlstate="07001")
         with self._errors():
             self._result = self._session.execute(sql, params)
         return self

@@ -9,8 +9,7 @@ class Warning(Exception):  # the name PEP 249 asks for
     """An important warning."""
 
 
-class Error(PenstockError):
-    """Base of all errors a client sees: a PenstockError, with ``code``, ``span``, ``line``, ``column``, ``hint``, ``kind`` and ``sqlstate``."""
+Error = PenstockError  # base of all errors a client sees, with code, span, line, column, hint, kind and sqlstate; the Table API raises it plain
 
 
 class InterfaceError(Error):
@@ -64,7 +63,7 @@ def class_of(error: PenstockError) -> type[Error]:
 
 def client_error(error: PenstockError) -> Error:
     """Return an engine's error as the exception a client raises; one that is already is returned as it is."""
-    if isinstance(error, Error):
+    if isinstance(error, DatabaseError | InterfaceError):
         return error
     made = class_of(error)(
         error.code,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.errors import PenstockError, SourceText
+from catalog.errors import PenstockError, SourceText, Span
 from planner.statement_nodes import Statement
 from planner.statements import parse_script
 
@@ -19,7 +19,9 @@ class PlacedStatement:
     offset: int
 
     def place(self, error: PenstockError) -> PenstockError:
-        """Return an error of this statement with its place in the submitted text."""
+        """Return an error of this statement with its place in the submitted text: the whole statement when it is about no one part of it."""
+        if error.source is None and error.code.startswith("SQL-"):
+            error.with_span(Span(0, len(self.text)))
         return error.with_source(self.source, self.offset)
 
     @property

@@ -7,19 +7,25 @@ import fcntl
 import os
 from pathlib import Path
 
+from catalog.errors import Kind, PenstockError
 from engine.storage import check_name, locked
 
 LOCK = "LOCK"
 
 
 class LocalStorage:
-    """A directory on a local disk; made with its parents when missing."""
+    """A directory on a local disk; made with its parents when missing (STA-3030 where that cannot be)."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._open: dict[str, int] = {}
         self._lock: int | None = None
-        root.mkdir(parents=True, exist_ok=True)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"state cannot be kept in {root}: {(error.strerror or str(error)).lower()}"
+            hint = "--state and execution.checkpointing.dir take a directory, made when it is missing"
+            raise PenstockError("STA-3030", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
 
     def __str__(self) -> str:
         return str(self._root)

@@ -26,6 +26,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> Table:
     _refuse_repeated(statement)
     options = _options(statement)
     source, metadata = _source_columns(statement, options.get("connector", ""))
+    _check_generated(statement, options, source)
     computed = _computed(statement, source, context)
     declared = _declared(statement, source, computed)
     watermark = _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
@@ -59,10 +60,25 @@ def _refuse_repeated(statement: CreateTable) -> None:
         keys.add(option.key)
 
 
+def _check_generated(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
+    """Refuse datagen options of columns there are not; SQL-1510."""
+    for option in statement.options:
+        if options.get("connector") == "datagen" and option.key.startswith("fields."):
+            name = option.key.split(".")[1]
+            if source.index_of(name) is None:
+                hint = did_you_mean(name, source.names, others=True)
+                message = f"option '{option.key}': {statement.name.text} has no column {name}"
+                raise PenstockError("SQL-1510", message, hint=hint, span=option.key_span)
+
+
 def _options(statement: CreateTable) -> dict[str, str]:
     options = {option.key: option.value for option in statement.options}
     try:
-        check_options(options, {option.key: option.key_span for option in statement.options})
+        check_options(
+            options,
+            {option.key: option.key_span for option in statement.options},
+            {option.key: option.value_span for option in statement.options},
+        )
     except PenstockError as error:
         raise error.with_span(statement.name.span) from None
     return options

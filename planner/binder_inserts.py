@@ -22,7 +22,8 @@ def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
     """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the statement names none."""
     if not connector_of(table).sink:
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
-        raise PenstockError("SQL-1094", message, span=statement.target.span, sqlstate="42809")
+        hint = "write to a table whose connector takes rows, such as filesystem or print"
+        raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
     targets = _targets(statement.columns, table, statement.target.span)
     if len(targets) != len(relation.fields):
         raise _wrong_width(statement, table, targets, relation)

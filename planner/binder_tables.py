@@ -92,7 +92,7 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
         return _opened(relation, span, context)
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
-        raise PenstockError("SQL-1047", message, span=span, sqlstate="42809")
+        raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")
     return scanned(relation)
 
 

@@ -122,6 +122,8 @@ class Table:
 
     def select(self, *items: Item) -> Table:
         """Return one column per item: a column name, SQL text such as ``"a + 1 AS b"``, or a column expression."""
+        if not items:
+            raise PenstockError("SQL-1015", "select takes at least one column", hint=f"there is {', '.join(self.columns)}")
         return self._selected(items, None)
 
     def with_columns(self, *items: Item) -> Table:

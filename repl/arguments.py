@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
+COMMANDS = ("run", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 _SHELL_EXAMPLES = """\
@@ -49,6 +50,15 @@ class Parser(argparse.ArgumentParser):
             before = word
         return self.parse_args(words)
 
+    def refuse_command(self, words: Sequence[str]) -> None:
+        """Say of a first word that is no URL what command it may have been meant for."""
+        from catalog.names import nearest
+
+        meant = nearest(words[0], COMMANDS) if len(words) > 1 and not words[0].startswith("-") and "://" not in words[0] else None
+        if meant is not None:
+            sys.stderr.write(f'error[CLI-6100]: there is no command {words[0]}\nhint: did you mean "{meant}"?\n')
+            sys.exit(EXIT_USAGE)
+
     def error(self, message: str) -> NoReturn:
         from catalog.names import did_you_mean  # only when something is wrong
 
@@ -59,7 +69,9 @@ class Parser(argparse.ArgumentParser):
             message, hint = f"unknown argument {word}", did_you_mean(word, known)
         elif "invalid choice: " in message:
             word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
-            hint = did_you_mean(word, FORMATS)
+            message, hint = f"--format cannot be {word}", did_you_mean(word, FORMATS, others=True)
+        elif message.startswith("argument "):
+            message = message.removeprefix("argument ")
         sys.stderr.write(f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n")
         sys.exit(EXIT_USAGE)
 
@@ -121,17 +133,19 @@ def _add_session(parser: Parser) -> None:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not value > 0:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
     return value
 
 
 def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
-    return value
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
+    return int(text)
 
 
 def key_values(pairs: list[str], flag: str, parser: Parser) -> dict[str, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from catalog.errors import PenstockError
-from repl.arguments import EXIT_OK, EXIT_QUERY, Parser
+from repl.arguments import EXIT_OK, Parser
 from repl.scripts import ScriptRunner
-from repl.setup import configured, messages_for, open_session, printer_for, refuse_url
+from repl.setup import configured, messages_for, open_session, printer_for, refusal_code, refuse_url
 
 
 def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
@@ -20,7 +20,7 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
         session = open_session(config, arguments)
     except PenstockError as error:
         messages.error(error)
-        return EXIT_QUERY
+        return refusal_code(error)
     try:
         runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
         return _run_all(runner, arguments)

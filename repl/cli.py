@@ -34,6 +34,8 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
 
         return run_files(arguments, parser)
     parser = shell_parser()
+    if len(words) > 1:
+        parser.refuse_command(words)
     arguments = parser.parse_words(words)
     if arguments.version:
         from penstock import __version__

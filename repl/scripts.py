@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import Kind, PenstockError, SourceText, Span
-from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT
+from catalog.names import did_you_mean_file
+from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
 from repl.errors_out import Messages
 from repl.printer import Printer
 from repl.variables import substitute
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from client.results import Result
     from client.scripts import PlacedStatement
     from client.session import Session
+
+
+UNREADABLE = "CLI-6131"
 
 
 class JobFailed(Exception):
@@ -50,7 +54,7 @@ class ScriptRunner:
             text = read_script(name)
         except PenstockError as error:
             self.messages.error(error)
-            return EXIT_QUERY
+            return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
         return self.run_text(text, None if name == "-" else name)
 
     def run_text(self, text: str, file: str | None = None) -> int:
@@ -89,7 +93,7 @@ class ScriptRunner:
             return self.each_statement(read_script(name), None if name == "-" else name, self._explain)
         except PenstockError as error:
             self.messages.error(error)
-            return EXIT_QUERY
+            return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
 
     def _explain(self, statement: PlacedStatement) -> None:
         self.printer.show(self.session.explain(statement))
@@ -123,8 +127,11 @@ def read_script(name: str) -> str:
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except OSError as error:
-        hint = "paths are read from the current directory"
-        raise PenstockError("CLI-6131", f"cannot read {name}: {error.strerror}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+        path = Path(name)
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = did_you_mean_file(path.name, beside) or "paths are read from the current directory"
+        reason = (error.strerror or str(error)).lower()
+        raise PenstockError(UNREADABLE, f"cannot read {name}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

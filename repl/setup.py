@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repl.arguments import EXIT_CONNECTION, EXIT_USAGE, Parser, key_values
+from repl.arguments import EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser, key_values
 from repl.config import Config, load_config, with_flags
 from repl.errors_out import Messages
 
 if TYPE_CHECKING:
+    from catalog.errors import PenstockError
     from client.session import Session
     from repl.printer import Printer, Style
 
@@ -65,6 +66,11 @@ def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Pa
     from client.session import Session
 
     return Session(config.settings, state_dir=state_dir, catalog_dir=Path(arguments.catalog) if arguments.catalog else None)
+
+
+def refusal_code(error: PenstockError) -> int:
+    """Return the exit code of an error before the first statement: a setting on the command line that is none is wrong usage."""
+    return EXIT_USAGE if error.code.startswith("SQL-14") else EXIT_QUERY
 
 
 def refuse_url(config: Config, messages: Messages) -> int | None:

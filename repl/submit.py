@@ -17,7 +17,7 @@ from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser, key_va
 from repl.config import Config
 from repl.errors_out import Messages
 from repl.scripts import JobFailed, ScriptRunner, read_script
-from repl.setup import configured, messages_for, open_session, printer_for
+from repl.setup import configured, messages_for, open_session, printer_for, refusal_code
 from repl.variables import substitute
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         session = open_session(Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir)
     except PenstockError as error:
         messages.error(error)
-        return EXIT_QUERY
+        return refusal_code(error)
     try:
         runner = ScriptRunner(session, printer_for(config, messages), messages, variables=variables, timeout_s=arguments.timeout)
         if arguments.check:

@@ -17,6 +17,7 @@ from engine.bounded.file_relations import FileGroup, FileRelation, empty_select,
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.staging import stage
 from engine.bounded.value_faults import record_fault, value_fault
+from engine.formats.record_blocks import MAX_RECORD_BYTES
 from engine.operator import Services
 from planner.bounded_query import BoundedQuery, Relation
 from planner.duckdb_macros import MACROS
@@ -103,7 +104,7 @@ class _DuckDbRun:
     def _told(self, error: Exception) -> PenstockError:
         """Say what went wrong: in our own reading, in a file, in a value, or elsewhere."""
         told = query_error(error)
-        if self._own_error is not None or told.kind is not Kind.USER:
+        if self._own_error is not None or told.code != "BND-5012":
             return self._own_error or told
         return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
 
@@ -156,6 +157,8 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
         _option("escape", text(dialect.quote)),
         _option("nullstr", nulls),
         _option("allow_quoted_nulls", exp.false()),
+        _option("max_line_size", exp.Literal.number(MAX_RECORD_BYTES)),  # with its own limits DuckDB has lost such lines in silence
+        _option("buffer_size", exp.Literal.number(2 * MAX_RECORD_BYTES)),
     )
 
 

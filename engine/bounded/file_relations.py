@@ -9,14 +9,12 @@ import pyarrow.fs as pafs
 from sqlglot import exp
 
 from catalog.connectors import file_format, option
-from catalog.errors import Kind, PenstockError
 from catalog.filesystem_options import split_suffixes
-from catalog.names import did_you_mean
 from catalog.schema import Field
 from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_source import csv_dialect, stored_fields
-from engine.formats.csv import header_names
+from engine.formats.csv import header_names, no_such_column
 from engine.formats.file_task import CsvDialect, FileTask
 from planner.bounded_query import Relation
 from planner.sql_flavour import Flavour, function, text, when
@@ -96,8 +94,7 @@ def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit]
     for names, paths in groups.items():
         for field in relation.schema:
             if field.name.lower() not in (name.lower() for name in names):
-                hint = did_you_mean(field.name, names, others=True)
-                raise PenstockError("DAT-4203", f"{paths[0]} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL)
+                raise no_such_column(field, names, paths[0])
     return tuple(FileGroup(tuple(paths), names) for names, paths in groups.items())
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
-from catalog.errors import PenstockError
+from catalog.errors import PenstockError, Span
 from catalog.types import Date, DayTimeInterval, Timestamp, TimestampLtz, is_numeric
 from engine.bounded.own_reading import own_batches
 from engine.expressions.faults import Fault, bad_argument, bad_cast, division_by_zero, out_of_range
@@ -50,7 +50,8 @@ def _placed(fault: Fault, suspects: list[Expression | AggregateCall]) -> Penstoc
     spans = {part.span for part in suspects if part.span is not None}
     one_of = "in " if len(texts) == 1 else "in one of "
     detail = one_of + ", ".join(texts[:_SHOWN]) if texts else None
-    span = spans.pop() if len(spans) == 1 else None
+    whole = Span(min((s.start for s in spans), default=0), max((s.end for s in spans), default=0))
+    span = whole if whole in spans else None  # one alone, or one around all the others
     return PenstockError(fault.code, fault.message, detail=detail, hint=fault.hint, span=span, sqlstate=fault.sqlstate)
 
 

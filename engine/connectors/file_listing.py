@@ -12,10 +12,13 @@ import pyarrow.fs as pafs
 from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.filesystem_options import split_suffixes
+from catalog.names import did_you_mean_file
 from engine.formats.file_task import unreadable
 
 _SPLIT_ID = re.compile(r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL)
 _WILDCARD = re.compile(r"[*?\[]")
+
+_SCHEMES = "there is file://, s3://, gs://, abfs:// and hdfs://, as far as this Arrow was built with them"
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class FileListing:
         """Return the files there are, sorted by path. DAT-4101..4108 when there are none, or what is there is no file."""
         infos = self._infos(missing_ok)
         if self._pattern is not None and not infos and not missing_ok:
-            raise PenstockError("DAT-4102", f"no file matches {self._shown}", kind=Kind.EXTERNAL)
+            raise PenstockError("DAT-4102", f"no file matches {self._shown}", hint=self._elsewhere(), kind=Kind.EXTERNAL)
         for info in infos:
             self._check(info)
         return sorted((FileSplit(info.path, info.size, info.mtime_ns // 1000) for info in infos), key=lambda split: split.path)
@@ -80,8 +83,7 @@ class FileListing:
         if info.type == pafs.FileType.NotFound:
             if missing_ok:
                 return []
-            hint = "a table's directory comes to be when the first rows are committed to it" if "." not in Path(self.root).name else None
-            raise PenstockError("DAT-4101", f"there is no file or directory {self._shown}", hint=hint, kind=Kind.EXTERNAL)
+            raise PenstockError("DAT-4101", f"there is no file or directory {self._shown}", hint=self._elsewhere(), kind=Kind.EXTERNAL)
         if info.type != pafs.FileType.Directory:
             return [info]
         try:
@@ -91,12 +93,26 @@ class FileListing:
         files = [info for info in found if info.type != pafs.FileType.Directory and not _hidden(self.relative(info.path))]
         return files if self._pattern is None else [info for info in files if self._pattern.fullmatch(info.path)]
 
+    def _elsewhere(self) -> str:
+        """Say what there is instead: a file of nearly that name, or where paths begin."""
+        parent, _, name = self.root.rpartition("/")
+        if self._pattern is None and self.filesystem.get_file_info(parent or "/").type == pafs.FileType.Directory:
+            beside = [info.base_name for info in self.filesystem.get_file_info(pafs.FileSelector(parent or "/"))]
+            if (near := did_you_mean_file(name, beside)) is not None:
+                return near
+        if "." not in name and self._pattern is None:
+            return "a table's directory comes to be when the first rows are committed to it"
+        return "paths are relative to the directory penstock was started in; * ? [..] and ** match names"
+
     def _check(self, info: pafs.FileInfo) -> None:
         if info.type != pafs.FileType.File:
-            raise PenstockError("DAT-4103", f"{redact_url(info.path)} is not a regular file", kind=Kind.EXTERNAL)
+            message = f"{redact_url(info.path)} is not a regular file"
+            raise PenstockError("DAT-4103", message, hint="give files or a directory of files", kind=Kind.EXTERNAL)
         kind, _ = split_suffixes(info.path)
         if kind is not None and kind != self._format:
-            hint = f"give a path that names only its {self._format} files, such as '{self._shown.rstrip('/')}/*.{self._format}'"
+            hint = f"write 'format' = '{kind}', or leave the format out"
+            if info.path != self.root:
+                hint = f"give a path that names only its {self._format} files, such as '{self._shown.rstrip('/')}/*.{self._format}'"
             message = f"{redact_url(info.path)} is a {kind} file in a table of format {self._format}"
             raise PenstockError("DAT-4108", message, hint=hint, kind=Kind.EXTERNAL)
 
@@ -109,7 +125,7 @@ def resolve(path: str) -> tuple[pafs.FileSystem, str]:
         filesystem, inside = pafs.FileSystem.from_uri(path)
     except (pa.ArrowInvalid, OSError, ValueError) as error:
         reason = str(error)[:200]
-        raise PenstockError("DAT-4109", f"the URL {redact_url(path)} cannot be opened", detail=reason, kind=Kind.EXTERNAL) from error
+        raise PenstockError("DAT-4109", f"the URL {redact_url(path)} cannot be opened", detail=reason, hint=_SCHEMES, kind=Kind.EXTERNAL) from error
     return filesystem, inside.rstrip("/") or "/"
 
 

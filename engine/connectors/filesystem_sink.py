@@ -193,7 +193,8 @@ def _directory(table: Table) -> Path:
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PenstockError("DAT-4603", f"the directory {path} cannot be made", detail=str(error), kind=Kind.EXTERNAL) from error
+        message = f"the directory {path} cannot be made: {(error.strerror or str(error)).lower()}"
+        raise PenstockError("DAT-4603", message, hint="give another path", kind=Kind.EXTERNAL) from error
     return root
 
 

@@ -44,7 +44,8 @@ class RegisteredTables:
             found = self._sources.get(name.lower())
             known = sorted(self._sources)
         if found is None:
-            raise PenstockError("DAT-4502", f"nothing is registered as '{name}'", hint=did_you_mean(name, known, others=True))
+            hint = did_you_mean(name, known, others=True) or "connection.register(name, rows) does that"
+            raise PenstockError("DAT-4502", f"nothing is registered as '{name}'", hint=hint)
         return found
 
     def names(self) -> list[str]:
@@ -87,7 +88,7 @@ class RegisteredSource:
             hint = "register a list, an Arrow table, or a function that returns a fresh iterator"
             raise PenstockError("DAT-4503", "this iterator has been read already and cannot be read again", hint=hint)
         self._taken = True
-        return self._open_items()
+        return _told(self._open_items)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Begin a reading as batches of exactly the types of ``arrow``, waiting for rows as long as it takes. Raises DAT-4503."""
@@ -97,6 +98,17 @@ class RegisteredSource:
         make = self.make
         chunks = iter(lambda: list(itertools.islice(items, _CHUNK_ROWS)), [])
         return (conform(make(rows), self.arrow) for rows in chunks)
+
+
+def _told(open_items: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    """Yield the program's items; what its code raises is its error, not ours, and no restart mends it."""
+    try:
+        yield from open_items()
+    except PenstockError:
+        raise
+    except Exception as error:
+        message = f"the program's rows failed with {type(error).__name__}: {error}"
+        raise PenstockError("DAT-4505", message[:200], hint="the registered iterable or function raised it", sqlstate="38000") from error
 
 
 def conform(batch: pa.RecordBatch, arrow: pa.Schema) -> pa.RecordBatch:
@@ -144,7 +156,7 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
         return RegisteredSource(source.schema, lambda: iter(source), once=True)
     if not isinstance(source, Iterable) or isinstance(source, str | bytes):
         hint = "register an Arrow table or reader, a pandas frame, or an iterable of dicts, tuples or record batches"
-        raise PenstockError("DAT-4501", f"a {type(source).__name__} cannot be a table", hint=hint)
+        raise PenstockError("DAT-4501", f"a value of type {type(source).__name__} cannot be a table", hint=hint)
     arrow, items, rows = _begin(source, columns)
     make = partial(rows_to_batch, columns=columns, arrow=arrow) if rows else None
     if not isinstance(source, list | tuple):

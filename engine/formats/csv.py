@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -134,7 +135,8 @@ class CsvParser:
             reason = self._why(raw, name, field)
             if reason is not None:
                 shown = "NULL" if value is None else f"'{escaped(value)}'"
-                return field.name, f"{shown} is not a valid {field.type}" + (f": {reason}" if "zone" in reason else "")
+                wrong = f"has a zone, {field.type} has none" if "zone" in reason else f"is not a valid {field.type}"
+                return field.name, f"{shown} {wrong}"
         return None, "a quoted value does not end"
 
     def _why(self, raw: bytes, name: str, field: Field) -> str | None:
@@ -178,10 +180,17 @@ def _position(field: Field, names: list[str], task: FileTask) -> int:
     folded = [name.lower() for name in names]
     if field.name.lower() in folded:
         return folded.index(field.name.lower())
+    raise no_such_column(field, names, task.path)
+
+
+def no_such_column(field: Field, names: Sequence[str], path: str) -> PenstockError:
+    """Return the error of a column that a header does not name."""
     hint = did_you_mean(field.name, names, others=True)
     if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
         hint = "the header has one column only: is 'csv.delimiter' right?"
-    raise PenstockError("DAT-4203", f"{task.path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL)
+    elif any(re.fullmatch(r"\s*[-+]?\d*\.?\d+\s*", name) for name in names):
+        hint = "the first line holds no names: is 'csv.header' = 'false' missing?"
+    return PenstockError("DAT-4203", f"{path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL)
 
 
 def _wire_type(field: Field) -> pa.DataType:

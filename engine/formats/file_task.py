@@ -68,4 +68,5 @@ def unreadable(path: str, error: BaseException) -> PenstockError:
         return PenstockError("DAT-4104", f"no permission to read {name}", detail=reason, kind=Kind.EXTERNAL)
     if isinstance(error, FileNotFoundError):
         return PenstockError("DAT-4101", f"there is no file {name}", detail=reason, kind=Kind.EXTERNAL)
-    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, kind=Kind.EXTERNAL)
+    hint = "is it of the format its name or the table says, and whole?" if isinstance(error, pa.ArrowInvalid) else None
+    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, hint=hint, kind=Kind.EXTERNAL)

@@ -54,7 +54,8 @@ class RecordBlocks:
             if cut:
                 return self._give(data[:cut], data[cut:])
             if len(data) > MAX_RECORD_BYTES:
-                raise PenstockError("DAT-4207", f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB", kind=Kind.EXTERNAL)
+                message = f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB"
+                raise PenstockError("DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL)
             more = self._read()
             self._ended = not more
             data += more
@@ -85,7 +86,8 @@ class RecordBlocks:
             if self._task.compression is None:
                 raise unreadable(self._task.path, error) from error
             message = f"{self._task.path} is not valid {self._task.compression} data, or is cut off"
-            raise PenstockError("DAT-4106", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+            hint = "copy the file again; where it is not compressed, write 'compression' = 'none'"
+            raise PenstockError("DAT-4106", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL) from error
 
     def _skip_line(self) -> None:
         """Leave out the record that began before the range."""

@@ -27,6 +27,8 @@ class SinkOperator(Operator, ListState):
         self._spec = spec
         self._pending: list[dict[str, Any]] = []
         self._started = False
+        promised = {field.name.lower() for field in spec.table.source_schema if not field.nullable} if spec.table is not None else set()
+        self._never_null = [index for index, field in enumerate(spec.schema) if field.name.lower() in promised]
         self._takes_changes = spec.table is None or CONNECTORS[spec.table.connector].accepts_changelog
 
     def open(self, context: Context) -> None:
@@ -61,6 +63,8 @@ class SinkOperator(Operator, ListState):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._start()
+        if self._never_null:
+            self._refuse_nulls(batch)
         self._writer.write(batch if self._takes_changes else _inserts(batch, self._spec))
 
     def ready(self) -> bool:
@@ -83,6 +87,15 @@ class SinkOperator(Operator, ListState):
     def close(self) -> None:
         if hasattr(self, "_writer"):
             self._writer.close()
+
+    def _refuse_nulls(self, batch: Batch) -> None:
+        """Keep the promise of NOT NULL: IntegrityError RUN-2005 before a NULL is written."""
+        for index in self._never_null:
+            if batch.rows.column(index).null_count:
+                name = self._spec.schema[index].name
+                message = f"column {name} of {self._spec.table.name if self._spec.table else 'the result'} is NOT NULL, a row has NULL"
+                hint = f"filter with {name} IS NOT NULL, give a default with COALESCE, or declare the column without NOT NULL"
+                raise PenstockError("RUN-2005", message, hint=hint, sqlstate="23502")
 
     def _start(self) -> None:
         """Clear what an attempt that never completed a checkpoint left behind, once, before the first row."""

@@ -37,7 +37,7 @@ def test_version():
         (("-c", "SELECT 1", "--set", "x"), 2, "--set takes name=value"),
         (("-c", "SELECT 1", "--timeout", "-1"), 2, "seconds above 0"),
         (("-c", "SELECT 1", "-p", "0"), 2, "above 0"),
-        (("-f", "no-such-file.sql"), 1, "cannot read no-such-file.sql"),
+        (("-f", "no-such-file.sql"), 2, "cannot read no-such-file.sql"),
     ],
 )
 def test_usage_errors(words, code, said):

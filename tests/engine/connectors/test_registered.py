@@ -115,7 +115,7 @@ def test_a_slow_iterable_never_blocks_a_poll_and_its_error_arrives() -> None:
     table, services = registered(slow, **{"source.unbounded": "true"})
     assert boundedness(table) is Boundedness.UNBOUNDED
     operator, out = open_source(table, services=services), Taken()
-    with pytest.raises(ValueError, match="the feed broke"):
+    with pytest.raises(PenstockError, match="failed with ValueError: the feed broke"):
         for _ in range(1000):
             operator.poll(out)
             operator._splits[0].again_ms = 0

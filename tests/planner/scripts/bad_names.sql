@@ -267,40 +267,45 @@ hint: did you mean "parallelism.default"?
 ====
 SET 'parallelism.default' = 'two'
 ---
-error[SQL-1402]: 'two' is no value for setting 'parallelism.default': it takes a whole number
+error[SQL-1402]: 'two' is no value for setting 'parallelism.default'
   1 | SET 'parallelism.default' = 'two'
     |                             ^^^^^
+hint: it takes a whole number
 ====
 SET 'parallelism.default' = '0'
 ---
-error[SQL-1402]: '0' is no value for setting 'parallelism.default': it takes a whole number from 1 to 1024
+error[SQL-1402]: '0' is no value for setting 'parallelism.default'
   1 | SET 'parallelism.default' = '0'
     |                             ^^^
+hint: it takes a whole number from 1 to 1024
 ====
 SET 'execution.runtime-mode' = 'bath'
 ---
-error[SQL-1402]: 'bath' is no value for setting 'execution.runtime-mode': it takes automatic, streaming or batch
+error[SQL-1402]: 'bath' is no value for setting 'execution.runtime-mode'
   1 | SET 'execution.runtime-mode' = 'bath'
     |                                ^^^^^^
-hint: did you mean "batch"?
+hint: did you mean "batch"? it takes automatic, streaming or batch
 ====
 SET 'execution.checkpointing.interval' = '5 parsecs'
 ---
-error[SQL-1402]: '5 parsecs' is no value for setting 'execution.checkpointing.interval': it takes a duration such as '5 s', '50 ms' or '1 min'
+error[SQL-1402]: '5 parsecs' is no value for setting 'execution.checkpointing.interval'
   1 | SET 'execution.checkpointing.interval' = '5 parsecs'
     |                                          ^^^^^^^^^^^
+hint: it takes a duration such as '5 s', '50 ms' or '1 min'
 ====
 SET 'table.local-time-zone' = 'Mars/Olympus'
 ---
-error[SQL-1402]: 'Mars/Olympus' is no value for setting 'table.local-time-zone': it takes a time zone such as 'UTC' or 'Europe/Berlin'
+error[SQL-1402]: 'Mars/Olympus' is no value for setting 'table.local-time-zone'
   1 | SET 'table.local-time-zone' = 'Mars/Olympus'
     |                               ^^^^^^^^^^^^^^
+hint: it takes a time zone such as 'UTC' or 'Europe/Berlin'
 ====
 SET 'table.dml-sync' = 'maybe'
 ---
-error[SQL-1402]: 'maybe' is no value for setting 'table.dml-sync': it takes true or false
+error[SQL-1402]: 'maybe' is no value for setting 'table.dml-sync'
   1 | SET 'table.dml-sync' = 'maybe'
     |                        ^^^^^^^
+hint: it takes true or false
 ====
 RESET 'paralelism.default'
 ---

@@ -208,7 +208,7 @@ CREATE TABLE t (a INT) WITH ('connector' = 'filesytem', 'path' = 'x')
 ---
 error[SQL-1502]: there is no connector 'filesytem'
   1 | CREATE TABLE t (a INT) WITH ('connector' = 'filesytem', 'path' = 'x')
-    |                              ^^^^^^^^^^^
+    |                                            ^^^^^^^^^^^
 hint: did you mean "filesystem"?
 ====
 CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'pth' = 'x.csv')
@@ -229,7 +229,7 @@ CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = 'many'
 ---
 error[SQL-1505]: option 'rows-per-second' cannot be 'many'
   1 | CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = 'many')
-    |                                                       ^^^^^^^^^^^^^^^^^
+    |                                                                           ^^^^^^
 hint: write a whole number such as '100'
 ====
 CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'connector' = 'print')

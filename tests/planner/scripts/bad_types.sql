@@ -283,9 +283,11 @@ INSERT INTO bid SELECT * FROM bid
 error[SQL-1094]: table "bid" cannot be written: connector datagen is a source only
   1 | INSERT INTO bid SELECT * FROM bid
     |             ^^^
+hint: write to a table whose connector takes rows, such as filesystem or print
 ====
 SELECT * FROM totals
 ---
 error[SQL-1047]: table "totals" cannot be read: connector print is a sink only
   1 | SELECT * FROM totals
     |               ^^^^^^
+hint: read the tables its rows come from
