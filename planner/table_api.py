@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, SourceText, Span
+from catalog.errors import PenstockError, SourceText
 from catalog.schema import Schema
+from catalog.settings import parse_duration_ms
 from planner.binder import Binder
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_inserts import sink_for
@@ -312,7 +313,8 @@ class _Pieces:
                 trees.append(parse(self._text, start, start + len(item)))
             else:
                 message = f"a column is a name, SQL text or a column expression, not {type(item).__name__}"
-                raise PenstockError("SQL-1014", message, span=Span(start, start + 1), hint="wrap a constant in lit(..)")
+                hint = "call it: col('n').sum(), col('n').desc()" if callable(item) else "wrap a constant in lit(..)"
+                raise PenstockError("SQL-1014", message, hint=hint)
         return trees
 
     def items(self) -> list[exp.Expr]:
@@ -366,8 +368,9 @@ def _windowed(table: Table, window: Window, partition_by: Sequence[str]) -> Rela
 
 
 def _length(length: Length) -> exp.Expr:
-    if isinstance(length, str):
+    milliseconds = parse_duration_ms(length) if isinstance(length, str) else None
+    if isinstance(length, str) and milliseconds is None:
         return IntervalLiteral(this=length)
     node = HostValue()
-    node.meta["value"] = length
+    node.meta["value"] = length if milliseconds is None else timedelta(milliseconds=milliseconds)
     return node

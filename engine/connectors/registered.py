@@ -140,9 +140,11 @@ def _conform_table(table: pa.Table, arrow: pa.Schema) -> pa.Table:
 
 
 def registered_source(source: Any, columns: Sequence[str] | None = None) -> RegisteredSource:
-    """Return a source made of what the program gave: a table, reader, frame, iterable, or a function that returns one. Raises DAT-4501."""
+    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable, or a function giving one. Raises DAT-4501."""
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
+    elif isinstance(source, Mapping):
+        source = _of_columns(source)
     elif type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         source = pa.Table.from_pandas(source, preserve_index=False)
     if isinstance(source, pa.Table):
@@ -164,6 +166,14 @@ def registered_source(source: Any, columns: Sequence[str] | None = None) -> Regi
     batches = list(items) if make is None else [make(list(items))]
     table = pa.Table.from_batches([conform(batch, arrow) for batch in batches], arrow)
     return RegisteredSource(arrow, lambda: iter(table.to_batches()), table=table)
+
+
+def _of_columns(source: Mapping[str, Any]) -> pa.Table:
+    try:
+        return pa.table(dict(source))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError) as error:
+        hint = "a mapping is read as columns: give lists of equal length"
+        raise PenstockError("DAT-4501", "these columns do not make a table", detail=str(error)[:200], hint=hint) from error
 
 
 def _begin(source: Any, columns: Sequence[str] | None) -> tuple[pa.Schema, Iterator[Any], bool]:
