@@ -140,7 +140,7 @@ def _conform_table(table: pa.Table, arrow: pa.Schema) -> pa.Table:
 
 
 def registered_source(source: Any, columns: Sequence[str] | None = None) -> RegisteredSource:
-    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable, or a function giving one. Raises DAT-4501."""
+    """Return a source made of what the program gave: a table, reader, frame, mapping of columns, iterable, or a function of one. Raises DAT-4501."""
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     elif isinstance(source, Mapping):
