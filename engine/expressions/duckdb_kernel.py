@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
+from typing import Any
+
 import pyarrow as pa
 
 from engine.expressions.columns import Datum, Kernel, aligned
 from engine.expressions.faults import bad_argument
+
+
+class _Database:
+    """An in-memory database, opened when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+        _OPEN.add(self)
+
+    @property
+    def connection(self) -> Any:
+        if self._connection is None:
+            import duckdb
+
+            self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        return self._connection
+
+    def close(self) -> None:
+        """Let go of the database: DuckDB complains aloud of one that outlives the interpreter."""
+        self._connection = None
+
+
+_OPEN: weakref.WeakSet[_Database] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for database in list(_OPEN):
+        database.close()
 
 
 def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) -> Kernel:
@@ -14,14 +47,11 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
     ``strict`` makes the result NULL where an argument is, which not all of DuckDB's functions do by themselves. DuckDB is loaded and an
     in-memory database opened at the first batch; a kernel runs in one task, so it has its own.
     """
-    connection = None
+    database = _Database()
 
     def kernel(*data: Datum) -> pa.Array:
-        nonlocal connection
         import duckdb
 
-        if connection is None:
-            connection = duckdb.connect(":memory:", config={"threads": 1})
         columns = aligned(*data)
         names = [f"a{i}" for i in range(len(columns))]
         table = pa.table(columns, names=names)
@@ -29,7 +59,7 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
         if strict and any(column.null_count for column in columns):
             text = f"CASE WHEN {' AND '.join(f'{name} IS NOT NULL' for name in names)} THEN {text} END"
         try:
-            result = connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
+            result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
         except duckdb.Error as error:
             raise bad_argument(str(error).split("\n")[0]) from None
         column = result.column(0).combine_chunks()
