@@ -1,0 +1,49 @@
+"""Peers: rows of a partition that are equal in all order keys; ranks are told by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.expressions.compiler import compile_expression
+from engine.expressions.site import EvaluationContext
+from engine.partitions import Partitions
+from engine.state.row_changes import changed_rows
+from planner.expressions import SortKey
+
+
+class PeerGroups:
+    """The groups of peers among sorted rows. By row, int64: ``numbers`` of groups from 0, ``firsts`` and ``ends``, a group's bounds."""
+
+    def __init__(self, begins: np.ndarray) -> None:
+        self.numbers = np.cumsum(begins) - 1
+        firsts = np.flatnonzero(begins)
+        self.firsts = firsts[self.numbers]
+        self.ends = np.append(firsts[1:], begins.size)[self.numbers]
+
+
+class Peers:
+    """Finds peers by the keys of an order."""
+
+    def __init__(self, order: Sequence[SortKey], time_zone: str) -> None:
+        context = EvaluationContext(time_zone)
+        self._keys = [compile_expression(key.expression, context) for key in order]
+
+    def of(self, part: Partitions) -> PeerGroups:
+        """Return the groups of sorted rows; without order keys a partition is one group."""
+        count = part.rows.num_rows
+        begins = part.starts == np.arange(count)
+        if count > 1 and self._keys:
+            columns = [evaluate(part.rows) for evaluate in self._keys]
+            begins[1:] |= changed_rows([c.slice(0, count - 1) for c in columns], [c.slice(1) for c in columns], count - 1)
+        return PeerGroups(begins)
+
+    def ranks(self, part: Partitions, rank: str) -> np.ndarray:
+        """Return row_number, rank or dense_rank of sorted rows within their partitions, int64."""
+        if rank == "row_number":
+            return np.arange(part.rows.num_rows) - part.starts + 1
+        groups = self.of(part)
+        if rank == "rank":
+            return groups.firsts - part.starts + 1
+        return groups.numbers - groups.numbers[part.starts] + 1
