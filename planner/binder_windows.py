@@ -107,6 +107,7 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
 
 
 def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
+    """Return the complaint that a column of a relation is no time attribute, with what would make it one."""
     times = [f.name for f in relation.fields if f.is_event_time]
     message = f'"{field.name}" is no time attribute, so no window can be cut on it'
     if times:
@@ -133,6 +134,7 @@ def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, .
 
 
 def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
+    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that are none."""
     kind = WindowKind(arguments.function.lower())
     if kind is WindowKind.SESSION:
         return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))

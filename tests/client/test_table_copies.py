@@ -35,16 +35,12 @@ def test_as_fills_the_table(session: Session, tmp_path: Path) -> None:
 
 def test_a_query_that_cannot_be_planned_creates_nothing(session: Session) -> None:
     with pytest.raises(PenstockError):
-        session.execute(
-            "CREATE TABLE copy WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv') AS SELECT k, count(*) AS n FROM t GROUP BY k"
-        )
+        session.execute("CREATE TABLE copy WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv') AS SELECT k, count(*) FROM t GROUP BY k")
     assert session.catalog.find("copy") is None
 
 
 def test_like_copies_and_survives(session: Session, tmp_path: Path) -> None:
-    session.execute(
-        "CREATE TABLE one (a INT, ts TIMESTAMP(3), d AS a + 1, WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', 'number-of-rows' = '3')"
-    )
+    session.execute("CREATE TABLE one (a INT, ts TIMESTAMP(3), d AS a + 1, WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')")
     session.execute("CREATE TABLE two (b STRING) WITH ('number-of-rows' = '4') LIKE one")
     session.execute("CREATE TABLE three WITH ('connector' = 'blackhole') LIKE one (EXCLUDING OPTIONS EXCLUDING WATERMARKS)")
     with Reopened(tmp_path) as other:

@@ -33,8 +33,18 @@ def streaming_session(**settings: str) -> Session:
 
 
 def streaming_answer(session: Session, query: str, parallelism: int) -> Counter[tuple[Any, ...]]:
+    """Fold the changes of a query to its rows; no row may be taken back that was not given."""
     session.settings.set("parallelism.default", str(parallelism))
-    return rows_of(session.execute(query).final_rows(60))
+    result = session.execute(query)
+    total: Counter[tuple[Any, ...]] = Counter()
+    while (batch := result.next(60)) is not None:
+        weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
+        changed = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True))
+        for row, weight in zip(changed, weights, strict=True):
+            total[row] += weight
+        for row in changed:
+            assert total[row] >= 0, f"{row} was taken back before it was given"
+    return +total
 
 
 def duckdb_answer(query: str) -> Counter[tuple[Any, ...]] | None:

@@ -23,7 +23,8 @@ EVENTS = pa.table(
 
 PAIRS = [
     (
-        "SELECT TUMBLE_START(ts, INTERVAL '10' MINUTE), TUMBLE_END(ts, INTERVAL '10' MINUTE), k, sum(v) FROM e GROUP BY TUMBLE(ts, INTERVAL '10' MINUTE), k",
+        "SELECT TUMBLE_START(ts, INTERVAL '10' MINUTE), TUMBLE_END(ts, INTERVAL '10' MINUTE), k, sum(v)"
+        " FROM e GROUP BY TUMBLE(ts, INTERVAL '10' MINUTE), k",
         "SELECT window_start, window_end, k, sum(v) FROM TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '10' MINUTE) GROUP BY window_start, window_end, k",
     ),
     (
@@ -34,15 +35,18 @@ PAIRS = [
     ),
     (
         "SELECT SESSION_START(ts, INTERVAL '20' SECOND), k, count(*) FROM e GROUP BY k, SESSION(ts, INTERVAL '20' SECOND)",
-        "SELECT window_start, k, count(*) FROM SESSION(TABLE e PARTITION BY k, DESCRIPTOR(ts), INTERVAL '20' SECOND) GROUP BY window_start, window_end, k",
+        "SELECT window_start, k, count(*) FROM SESSION(TABLE e PARTITION BY k, DESCRIPTOR(ts), INTERVAL '20' SECOND)"
+        " GROUP BY window_start, window_end, k",
     ),
     (
         "SELECT window.start, window.end, max(v) FROM e GROUP BY window(ts, '10 minutes', '5 minutes')",
-        "SELECT window_start, window_end, max(v) FROM HOP(TABLE e, DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '10' MINUTE) GROUP BY window_start, window_end",
+        "SELECT window_start, window_end, max(v) FROM HOP(TABLE e, DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)"
+        " GROUP BY window_start, window_end",
     ),
     (
         "SELECT session_window.end, k, count(*) FROM e GROUP BY session_window(ts, '20 seconds'), k",
-        "SELECT window_end, k, count(*) FROM SESSION(TABLE e PARTITION BY k, DESCRIPTOR(ts), INTERVAL '20' SECOND) GROUP BY window_start, window_end, k",
+        "SELECT window_end, k, count(*) FROM SESSION(TABLE e PARTITION BY k, DESCRIPTOR(ts), INTERVAL '20' SECOND)"
+        " GROUP BY window_start, window_end, k",
     ),
 ]
 
