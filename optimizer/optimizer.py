@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
+from optimizer.rules.first_of_partitions import first_of_partitions
 from optimizer.rules.fold_constants import fold_constants
 from optimizer.rules.fuse_windows import fuse_windows
 from optimizer.rules.join_keys_from_filter import join_keys_from_filter
@@ -43,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     Rule(simplify_predicates),
     Rule(push_filters),
     Rule(push_filters_past_watermarks, only="batch"),
+    Rule(first_of_partitions),
     Rule(join_keys_from_filter),
     Rule(fuse_windows),
     Rule(prune_columns),
