@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from catalog.schema import Role
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.over_values import Before, OverValues
 from engine.partitions import Partitions, partitioned
 from engine.state.accumulators import Accumulators
@@ -39,6 +41,8 @@ class OverInTimeOperator(Operator):
         key = spec.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
+        of_window = spec.input_schema[key.index].role is Role.WINDOW_TIME
+        self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
         functions = {call.function for call in spec.calls}
         running = spec.frame.start is None
         self._zone = options.time_zone
@@ -56,7 +60,7 @@ class OverInTimeOperator(Operator):
         self._keys = KeyIndex(types)
         self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups)
         self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups)
-        self._ends = PartitionEnds()
+        self._ends: PartitionEnds | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows, "totals": self._totals}
@@ -77,17 +81,18 @@ class OverInTimeOperator(Operator):
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._time_column)
         own = max(self._watermark_us, self._rows.passed_us)
-        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own))
+        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own + self._slack_us) - self._slack_us)
         count = int(np.count_nonzero(late))
         self._metrics.late_rows += count
         return batch.filter(pa.array(~late)) if count else batch
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        self._watermark_us = time_us
-        due = self._rows.due(time_us)
+        """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""
+        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(passed_us)
         if due.size:
-            self._pass(due, time_us, out)
-        self._expire(time_us)
+            self._pass(due, passed_us, out)
+        self._expire(passed_us)
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
 
@@ -111,9 +116,8 @@ class OverInTimeOperator(Operator):
         if self._keeps_totals:
             begins = wanted[groups.firsts[wanted] == wanted]
             totals.add(part.slots[wanted], fresh, part.slots[begins])
-        if self._spec.window is not None:
-            ends = col.words(fresh.column(self._spec.window.end_column))
-            self._ends.note(part.slots[wanted], ends, self._keys.capacity)
+        if self._ends is not None:
+            self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
         self._keep(part, ids[part.origins], first, time_us)
 
     def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
@@ -146,12 +150,21 @@ class OverInTimeOperator(Operator):
         """Forget the partitions whose window has ended."""
         if self._spec.window is None:
             return
-        ended = self._ends.due(self._keys.live_slots(), time_us)
+        live = self._keys.live_slots()
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            self._ends.note(live, self._window_ends(live), self._keys.capacity)
+        ended = self._ends.due(live, time_us)
         if ended.size:
             _, ids = self._rows.passed.expand(ended)
             self._rows.forget(ids, ids[:0])
             self._free(self._unused(ended))
             self._metrics.windows_closed += int(ended.size)
+
+    def _window_ends(self, slots: np.ndarray) -> np.ndarray:
+        """Return when the windows of partitions end, which is one of their columns."""
+        assert self._spec.window is not None
+        return col.words(self._keys.keys(slots)[self._spec.partition.index(self._spec.window.end_column)])
 
     def _free(self, slots: np.ndarray) -> None:
         if slots.size:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
+from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, DOUBLE, INT, STRING
 from engine.elements import MAX_WATERMARK_US
 from engine.job_options import JobOptions
@@ -16,6 +17,7 @@ from planner.expressions import AggregateCall, Literal, SortKey
 from planner.logical import Values
 from planner.over import Frame, FrameUnit, Over
 from planner.physical import OverSpec
+from planner.windowing import AttachedWindow
 from tests.engine.operators.changelogs import Change, fold
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
 
@@ -163,3 +165,31 @@ def test_late_rows_and_rows_without_a_time_are_dropped_and_counted() -> None:
     run.feed([(at(5), 1), (at(6), 1)])
     run.watermark(MAX_WATERMARK_US)
     assert sorted(row[-1] for row in run.out.folded()) == [1, 2]
+
+
+def test_rows_of_a_window_pass_when_its_end_is_passed() -> None:
+    """window_time is a millisecond before the end, and the window's rows come only when the watermark has reached the end."""
+    spec = in_time(Frame(), RANKED[0])
+    fields = list(SCHEMA.fields)
+    fields[1] = replace(fields[1], role=Role.WINDOW_TIME)
+    run = subtasks(replace(spec, input_schema=Schema(tuple(fields))))
+    end = START + timedelta(seconds=10)
+    run.watermark(micros(end) - 500)
+    run.feed([((1, end - timedelta(milliseconds=1), 1, "a"), 1)])
+    run.watermark(micros(end) - 1)
+    assert not run.out.changes()
+    run.watermark(micros(end))
+    assert len(run.out.changes()) == 1
+
+
+def test_partitions_within_windows_are_forgotten_when_their_window_ends() -> None:
+    """The time column stands for the window's end too; the totals of a window go with it, a restored one's as well."""
+    spec = replace(in_time(Frame(), RANKED[0]), partition=(0, 1), window=AttachedWindow(1, 1))
+    run = subtasks(spec)
+    run.feed([(at(second), 1) for second in range(10)])
+    run.watermark(micros(START) + 5 * SECOND)
+    assert run.kept() == 5
+    run.feed([(at(5), 1), (at(9), 1)])
+    run.rescale(2)
+    run.watermark(MAX_WATERMARK_US)
+    assert run.kept() == 0 and sorted(row[-1] for row in run.out.folded()) == [1] * 10 + [2, 2]
