@@ -21,6 +21,7 @@ from optimizer.rules.prune_columns import prune_columns
 from optimizer.rules.push_filters import push_filters
 from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
 from optimizer.rules.remove_redundant import remove_redundant
+from optimizer.rules.share_sources import share_sources
 from optimizer.rules.simplify_predicates import simplify_predicates
 from optimizer.rules.split_aggregates import split_aggregates
 from planner.logical import LogicalPlan, StatementSet
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     Rule(join_keys_from_filter),
     Rule(fuse_windows),
     Rule(prune_columns),
+    Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),
     Rule(merge_projects),
     Rule(remove_redundant),
