@@ -146,15 +146,11 @@ def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame
     end = 0 if last is None else _distance(last, unit, order, is_end=True)
     if start is not None and end is not None and start > end:
         raise PenstockError("SQL-1066", "the frame ends before it begins", span=span_of(last or first), hint="put the earlier bound first")
-    if function == "first_value" and unit is FrameUnit.RANGE and start:
-        raise PenstockError(
-            "SQL-1601", "first_value over a RANGE distance is not supported yet", span=span_of(first), hint="use ROWS", sqlstate="0A000"
-        )
-    if function == "last_value" and unit is FrameUnit.RANGE and end:
-        raise PenstockError(
-            "SQL-1601", "last_value over a RANGE distance is not supported yet", span=span_of(last), hint="use ROWS", sqlstate="0A000"
-        )
-    return Frame(unit, start, end)
+    frame = Frame(unit, start, end)
+    if frame.has_distance and function in ("first_value", "last_value"):
+        message = f"{function} over a RANGE distance is not supported yet"
+        raise PenstockError("SQL-1601", message, span=span_of(first), hint="use ROWS", sqlstate="0A000")
+    return frame
 
 
 def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:

@@ -69,6 +69,8 @@ class CallParser(OverParser):
             self.need_word("WHERE")
             node.set("filter", self.scalar())
             self.need(TokenType.R_PAREN, ")")
+        if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
+            raise self.not_yet(f"{self.word()} NULLS", "filter the rows without a value out in a subquery")
         if self.at_words("OVER"):
             node.set("over", self.over())
         return self.placed(begin, node)

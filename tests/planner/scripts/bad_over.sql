@@ -113,7 +113,7 @@ SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING
 error[SQL-1601]: first_value over a RANGE distance is not supported yet
   1 | SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
     |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: use ROWS, or min_by the time in a GROUP BY
+hint: use ROWS
 ====
 SELECT SUM(price) OVER w FROM bid
 ---
@@ -155,4 +155,32 @@ SELECT RNAK() OVER (ORDER BY price) FROM bid
 error[SQL-1101]: there is no function rnak
   1 | SELECT RNAK() OVER (ORDER BY price) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: docs/FUNCTIONS.md lists every function
+hint: did you mean "rank"?
+====
+SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+---
+error[SQL-1601]: last_value over a RANGE distance is not supported yet
+  1 | SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+    |                                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: use ROWS
+====
+SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1601]: IGNORE NULLS is not supported yet
+  1 | SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
+    |                           ^^^^^^
+hint: filter the rows without a value out in a subquery
+====
+SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
+---
+error[SQL-1065]: rank OVER cannot stand in an aggregate
+  1 | SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
+    |                   ^^^^^^^^^^^^^^^^^^
+hint: compute it in the select list of a subquery, give it a name, and use that name here
+====
+SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
+---
+error[SQL-1706]: SESSION stands under GROUP BY alone, not under SELECT
+  1 | SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
+    |                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
