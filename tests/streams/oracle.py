@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-QUERIES = ("flights", "cancellations", "top_airports", "weather", "worst_delays", "busy_planes")
+QUERIES = ("flights", "cancellations", "top_airports", "weather")
 
 _TABLES = """
 CREATE TABLE flights AS
