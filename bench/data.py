@@ -22,7 +22,7 @@ def events(folder: Path) -> Path:
     Row i is in file i mod 4 run-wise, so the files are partitions of one stream, all covering the whole time span.
     """
     target = folder / f"events-{ROWS}"
-    if (target / "done").exists():
+    if (target / "_done").exists():
         return target
     target.mkdir(parents=True, exist_ok=True)
     for number in range(FILES):
@@ -39,5 +39,5 @@ def events(folder: Path) -> Path:
             }
         )
         pq.write_table(table, target / f"part-{number}.parquet", row_group_size=ROWS_PER_GROUP, compression="snappy")
-    (target / "done").touch()
+    (target / "_done").touch()
     return target

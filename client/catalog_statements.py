@@ -69,10 +69,13 @@ def _changed(session: Session, node: CatalogChange) -> Result:
             return note_result(f"view {node.name} created")
         case nodes.DropTable():
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
+            if dropped:
+                session.bad_records.forget(node.name.text)
             return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
         case nodes.AlterTableSet():
             catalog.replace_table(binder.bind_alter_table(node))
+            session.bad_records.forget(node.name.text)
             return note_result(f"table {node.name} altered")

@@ -6,7 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import array_of, texts
 from engine.elements import Batch
+from engine.kernels.columns import words
 
 OP_FIELD = pa.field("op", pa.string())
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
@@ -18,7 +20,7 @@ class Fold:
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._folded = schema.empty_table()
+        self._folded = pa.Table.from_batches([], schema)
         self._counts = np.empty(0, np.int64)
         self._pending: list[Batch] = []
         self._pending_rows = 0
@@ -37,7 +39,7 @@ class Fold:
         self._consolidate()
         if (self._counts == 1).all():
             return self._folded
-        return self._folded.take(pa.array(np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0))))
+        return self._folded.take(array_of(np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0))))
 
     def _consolidate(self) -> None:
         if not self._pending:
@@ -61,7 +63,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     np.minimum.at(first, group, np.arange(len(group)))
     kept = np.flatnonzero(sums)
     kept = kept[np.argsort(first[kept], kind="stable")]
-    return rows.take(pa.array(first[kept])), sums[kept]
+    return rows.take(array_of(first[kept])), sums[kept]
 
 
 def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
@@ -82,7 +84,7 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
         number, count = group_numbers(parts)
         return number, count
     encoded = column.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(1, len(encoded.dictionary))
+    return words(encoded.indices), max(1, len(encoded.dictionary))
 
 
 def _parts(column: pa.Array) -> pa.Table:
@@ -132,13 +134,13 @@ def with_ops(batch: Batch, upsert_key: tuple[int, ...] | None) -> tuple[pa.Recor
         np.bitwise_or.at(both, group, np.where(added, 1, 2).astype(np.int8))
         updated = both[group] == 3
         op = np.where(updated, np.where(added, UPDATE_AFTER, UPDATE_BEFORE), np.where(added, INSERT, DELETE)).astype(np.int8)
-    return batch.rows.take(pa.array(positions)), op
+    return batch.rows.take(array_of(positions)), op
 
 
 def change_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:
     """Return the changes of a batch with a first column ``op``."""
     rows, op = with_ops(batch, upsert_key)
-    ops = pa.array(_OPS, pa.string()).take(pa.array(op.astype(np.int64)))
+    ops = texts(list(_OPS)).take(array_of(op.astype(np.int64)))
     return pa.RecordBatch.from_arrays([ops, *rows.columns], schema=change_schema(rows.schema))
 
 
@@ -151,4 +153,4 @@ def new_rows(batch: Batch) -> pa.RecordBatch:
     """Return the rows a batch adds, without those it takes back."""
     if batch.weights is None:
         return batch.rows
-    return batch.rows.take(pa.array(np.repeat(np.arange(batch.num_rows), np.maximum(batch.weights, 0))))
+    return batch.rows.take(array_of(np.repeat(np.arange(batch.num_rows), np.maximum(batch.weights, 0))))

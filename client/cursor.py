@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from catalog.errors import PenstockError
 from client.changelog import new_rows
-from client.exceptions import InterfaceError, ProgrammingError, client_error
+from client.exceptions import DataError, InterfaceError, ProgrammingError, client_error
 from client.results import Result
 from engine.clock import SystemClock
 
@@ -291,5 +291,14 @@ class Cursor:
 
 
 def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
-    """Return rows as Python tuples, which is what PEP 249 asks for."""
-    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+    """Return rows as Python tuples, which is what PEP 249 asks for; DataError for a date Python has no object for."""
+    return list(zip(*(_values(field, column) for field, column in zip(rows.schema, rows.columns, strict=True)), strict=True))
+
+
+def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    try:
+        return column.to_pylist()
+    except (OverflowError, ValueError) as error:
+        message = f'column "{field.name}" holds a value beyond what Python has objects for (years 1 to 9999)'
+        hint = "fetch_arrow_table() and batches() give it, or CAST the column to STRING"
+        raise DataError("CLI-6011", message, hint=hint, sqlstate="22008") from error

@@ -66,17 +66,26 @@ class BackendFeed:
 
 
 class JobFeed:
-    """What the collect sink of a job gives; closing it cancels the job. A thread waits for the job's end, so that a reader learns of it at once."""
+    """What the collect sink of a job gives; closing it cancels the job, and so does the last of ``rows`` rows where a LIMIT says that none follow.
 
-    def __init__(self, job: Job, channels: ResultChannels, operator_id: str) -> None:
+    A thread waits for the job's end, so that a reader learns of it at once.
+    """
+
+    def __init__(self, job: Job, channels: ResultChannels, operator_id: str, rows: int | None = None) -> None:
         self._job = job
         self._channels = channels
         self._operator_id = operator_id
+        self._left = rows
         self._channel = channels.channel(operator_id)
         threading.Thread(target=self._await_end, name=f"penstock-result-{operator_id}", daemon=True).start()
+        self._close_when_none_follow()
 
     def next(self, timeout_s: float | None) -> Batch | None:
-        return self._channel.next(timeout_s)
+        batch = self._channel.next(timeout_s)
+        if batch is not None and self._left is not None:
+            self._left -= batch.num_rows
+            self._close_when_none_follow()
+        return batch
 
     @property
     def ended(self) -> bool:
@@ -87,6 +96,10 @@ class JobFeed:
         if not self._job.state.terminal:
             self._job.cancel()
         self._channels.release(self._operator_id)
+
+    def _close_when_none_follow(self) -> None:
+        if self._left is not None and self._left <= 0:
+            self.close()
 
     def _await_end(self) -> None:
         self._job.wait(None)

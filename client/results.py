@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at
 class Shape:
     """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
 
-    ``verbatim``: its one column holds lines of text that a person wants to see as they are.
+    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column holds lines of text that a person wants
+    to see as they are.
     """
 
     schema: Schema
@@ -36,6 +37,7 @@ class Shape:
     upsert_key: tuple[int, ...] | None = None
     order: tuple[SortKey, ...] = ()
     streamed: bool = False
+    limit: int | None = None
     verbatim: bool = False
 
     @property
@@ -62,6 +64,7 @@ class Result:
     job: Job | None = None
     note: str | None = None
     clock: Clock = field(default_factory=SystemClock)
+    place: Callable[[PenstockError], PenstockError] = lambda error: error
     _fold: Fold | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +96,16 @@ class Result:
         return self.feed.ended
 
     def next(self, timeout_s: float | None = None) -> Batch | None:
-        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end."""
+        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end.
+
+        ``place`` puts an error where it belongs in the statement's text.
+        """
+        try:
+            return self._next(timeout_s)
+        except PenstockError as error:
+            raise self.place(error) from error.__cause__
+
+    def _next(self, timeout_s: float | None) -> Batch | None:
         deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
         while not self.feed.ended:
             left_s = _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
@@ -127,7 +139,8 @@ class Result:
 
         Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may still change again.
         """
-        if not self.shape.finite and timeout_s is None and (limit is None or self.shape.folds):
+        ends = self.shape.finite or self.shape.limit is not None
+        if not ends and timeout_s is None and (limit is None or self.shape.folds):
             hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
             raise PenstockError("CLI-6010", "this result never ends, so its rows cannot be fetched all", hint=hint, sqlstate="0A000")
         fold = self._fold or Fold(self.arrow_schema)

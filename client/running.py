@@ -13,7 +13,7 @@ from client.feeds import BackendFeed, JobFeed, TableFeed
 from client.results import Result, Shape
 from optimizer.properties import PlanFacts
 from planner.expressions import SortKey
-from planner.logical import LogicalPlan, Sink, Sort, TopN
+from planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
 from planner.physical import JobGraph, SinkSpec
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def submit(road: Road, session: Session) -> Result:
     if isinstance(road.plan, Sink) and road.plan.table is None:
         graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
         job = session.job_manager.submit(graph, replace(options, state_dir=None))
-        return Result(shape_of(road.plan, road.facts), JobFeed(job, session.channels, sink_id), job)
+        shape = shape_of(road.plan, road.facts)
+        return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
     return Result(Shape(Schema(())), TableFeed(), _submit_over_state(session, road.graph, options, job_id))
 
@@ -112,7 +113,15 @@ def shape_of(plan: LogicalPlan, facts: PlanFacts) -> Shape:
     top = plan.inputs[0]
     insert_only = facts.insert_only(top)
     key = None if insert_only else facts.upsert_key(top)
-    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True)
+    limit = None if facts.finite(top) or not insert_only else limit_of(top)
+    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True, limit=limit)
+
+
+def limit_of(query: LogicalPlan) -> int | None:
+    """Return how many rows a query gives at most because its last word is LIMIT."""
+    while isinstance(query, Project):
+        query = query.input
+    return query.limit if isinstance(query, Limit) else None
 
 
 def name_of(plan: LogicalPlan) -> str:

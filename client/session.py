@@ -23,7 +23,9 @@ from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
+from engine.connectors.bad_record_store import BadRecords
 from engine.connectors.collect import ResultChannels
+from engine.connectors.print_stream import PrintStream
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
 from optimizer.bounded import choose_runtime
@@ -60,7 +62,9 @@ class Session:
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
+        self.bad_records = BadRecords()
         self.channels = ResultChannels()
+        self.print_stream = PrintStream()
         self._lock = threading.RLock()
         self._results = itertools.count(1)
         self._names: Counter[str] = Counter()
@@ -91,7 +95,8 @@ class Session:
         switches = Switches.of(self.settings)
         optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
         runtime, chosen = choose_runtime(optimized, switches.mode)
-        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=switches.parallelism, observer=observer)
+        shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
+        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
             return Road(bound, plan, switches)
         facts = PlanFacts()
@@ -103,6 +108,11 @@ class Session:
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""
         return backend_result(road, self.backends) if road.graph is None else submit(road, self)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether jobs outlive the process: then their plans have one shape at every parallelism, so that they can go on at another."""
+        return self.state_dir is not None or bool(self.settings.get("execution.checkpointing.dir"))
 
     # -- statements
 
@@ -123,6 +133,7 @@ class Session:
         try:
             with self._lock:
                 result = run_statement(self, statement.node, params)
+            result.place = statement.place
             starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
             return told_of_job(self, result) if starts else result
         except PenstockError as error:
@@ -180,7 +191,7 @@ class Session:
         """The bounded backends; each is started when a plan needs it."""
         from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
-        return BoundedBackends(Services(self.registered))
+        return BoundedBackends(Services(self.registered, self.bad_records))
 
     @property
     def job_manager(self) -> JobManager:
@@ -189,7 +200,7 @@ class Session:
             if self._job_manager is None:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
-                self._job_manager = JobManager(Services(self.channels, self.registered, self.backends))
+                self._job_manager = JobManager(Services(self.channels, self.registered, self.bad_records, self.print_stream, self.backends))
             return self._job_manager
 
     def next_result_number(self) -> int:

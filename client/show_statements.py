@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, boundedness, connector_of
+from catalog.connectors import CONNECTORS, Connector, boundedness, connector_of
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.show_create import create_statement
@@ -66,15 +66,29 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
     raise AssertionError(kind)
 
 
+def connector_list() -> Result:
+    """Return one row per connector; SHOW CONNECTORS has a row per option besides."""
+    rows = [(connector.name, _use(connector), connector.help) for connector in CONNECTORS.values() if not connector.internal]
+    return text_rows(["connector", "use", "help"], rows)
+
+
+def _use(connector: Connector) -> str:
+    return " and ".join(word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so)
+
+
+def _shown(default: object) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
 def _connector_rows(like: str | None) -> list[tuple[str | None, ...]]:
     rows: list[tuple[str | None, ...]] = []
     for connector in CONNECTORS.values():
         if connector.internal or not matches(connector.name, like):
             continue
-        use = " and ".join(word for word, is_so in (("source", connector.source), ("sink", connector.sink)) if is_so)
+        use = _use(connector)
         rows.append((connector.name, use, None, None, connector.help))
         for option in connector.options:
-            default = "(required)" if option.required else None if option.default is None else str(option.default)
+            default = "(required)" if option.required else None if option.default is None else _shown(option.default)
             rows.append((connector.name, use, option.key, default, option.help))
     return rows
 
@@ -122,4 +136,4 @@ _HELP = (
 def help_on(topic: str | None) -> Result:
     """Return the syntax of what a topic names, or of everything."""
     rows = [(name, example) for name, example in _HELP if topic is None or topic.upper() in name or name in topic.upper()]
-    return text_rows(["topic", "syntax"], list(rows or _HELP))
+    return verbatim_result("help", [f"{name:<16}{example}" for name, example in rows or _HELP])

@@ -81,6 +81,10 @@ class _Link:
         self._out.watermark(time_us)
 
     def idle(self) -> None:
+        try:
+            self._operator.on_idle(self._out)
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
         self._out.idle()
 
     def split(self, event: SplitEvent) -> None:
@@ -123,6 +127,7 @@ class OperatorChain:
         self._head = self.operators[0]
         self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
         self._ticking = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_processing_time is not Operator.on_processing_time)
+        self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
         self._time_us = MIN_WATERMARK_US
         self._opened = 0
 
@@ -174,12 +179,27 @@ class OperatorChain:
 
     def idle(self) -> None:
         """Pass on that time stands still."""
+        self._guarded(0, lambda: self._head.operator.on_idle(self._outs[0]))
         self._outs[0].idle()
 
     def tick(self, now_ms: int) -> None:
         """Tell processing time, in wall milliseconds, to the operators that want it."""
         for index in self._ticking:
             self._guarded(index, lambda index=index: self.operators[index].operator.on_processing_time(now_ms, self._outs[index]))
+
+    def release_due(self, now_ms: float) -> float | None:
+        """Let go on the rows that operators have held back long enough; return when the next are due, or ``None``."""
+        earliest = None
+        for index in self._holding:
+            operator = self.operators[index].operator
+            due_ms = operator.held_until_ms()
+            if due_ms is None:
+                continue
+            if due_ms <= now_ms:
+                self._guarded(index, lambda index=index, operator=operator: operator.release(self._outs[index]))
+            elif earliest is None or due_ms < earliest:
+                earliest = due_ms
+        return earliest
 
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""

@@ -15,7 +15,7 @@ from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
 from engine.job_messages import TaskId
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
-from engine.snapshots import WrittenTask, damaged, write_task
+from engine.snapshots import WrittenTask, check_file, damaged, write_task
 from engine.storage import Storage
 
 CURRENT = "CURRENT"
@@ -55,6 +55,8 @@ class CheckpointStore:
         names = self.storage.list()
         epochs = _numbers(_EPOCH, names)
         latest = self.latest()
+        if FINISHED in names:
+            check_version(FINISHED, unseal(FINISHED, self.storage.read(FINISHED)))
         self.epoch = max([0, *epochs, latest.epoch if latest else 0]) + 1
         self.storage.create(f"epoch-{self.epoch}")
         self.storage.sync(f"epoch-{self.epoch}")
@@ -68,18 +70,21 @@ class CheckpointStore:
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def latest(self) -> Manifest | None:
-        """Return the checkpoint CURRENT names after checking it and the presence of its files, or ``None`` when there is none.
+        """Return the checkpoint CURRENT names after checking every byte of it and of its files, or ``None`` when there is none.
 
         The directory is synced first: an earlier attempt to publish may have failed after the rename, and what is restored gets committed.
+        All is checked before anything is used, for a task that restores at once may give rows before another finds its part damaged.
         """
         self.storage.sync_directory()
-        if CURRENT not in self.storage.list():
+        names = self.storage.list()
+        if CURRENT not in names:
+            self._refuse_lost(names)
             return None
         fields = unseal(CURRENT, self.storage.read(CURRENT))
         check_version(CURRENT, fields)
         name = str(fields.get("manifest"))
         try:
-            return self._manifest(name, int(fields.get("length", -1)))
+            return self._intact(name, int(fields.get("length", -1)))
         except PenstockError as error:
             if error.code == "STA-3005" and error.hint is None:
                 error.hint = self._alternatives(name)
@@ -167,6 +172,19 @@ class CheckpointStore:
                 raise damaged(file.name, f"{size} bytes, expected {file.length}")
         return manifest
 
+    def _refuse_lost(self, names: Sequence[str]) -> None:
+        """Without CURRENT only a first checkpoint may lie here, published half; one that follows another had a CURRENT before it."""
+        followers = [n for n in _numbers(_MANIFEST, names) if self._manifest(f"chk-{n}.manifest.json").parent is not None]
+        if followers or FINISHED in names:
+            raise damaged(CURRENT, "the file is gone", self._alternatives(CURRENT))
+
+    def _intact(self, name: str, length: int | None = None) -> Manifest:
+        """Read one manifest and check it and all its files to the last byte."""
+        manifest = self._manifest(name, length)
+        for file in manifest.files:
+            check_file(self.storage, file)
+        return manifest
+
     def _alternatives(self, broken: str) -> str:
         """Say which other checkpoint is whole."""
         for number in sorted(_numbers(_MANIFEST, self.storage.list()), reverse=True):
@@ -174,7 +192,7 @@ class CheckpointStore:
             if name == broken:
                 continue
             try:
-                self._manifest(name)
+                self._intact(name)
             except PenstockError:
                 continue
             return f"checkpoint {number} ({name}) is intact; it is not used unasked because later output may already be committed"

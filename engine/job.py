@@ -42,6 +42,11 @@ class Job:
         """Why the job failed."""
         return None if self._master is None else self._master.error
 
+    @property
+    def last_failure(self) -> PenstockError | None:
+        """What the job failed of last, also when it was restarted after that."""
+        return None if self._master is None else self._master.last_failure
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the job to end; return whether it has."""
         return self._ended.wait(timeout_s)

@@ -81,6 +81,7 @@ class JobMaster:
         self.job_id = job_id
         self.state = JobState.CREATED
         self.error: PenstockError | None = None
+        self.last_failure: PenstockError | None = None
         self.tasks: list[Task] = []
         self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
         self._deployer = deployer
@@ -251,7 +252,11 @@ class JobMaster:
         by_id = {task.task_id: task for task in tasks}
         self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], self._sender(by_id), io)
         self._deployed = True
-        self._workers.start(self._attempt, tasks)
+        try:
+            self._workers.start(self._attempt, tasks)
+        except RuntimeError as cause:
+            self._fail(cause)
+            return
         if self._stop_wanted:
             self._to(JobState.STOPPING)
 
@@ -265,23 +270,29 @@ class JobMaster:
             self._workers.release()
 
     def _proceed(self) -> None:
-        """Once the tasks are closed and no I/O is under way: end, or start again when it is time."""
-        if self._deployed or self._io_outstanding:
-            return
-        if self._ending is not None:
+        """Once the tasks are closed and no I/O is under way: start again when it is time, and end when nothing is left to try."""
+        if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
+            self._start_again()
+        if self._at_rest and self._ending is not None:  # decided before, or just now by a restart that failed
             self._last_metrics = self.metrics()
             self.tasks = []  # their operators' state goes with them
             self._to(self._ending)
             if self._store is not None:
                 self._store.close()
             self._on_end()
-        elif self._clock.monotonic_ms() >= self._restart_at_ms:
-            self._restart_at_ms = float("inf")
-            if self._store is None:
-                self._deploy(None)
-            else:
-                store = self._store
-                self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether no task is deployed and no I/O is under way."""
+        return not (self._deployed or self._io_outstanding or self.state.terminal)
+
+    def _start_again(self) -> None:
+        self._restart_at_ms = float("inf")
+        if self._store is None:
+            self._deploy(None)
+        else:
+            store = self._store
+            self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
 
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:
         """Head for a terminal state; the first one decided on stays."""
@@ -300,7 +311,7 @@ class JobMaster:
         """Restart after a failure if its nature, the strategy and what has left the job allow it; end the job otherwise."""
         if self._ending is not None:
             return
-        error = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
+        error = self.last_failure = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
         delay_ms = None
         if self._may_restart(error):
             delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}", retriable=error.retriable)
@@ -314,7 +325,7 @@ class JobMaster:
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
 
     def _may_restart(self, error: PenstockError) -> bool:
-        if not error.retriable and (error.kind is Kind.USER or error.code.startswith("STA-")):
+        if not error.retriable and (error.kind is Kind.USER or error.code.startswith(("STA-", "DAT-42"))):
             return False
         if self._delivered or self._has_delivered():
             return False
@@ -376,8 +387,8 @@ class JobMaster:
         self._run_io(work, Retired)
 
     def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
-        self._io_outstanding += 1
         self._workers.run_io(work, failed)
+        self._io_outstanding += 1
 
 
 def _is_collect(spec: object) -> bool:

@@ -126,6 +126,16 @@ class Operator:
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
 
+    def on_idle(self, out: Output) -> None:
+        """Learn that time stands still here until the next watermark, while it may go on elsewhere; forwarded by the task."""
+
+    def held_until_ms(self) -> float | None:
+        """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when there are none."""
+        return None
+
+    def release(self, out: Output) -> None:
+        """Let go on what is held back; called when it is due."""
+
     def on_split(self, event: SplitEvent, out: Output) -> None:
         """Take news of a source split of this chain; forwarded unless consumed."""
         out.split(event)

@@ -204,6 +204,21 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
     return data[offset - begin : offset - begin + length]
 
 
+def check_file(storage: Storage, file: FileEntry) -> None:
+    """Read a whole segment and check all of it; raises STA-3005 naming file, block and checksums."""
+    whole = hashlib.sha256()
+    for begin in range(0, file.length, BLOCK_BYTES):
+        data = storage.read(file.name, begin, BLOCK_BYTES)
+        block = begin // BLOCK_BYTES
+        if block >= len(file.crc32) or len(data) != min(BLOCK_BYTES, file.length - begin):
+            raise damaged(file.name, f"{begin + len(data)} bytes instead of {file.length}")
+        if (found := zlib.crc32(data)) != file.crc32[block]:
+            raise damaged(file.name, f"block at {begin}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
+        whole.update(data)
+    if (found_sha := whole.hexdigest()) != file.sha256:
+        raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
+
+
 def damaged(name: str, facts: str, hint: str | None = None) -> PenstockError:
     """Return the error for a checkpoint file that is not what was written."""
     return PenstockError("STA-3005", f"checkpoint file {name} is damaged", detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")

@@ -171,9 +171,10 @@ class Task:
             self._say_end(self._snapshot())
 
     def _keep_time(self, now_ms: float) -> float:
-        """Ship buffered rows that are due and tick; return when either is due again (infinity: never)."""
-        ship_ms = self._output.ship_due(now_ms)
-        due_ms = float("inf") if ship_ms is None else ship_ms
+        """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due again (infinity: never)."""
+        due_ms = float("inf")
+        for due in (None if self._output.blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+            due_ms = due_ms if due is None else min(due_ms, due)
         if self.chain.ticks:
             if now_ms >= self._next_tick_ms:
                 self._next_tick_ms = now_ms + TICK_MS

@@ -66,8 +66,13 @@ class ThreadedWorkers:
             self.wakeup(task.task_id.subtask)
         self._slots = {number: self._slots[number] for number in by_slot}
         self._running = len(by_slot)
-        for number, mine in by_slot.items():
-            self._slots[number].start(mine, self._slot_released)
+        for started, (number, mine) in enumerate(by_slot.items()):
+            try:
+                self._slots[number].start(mine, self._slot_released)
+            except RuntimeError:  # no thread to be had: those that did not start need not be waited for
+                with self._lock:
+                    self._running -= len(by_slot) - started
+                raise
 
     def release(self) -> None:
         slots, self._slots = self._slots, {}

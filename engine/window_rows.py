@@ -42,7 +42,7 @@ class WindowRows:
         window = self._window
         if isinstance(window, Windowing):
             batch, times = self._timed(batch, window.time_column)
-            placed = PlacedRows(batch, windows.slice_end(times, window))
+            placed = PlacedRows(batch, _slice_ends(times, window))
         else:
             batch, ends = self._timed(batch, window.end_column)
             placed = PlacedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
@@ -76,3 +76,12 @@ class WindowRows:
             batch, ends, missed = batch.filter(pa.array(keep)), ends[keep], missed[keep]
             starts = None if starts is None else starts[keep]
         return PlacedRows(batch, ends, starts, missed if missed.any() else None)
+
+
+def _slice_ends(times: np.ndarray, window: Windowing) -> np.ndarray:
+    """Return the end of each row's slice; most batches lie in one, and then two divisions do."""
+    if times.size:
+        first, last = windows.slice_end(np.array([times.min(), times.max()]), window)
+        if first == last:
+            return np.full(times.size, first)
+    return windows.slice_end(times, window)

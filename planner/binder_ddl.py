@@ -105,7 +105,7 @@ def _computed(statement: CreateTable, source: Schema, context: BindContext) -> t
             continue
         bound = _over(fields, statement.name.text, context, f'column "{column.name.text}"').bind(column.expression.tree)
         inlined = bound.transform(lambda node: _inlined(node, len(source), computed))
-        computed.append(ComputedColumn(column.name.text, inlined, column.expression.text))
+        computed.append(ComputedColumn(column.name.text, inlined.unplaced(), column.expression.text))
         fields.append(Field(column.name.text, inlined.type, inlined.nullable))
     return tuple(computed)
 
@@ -152,7 +152,7 @@ def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> Wa
         hint = f"write {field.name} - INTERVAL '5' SECOND"
         message = f"a watermark is a point in time, this is {bound.type}"
         raise PenstockError("SQL-1702", message, span=rule.expression.span, hint=hint, sqlstate="42804")
-    return WatermarkRule(field.name, coerced(bound, field.type), rule.expression.text)
+    return WatermarkRule(field.name, coerced(bound, field.type).unplaced(), rule.expression.text)
 
 
 def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...]:

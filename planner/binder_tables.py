@@ -22,7 +22,7 @@ from planner.expressions import Column, Expression, Literal
 from planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
 from planner.scope import Relation, Scope
 from planner.statements import parse_view_query
-from planner.syntax import WindowFunction, consume, span_of
+from planner.syntax import WindowFunction, consume, moved, span_of
 
 MAX_VIEW_DEPTH = 50
 
@@ -113,7 +113,7 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
     if len(context.views) >= MAX_VIEW_DEPTH:
         raise PenstockError("SQL-1048", f"views are opened more than {MAX_VIEW_DEPTH} deep", span=span, sqlstate="54001")
     try:
-        relation = context.inside_view(view.name, view.query).query(parse_view_query(view.query).tree)
+        relation = context.inside_view(view.name, view.query).query(moved(parse_view_query(view.query).tree, span))
     except PenstockError as error:
         if error.code != "SQL-1048":
             error.detail = "\n".join(filter(None, [f'in view "{view.name}": {view.query}', error.detail]))

@@ -47,6 +47,10 @@ class Expression:
         """Return the input positions the expression reads."""
         return frozenset(node.index for node in self.walk() if isinstance(node, Column))
 
+    def unplaced(self) -> Expression:
+        """Return the expression without places: it goes on in statements of other texts."""
+        return self.transform(lambda node: replace(node, span=None))
+
     def remap(self, positions: dict[int, int]) -> Expression:
         """Return the expression reading ``positions[i]`` where it read column ``i``."""
         return self.transform(lambda node: replace(node, index=positions[node.index]) if isinstance(node, Column) else node)
@@ -80,7 +84,17 @@ class Literal(Expression):
             return str(self.value)
         if isinstance(self.value, bytes):
             return f"X'{self.value.hex().upper()}'"
+        if isinstance(self.value, timedelta):
+            return f"INTERVAL '{_day_to_second(self.value)}' DAY TO SECOND"
         return f"{self.type} '{self.value}'"
+
+
+def _day_to_second(value: timedelta) -> str:
+    """Return an interval as SQL writes it: days, then hours:minutes:seconds, one sign for all."""
+    sign, value = ("-", -value) if value < timedelta() else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
+    return f"{sign}{value.days} {minutes // 60:02d}:{minutes % 60:02d}:{seconds:02d}{fraction}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +145,7 @@ class Case(Expression):
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        return tuple(part for when in self.whens for part in when) + (self.default,)
+        return (*(part for when in self.whens for part in when), self.default)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
         pairs = tuple(zip(children[0:-1:2], children[1:-1:2], strict=True))

@@ -185,7 +185,7 @@ class Aggregate(_Unary):
     """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then aggregates.
 
     ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No aggregates: DISTINCT.
-    LOCAL keeps no state between batches and gives one partial row per key and batch; GLOBAL is an ordinary aggregate over those rows (a count
+    LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an ordinary aggregate over those rows (a count
     merges by ``sum0``); the rule that splits makes both equal SINGLE.
     """
 
@@ -209,7 +209,8 @@ class WindowAggregate(_Unary):
 
     Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over the input's time column
     (sliced state), or an AttachedWindow when the rows carry their window already.
-    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before every watermark and barrier;
+    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before every barrier and before
+    the watermark reaches the slice's end;
     GLOBAL reads it through a Windowing whose ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
     """
 
@@ -231,7 +232,7 @@ class WindowAggregate(_Unary):
 
 
 class JoinKind(StrEnum):
-    """Join kinds; the engine of this release runs INNER and LEFT, bounded backends all of them."""
+    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
 
     INNER = "inner"
     LEFT = "left"

@@ -33,8 +33,18 @@ from planner.over import Over, PartitionTop
 from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing
 
-# Options that say how fast or how often, never which rows.
-_IMMATERIAL_OPTIONS = frozenset({"source.monitor-interval", "rows-per-second", "print-identifier"})
+# Options that say how fast, how often or in what pieces, never which rows.
+_IMMATERIAL_OPTIONS = frozenset(
+    {
+        "source.monitor-interval",
+        "source.rows-per-second",
+        "rows-per-second",
+        "print-identifier",
+        "sink.rolling.rows",
+        "sink.rolling.bytes",
+        "sink.parquet.compression",
+    }
+)
 _ID_LENGTH = 16
 
 

@@ -119,6 +119,16 @@ def span_of(node: exp.Expr | None) -> Span | None:
     return Span(node.meta["start"], node.meta["end"] + 1)
 
 
+def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:
+    """Make a whole tree stand at one place: that of the view it is the query of."""
+    for node in tree.walk():
+        if span is not None:
+            place(node, span.start, span.end)
+        else:
+            node.meta.pop("start", None)
+    return tree
+
+
 _CLAUSE_WORDS = {
     "joins": "JOIN",
     "with_": "WITH",

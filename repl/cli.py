@@ -12,7 +12,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _dispatch(words)
+        return _dispatch(words, own_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -22,13 +22,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_OK
 
 
-def _dispatch(words: list[str]) -> int:
+def _dispatch(words: list[str], *, own_process: bool) -> int:
     if words[:1] == ["serve"]:
         sys.stderr.write("error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine inside your program\n")
         return EXIT_USAGE
     if words[:1] == ["run"]:
         parser = run_parser()
         arguments = parser.parse_words(words[1:])
+        _prepare(own_process)
         from repl.submit import run_files
 
         return run_files(arguments, parser)
@@ -39,6 +40,7 @@ def _dispatch(words: list[str]) -> int:
 
         sys.stdout.write(f"penstock {__version__}\n")
         return EXIT_OK
+    _prepare(own_process)
     if arguments.commands or arguments.files or (not sys.stdin.isatty() and not arguments.interactive):
         from repl.batch import run_batch
 
@@ -46,6 +48,17 @@ def _dispatch(words: list[str]) -> int:
     from repl.shell import run_shell
 
     return run_shell(arguments, parser)
+
+
+def _prepare(own_process: bool) -> None:
+    """Set up a process that is ours alone: garbage is looked for less often, as what is imported stays, and pandas is left out."""
+    if own_process:
+        import gc
+
+        from repl.pandas_probe import settle
+
+        gc.set_threshold(50_000, 20, 20)
+        settle()
 
 
 if __name__ == "__main__":

@@ -70,6 +70,25 @@ def _describe(shell: Shell, argument: str) -> None:
             _sql("SHOW VIEWS")(shell, "")
 
 
+def _like(statement: str) -> Callable[[Shell, str], None]:
+    """Return an action that lists names; its argument is a pattern with * or %, or a part of the name."""
+
+    def action(shell: Shell, argument: str) -> None:
+        pattern = argument.replace("*", "%")
+        _sql(f"{statement}| LIKE '{{}}'")(shell, pattern if not pattern or "%" in pattern else f"%{pattern}%")
+
+    return action
+
+
+def _connectors(shell: Shell, argument: str) -> None:
+    from client.show_statements import connector_list
+
+    if argument:
+        _sql("SHOW CONNECTORS| LIKE '{}'")(shell, argument.replace("*", "%"))
+    else:
+        shell.room.printer.show(connector_list())
+
+
 def _jobs(shell: Shell, argument: str) -> None:
     _sql("DESCRIBE JOB '{}'".format(argument.replace("'", "''")) if argument else "SHOW JOBS")(shell, "")
 
@@ -214,10 +233,10 @@ _ACTIONS: dict[str, Callable[[Shell, str], None]] = {
     r"\?": _help,
     r"\h": _syntax,
     r"\d": _describe,
-    r"\dt": _sql("SHOW TABLES| LIKE '{}'"),
-    r"\dv": _sql("SHOW VIEWS| LIKE '{}'"),
-    r"\df": _sql("SHOW FUNCTIONS| LIKE '{}'"),
-    r"\dc": _sql("SHOW CONNECTORS| LIKE '{}'"),
+    r"\dt": _like("SHOW TABLES"),
+    r"\dv": _like("SHOW VIEWS"),
+    r"\df": _like("SHOW FUNCTIONS"),
+    r"\dc": _connectors,
     r"\dj": _jobs,
     r"\x": _vertical,
     r"\t": _rows_only,

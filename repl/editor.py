@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
@@ -16,6 +17,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
+from engine.connectors.print_stream import to_stdout
 from repl.completion import SqlCompleter
 from repl.config import Config
 from repl.highlight import STYLES, SqlLexer
@@ -70,6 +72,14 @@ class Editor:
     def read(self, default: str = "") -> str:
         """Return what was typed. EOFError: Ctrl-D on an empty line; KeyboardInterrupt: Ctrl-C."""
         return self.session.prompt(default=default)
+
+    def print_above(self, text: str) -> None:
+        """Print what a job says, from any thread: above the prompt while there is one."""
+        app = self.session.app
+        if app.is_running and app.loop is not None:
+            app.loop.call_soon_threadsafe(lambda: run_in_terminal(lambda: to_stdout(text)))
+        else:
+            to_stdout(text)
 
     def _rendered(self, app: Any) -> None:
         if self._on_first_prompt is not None:

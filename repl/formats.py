@@ -191,6 +191,8 @@ class VerticalWriter:
             self._out.flush()
 
     def end(self) -> None:
+        if not self._rows:
+            self._out.write("(no rows)\n")
         self._out.flush()
 
 

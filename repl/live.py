@@ -79,7 +79,7 @@ class LiveTable:
     def _status(self, count: int, now: float) -> str:
         passed = max(now - self._drawn_at, 1e-3)
         rate = (self._changes - self._changes_before) / passed
-        parts = [f"{count:,} rows", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
+        parts = [f"{count:,} row{'' if count == 1 else 's'}", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
         if (watermark := _watermark_text(self._result)) is not None:
             parts.insert(2, watermark)
         return "-- " + ", ".join(parts) + " (Ctrl-C stops)"
@@ -112,6 +112,7 @@ def show_live(result: Result, out: TextIO, style: Style) -> int:
         result.cancel()
         table.frame(time.monotonic(), _terminal_size())
         raise
+    result.next(0)  # raises what it ended with, if that was an error
     table.finish()
     rows = table.rows
     out.write("\n".join(table_lines(rows, kinds_of(result), style.look)) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TextIO
 
 from repl.config import Config
@@ -21,6 +22,8 @@ class Room:
         self.printer.style.timing = config.timing
         self.printer.settings = self.session.settings
         self._file: TextIO | None = None
+        look = self.printer.style.look
+        self._screen = (self.printer.style.terminal, look.color, look.width)
 
     def send_output_to(self, path: str | None) -> None:
         """Print rows into a file from now on, or on the screen again."""
@@ -30,6 +33,9 @@ class Room:
         if path is not None:
             self._file = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115, PTH123  # closed by the next \o or the shell's end
         self.printer.out = self._file or sys.stdout
+        style = self.printer.style
+        style.terminal, color, width = (False, False, None) if self._file else self._screen
+        style.look = replace(style.look, color=color, width=width)
 
     def close(self) -> None:
         """Close the output file and the session."""

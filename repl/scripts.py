@@ -95,7 +95,11 @@ class ScriptRunner:
         self.printer.show(self.session.explain(statement))
 
     def _run(self, statement: PlacedStatement) -> None:
-        result = self.session.run(statement)
+        try:
+            result = self.session.run(statement)
+        except JobFailed as failed:
+            statement.place(failed.error)
+            raise
         self._current = result
         self.printer.show(result)
         if self.after is not None:

@@ -29,6 +29,7 @@ class Shell:
         self.last_statement = ""
         self.next_input = ""
         self.explain_mode: Callable[[], bool] = lambda: False
+        self.print_above: Callable[[str], None] | None = None
         self._read = read
         self._room: Room | None = None
         self._failure: PenstockError | None = None
@@ -44,7 +45,10 @@ class Shell:
         from repl.room import Room
 
         try:
-            self._room = Room(self.config, self.arguments)
+            room = Room(self.config, self.arguments)
+            if self.print_above is not None:
+                room.session.print_stream.write = self.print_above
+            self._room = room
         except PenstockError as error:
             self._failure = error
 
@@ -179,6 +183,7 @@ def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     completer = SqlCompleter(lambda: shell.session_if_loaded, COMMAND_HELP)
     editor = Editor(config, completer, shell.status, shell.start_loading)
     shell.explain_mode = lambda: editor.explain_mode
+    shell.print_above = editor.print_above
     if editor.history_note:
         shell.say(editor.history_note)
     return shell

@@ -145,7 +145,9 @@ class JobWaiter:
             ended = job.wait(_POLL_S)
             if (now_state := str(job.state)) != state and not job.state.terminal:
                 state = now_state
-                self._messages.note(f"job {job.job_id}: {state.lower()}")
+                failure = job.last_failure if state == "RESTARTING" else None
+                cause = f" after {failure.code}: {failure.message}" if failure else ""
+                self._messages.note(f"job {job.job_id}: {state.lower()}{cause}")
             metrics = job.metrics()
             if self._verbose and metrics.checkpoints_completed > checkpoints:
                 checkpoints = metrics.checkpoints_completed

@@ -13,9 +13,10 @@ from sqlglot import exp
 from catalog.errors import Kind, PenstockError
 from engine.bounded.backend import BoundedResult, Emit
 from engine.bounded.exact import ExactBatches
-from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, is_text, position_name, typed_select
+from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.staging import stage
+from engine.bounded.value_faults import record_fault, value_fault
 from engine.operator import Services
 from planner.bounded_query import BoundedQuery, Relation
 from planner.duckdb_macros import MACROS
@@ -37,7 +38,7 @@ class DuckDbBackend:
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         query = duckdb_sql(plan)
         connection = connect(time_zone)
-        run = _DuckDbRun(connection, query, self._services)
+        run = _DuckDbRun(connection, query, plan, self._services)
 
         def produce(emit: Emit) -> None:
             try:
@@ -75,8 +76,10 @@ def connect(time_zone: str) -> Any:
 
 
 class _DuckDbRun:
-    def __init__(self, connection: Any, query: BoundedQuery, services: Services) -> None:
+    def __init__(self, connection: Any, query: BoundedQuery, plan: LogicalPlan, services: Services) -> None:
         self._connection = connection
+        self._plan = plan
+        self._own_error: PenstockError | None = None
         self._query = query
         self._services = services
         self._exact = ExactBatches(query.schema)
@@ -95,7 +98,21 @@ class _DuckDbRun:
         except duckdb.InterruptException as error:
             raise PenstockError("BND-5006", "the bounded query was cancelled", kind=Kind.USER, sqlstate="57014") from error
         except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
-            raise query_error(error) from error
+            raise self._told(error) from error
+
+    def _told(self, error: Exception) -> PenstockError:
+        """Say what went wrong: in our own reading, in a file, in a value, or elsewhere."""
+        told = query_error(error)
+        if self._own_error is not None or told.kind is not Kind.USER:
+            return self._own_error or told
+        return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+
+    def _own_batches(self, relation: Relation) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from own_batches(relation, self._services)
+        except PenstockError as error:
+            self._own_error = error
+            raise
 
     def _register(self, name: str, relation: Relation) -> None:
         files = file_relation(relation)
@@ -106,7 +123,7 @@ class _DuckDbRun:
         if table is not None:
             self._connection.register(name, table)
             return
-        reader = pa.RecordBatchReader.from_batches(relation.schema.to_arrow(), own_batches(relation, self._services))
+        reader = pa.RecordBatchReader.from_batches(relation.schema.to_arrow(), self._own_batches(relation))
         self._connection.register(f"{name}_rows", reader)
         self._connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {name}_rows")
         self._connection.unregister(f"{name}_rows")
@@ -122,14 +139,10 @@ class _DuckDbRun:
 
 
 def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
-    """The table function that reads a group's files: csv as text by position, json and parquet by name."""
+    """The table function that reads a group's files: csv as text by position, parquet by name."""
     paths = exp.Array(expressions=[text(path) for path in group.paths])
     if files.format == "parquet":
         return function("read_parquet", paths)
-    skip = _option("ignore_errors", exp.true() if files.skip_bad else exp.false())
-    if files.format == "json":
-        kinds = {field.name: "VARCHAR" if is_text(field, "json") else DuckDbFlavour().kind(field.type).sql("duckdb") for field in files.fields}
-        return function("read_json", paths, _columns(kinds), _option("format", text("newline_delimited")), skip)
     dialect = files.dialect
     nulls = exp.Array(expressions=[text(null) for null in sorted({"", dialect.null_literal})])
     return function(
@@ -143,7 +156,6 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
         _option("escape", text(dialect.quote)),
         _option("nullstr", nulls),
         _option("allow_quoted_nulls", exp.false()),
-        skip,
     )
 
 

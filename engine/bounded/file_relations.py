@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow.fs as pafs
@@ -24,7 +23,8 @@ from planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _GLOB = re.compile(r"[*?\[\]{}\\]")
-_ZONE = r"[0-9](Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+EMPTY_MARK = "\ue000penstock-empty"
+_ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,12 @@ class FileGroup:
 
 @dataclass(frozen=True)
 class FileRelation:
-    """Files a backend can read by its own means. ``skip_bad``: records that cannot be read are left out instead of failing the query."""
+    """Files a backend can read by its own means: csv, as text, or parquet."""
 
     relation: Relation
     format: str
     groups: tuple[FileGroup, ...]
     dialect: CsvDialect
-    skip_bad: bool
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -54,10 +53,12 @@ class FileRelation:
 def file_relation(relation: Relation) -> FileRelation | None:
     """Return how a backend reads a relation, ``None`` when only penstock's own readers can (odd types, names, codecs, places).
 
+    What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which backends read too leniently.
+
     Raises what the source would raise: DAT-41xx for paths, DAT-4203 for a column that is not there.
     """
     table = relation.table
-    if table.connector != "filesystem" or file_format(table) == "arrow":
+    if table.connector != "filesystem" or file_format(table) not in ("csv", "parquet") or option(table, "on-error") != "fail":
         return None
     stored = stored_fields(table)
     if not all(field in stored and _readable(field.type) for field in relation.schema):
@@ -71,7 +72,7 @@ def file_relation(relation: Relation) -> FileRelation | None:
         return None
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
     groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _named_groups(relation, files)
-    return FileRelation(relation, file_format(table), groups, dialect, option(table, "on-error") != "fail")
+    return FileRelation(relation, file_format(table), groups, dialect)
 
 
 def _readable(kind: DataType) -> bool:
@@ -100,11 +101,6 @@ def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit]
     return tuple(FileGroup(tuple(paths), names) for names, paths in groups.items())
 
 
-def is_text(field: Field, file_format_name: str) -> bool:
-    """Return whether a column is read as text and cast by SQL: all of csv, and what json has no value for."""
-    return file_format_name == "csv" or isinstance(field.type, Date | Timestamp | TimestampLtz)
-
-
 def position_name(position: int) -> str:
     """Return what a backend calls a csv column by its position in the file."""
     return f"h{position}"
@@ -118,19 +114,13 @@ def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Fl
         name = position_name(folded.index(field.name.lower())) if files.format == "csv" else field.name
         return exp.column(exp.to_identifier(name, quoted=True), table="x")
 
-    def value(field: Field, safe: bool) -> exp.Expr:
+    def value(field: Field) -> exp.Expr:
         if files.format == "parquet":
             return exp.Cast(this=raw(field), to=flavour.kind(field.type))
-        return _from_text(raw, field, safe, flavour) if is_text(field, files.format) else raw(field)
+        return _from_text(raw(field), field, flavour)
 
-    items = [exp.alias_(value(field, files.skip_bad), exp.to_identifier(field.name, quoted=True)) for field in files.fields]
-    select = exp.select(*items).from_(exp.to_table(source, alias="x"))
-    if files.skip_bad:
-        for field in files.fields:
-            if is_text(field, files.format) and not isinstance(field.type, String):
-                bad = exp.And(this=_present(raw(field)), expression=exp.Is(this=value(field, True), expression=exp.null()))
-                select = select.where(exp.Not(this=exp.Paren(this=bad)))
-    return select.sql(flavour.dialect)
+    items = [exp.alias_(value(field), exp.to_identifier(field.name, quoted=True)) for field in files.fields]
+    return exp.select(*items).from_(exp.to_table(source, alias="x")).sql(flavour.dialect)
 
 
 def empty_select(relation: Relation, flavour: Flavour) -> str:
@@ -141,17 +131,15 @@ def empty_select(relation: Relation, flavour: Flavour) -> str:
     return exp.select(*items).where(exp.false()).sql(flavour.dialect)
 
 
-def _present(column: exp.Expr) -> exp.Expr:
-    return exp.Not(this=exp.Is(this=column, expression=exp.null()))
-
-
-def _from_text(raw: Callable[[Field], exp.Expr], field: Field, safe: bool, flavour: Flavour) -> exp.Expr:
-    """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC."""
-    column = raw(field)
+def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
+    """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC, a TIMESTAMP with one is refused."""
+    if flavour.dialect == "spark":
+        column = when(exp.EQ(this=column, expression=text(EMPTY_MARK)), text(""), column.copy())
     if isinstance(field.type, String):
         return column
-    if isinstance(field.type, TimestampLtz):
+    if isinstance(field.type, Timestamp | TimestampLtz):
         zoned = function("regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE))
         utc = exp.DPipe(this=column.copy(), expression=text("Z"))
-        column = when(zoned, column.copy(), utc)
-    return flavour.cast(column, STRING, field.type, safe)
+        refused = exp.DPipe(this=column.copy(), expression=text(" has a zone"))
+        column = when(zoned, column.copy(), utc) if isinstance(field.type, TimestampLtz) else when(zoned, refused, column.copy())
+    return flavour.cast(column, STRING, field.type, False)

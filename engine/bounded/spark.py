@@ -20,6 +20,7 @@ from engine.bounded.spark_relations import SparkRelations
 from engine.bounded.spark_results import StagingJob
 from engine.bounded.spark_session import SESSIONS
 from engine.bounded.staging import complete, stage
+from engine.bounded.value_faults import record_fault, value_fault
 from engine.operator import Services
 from planner.bounded_query import BoundedQuery
 from planner.logical import LogicalPlan
@@ -38,7 +39,7 @@ class SparkBackend:
         self._services = services
 
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
-        run = _SparkRun(spark_sql(plan), self._services, staging_dir, time_zone)
+        run = _SparkRun(spark_sql(plan), plan, self._services, staging_dir, time_zone)
         return BoundedResult(plan.schema, run.produce, run.cancel)
 
     def explain(self, plan: LogicalPlan) -> str:
@@ -62,8 +63,9 @@ def _warm() -> None:
 class _SparkRun:
     """One query: its session, its tag, its files."""
 
-    def __init__(self, query: BoundedQuery, services: Services, staging_dir: Path | None, time_zone: str) -> None:
+    def __init__(self, query: BoundedQuery, plan: LogicalPlan, services: Services, staging_dir: Path | None, time_zone: str) -> None:
         self._query = query
+        self._plan = plan
         self._services = services
         self._staging_dir = staging_dir
         self._time_zone = time_zone
@@ -78,9 +80,16 @@ class _SparkRun:
         try:
             self._produce(emit, scratch)
         except spark_failures() as error:
-            raise spark_error(error, SESSIONS.jvm.last_words() if SESSIONS.jvm else "") from error
+            raise self._told(error) from error
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _told(self, error: BaseException) -> PenstockError:
+        """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""
+        told = spark_error(error, SESSIONS.jvm.last_words() if SESSIONS.jvm else "")
+        if told.code != "BND-5003":
+            return told
+        return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
 
     def _produce(self, emit: Emit, scratch: Path) -> None:
         self._session = SESSIONS.new(self._time_zone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -13,7 +14,9 @@ _JAVA_PREFIX = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
 
 
 def spark_failures() -> tuple[type[BaseException], ...]:
-    """Return the exceptions a call into Spark may raise."""
+    """Return the exceptions a call into Spark may raise; where Spark is not installed, none are Spark's."""
+    if find_spec("pyspark") is None:
+        return ()
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

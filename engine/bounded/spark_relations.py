@@ -9,9 +9,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.schema import Field
-from catalog.types import to_spark
-from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, is_text, position_name, typed_select
+from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.operator import Services
 from planner.bounded_query import Relation
@@ -38,7 +36,7 @@ class SparkRelations:
     def register(self, name: str, relation: Relation) -> None:
         """Make a relation readable under a name."""
         files = file_relation(relation)
-        if files is not None:
+        if files is not None and not files.dialect.null_literal:  # Spark would take a quoted null literal for NULL
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)
@@ -58,14 +56,13 @@ class SparkRelations:
 
     def _read(self, files: FileRelation, group: FileGroup) -> Any:
         paths = [Path(path).as_uri() for path in group.paths]
-        reader = self._session.read.option("mode", "DROPMALFORMED" if files.skip_bad else "FAILFAST")
-        match files.format:
-            case "parquet":
-                return self._session.read.parquet(*paths)
-            case "json":
-                return reader.schema(", ".join(_json_column(field) for field in files.fields)).json(paths)
+        if files.format == "parquet":
+            return self._session.read.parquet(*paths)
         dialect = files.dialect
         options = {
+            "mode": "FAILFAST",
+            "columnPruning": "false",  # else values too many or too few in a record go unseen
+            "emptyValue": EMPTY_MARK,  # a quoted empty text, which is no NULL
             "sep": dialect.delimiter,
             "quote": dialect.quote,
             "escape": dialect.quote,
@@ -74,7 +71,7 @@ class SparkRelations:
             "multiLine": str(dialect.multiline).lower(),
         }
         schema = ", ".join(f"{position_name(position)} STRING" for position in range(len(group.names)))
-        return reader.options(**options).schema(schema).csv(paths)
+        return self._session.read.options(**options).schema(schema).csv(paths)
 
     def _readable(self, group: FileGroup) -> FileGroup:
         """The group with zstd files unpacked: Spark from a wheel has no codec for them."""
@@ -106,7 +103,3 @@ def wired(table: pa.Table) -> pa.Table:
         elif pa.types.is_time(field.type):
             table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
     return table
-
-
-def _json_column(field: Field) -> str:
-    return f"`{field.name.replace('`', '``')}` {'STRING' if is_text(field, 'json') else to_spark(field.type)}"

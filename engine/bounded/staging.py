@@ -1,12 +1,11 @@
 """Staged rows: a bounded result as Arrow IPC files of one batch each, and a manifest that is there only when all of them are, durable.
 
 Files are named ``p<partition>-<batch>.arrow``; their order is partition, then batch. The manifest ``COMPLETE`` lists them with their lengths in
-rows and bytes and their CRC-32, so a result can be read again from any (batch, row) as long as the directory stands.
+rows and bytes and their CRC-32, under a checksum of its own, so a result can be read again from any (batch, row) as long as the directory stands.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zlib
@@ -16,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from engine.manifest import seal, unseal
 
 MANIFEST = "COMPLETE"
 
@@ -50,8 +50,8 @@ def complete(directory: Path, names: list[str]) -> StagedRows:
     """Write the manifest over files that are all there, in order: from now on the result is complete."""
     files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
-    with temporary.open("w", encoding="utf-8") as sink:
-        json.dump({"version": 1, "files": files}, sink)
+    with temporary.open("wb") as sink:
+        sink.write(seal({"version": 1, "files": files}))
         sink.flush()
         os.fsync(sink.fileno())
     temporary.rename(directory / MANIFEST)
@@ -87,22 +87,31 @@ class StagedRows:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         try:
-            manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            message = f"the staged rows in {directory} have no manifest that can be read"
+            manifest = unseal(MANIFEST, (directory / MANIFEST).read_bytes())
+        except (OSError, PenstockError) as error:
+            message = f"the staged rows in {directory} have no manifest {MANIFEST} that can be read"
             raise PenstockError("BND-5201", message, detail=str(error)[:200], kind=Kind.EXTERNAL) from error
         self._files: list[tuple[str, int, int, int]] = [tuple(entry) for entry in manifest["files"]]
 
     def __len__(self) -> int:
         return len(self._files)
 
-    def batch(self, number: int) -> pa.RecordBatch:
-        """Return a batch by its place in the order. BND-5201 when its file is not as it was written."""
-        name, rows, size, checksum = self._files[number]
+    def check(self) -> None:
+        """Read all files and compare them with what was written. BND-5201 names the first that differs."""
+        for number in range(len(self)):
+            self._check(number)
+
+    def _check(self, number: int) -> Path:
+        name, _, size, checksum = self._files[number]
         path = self.directory / name
         if not path.is_file() or _measured(path) != (size, checksum):
             raise PenstockError("BND-5201", f"staged file {name} is not as it was written", kind=Kind.EXTERNAL)
-        batch = read_file(path)
+        return path
+
+    def batch(self, number: int) -> pa.RecordBatch:
+        """Return a batch by its place in the order. BND-5201 when its file is not as it was written."""
+        name, rows, _, _ = self._files[number]
+        batch = read_file(self._check(number))
         if batch.num_rows != rows:
             raise PenstockError("BND-5201", f"staged file {name} holds {batch.num_rows} rows, not {rows}", kind=Kind.EXTERNAL)
         return batch

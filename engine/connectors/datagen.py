@@ -9,6 +9,7 @@ from catalog.connectors import option
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean
 from catalog.tables import Table
+from engine.arrays import array_of
 from engine.clock import Clock
 from engine.connectors.generated_values import FieldPlan, plan_field
 from engine.connectors.source import Position, ScanRequest
@@ -84,7 +85,7 @@ class DatagenReader:
 
 
 def _column(plan: FieldPlan | None, numbers: np.ndarray, now_us: int) -> pa.Array:
-    return pa.array(numbers.astype(np.int64)) if plan is None else plan.make(numbers, now_us)
+    return array_of(numbers.astype(np.int64)) if plan is None else plan.make(numbers, now_us)
 
 
 def _is_row(table: Table, name: str) -> bool:

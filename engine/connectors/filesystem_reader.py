@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option, redact_url
+from catalog.connectors import file_format, option, redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
 from catalog.types import to_arrow
@@ -108,7 +108,8 @@ class FilesystemReader:
 
     def _failure(self, record: BadRecord) -> PenstockError:
         ranged = self._split.range is not None and record.byte is not None
-        header = self._request.table.options.get("csv.header", "true").lower() == "true" and record.byte is not None
+        table = self._request.table
+        header = file_format(table) == "csv" and option(table, "csv.header")
         place = f"byte {record.byte}" if ranged else f"row {record.ordinal + 1}"
         where = f" (byte {record.byte})" if record.byte is not None and not ranged else ""
         column = f" column {record.column}:" if record.column else ""

@@ -29,6 +29,7 @@ from catalog.types import (
     is_timestamp,
     to_arrow,
 )
+from engine.arrays import array_of, texts
 from engine.formats.text_values import from_text
 
 Column = Callable[[np.ndarray, int], pa.Array]
@@ -83,9 +84,9 @@ def _words(seed: np.uint64, rows: np.ndarray) -> np.ndarray:
     return mix(mix(rows) ^ seed)
 
 
-def _texts(table: Table, field: Field, key: str, texts: list[str]) -> pa.Array:
+def _texts(table: Table, field: Field, key: str, values: list[str]) -> pa.Array:
     try:
-        return from_text(pa.array(texts), field.type) if field.type != STRING else pa.array(texts)
+        return from_text(texts(values), field.type) if field.type != STRING else texts(values)
     except pa.ArrowInvalid as error:
         name = f"fields.{field.name.lower()}.{key}"
         raise PenstockError("SQL-1505", f"option '{name}' of {table.name} is not a {field.type}", detail=str(error)[:200]) from error
@@ -115,7 +116,7 @@ def _sequence(table: Table, field: Field) -> FieldPlan:
     arrow = to_arrow(counted.type)
 
     def make(numbers: np.ndarray, now_us: int) -> pa.Array:
-        values = pa.array(numbers.astype(np.int64) * step + start).cast(arrow)
+        values = array_of(numbers.astype(np.int64) * step + start).cast(arrow)
         return values.cast(pa.string()) if field.type == STRING else values
 
     return FieldPlan(make, rows)
@@ -127,26 +128,26 @@ def _now(field: Field) -> FieldPlan:
             "SQL-1509", f"column {field.name} of type {field.type} cannot be the time of generation", hint="declare it TIMESTAMP_LTZ(3)"
         )
     arrow = to_arrow(field.type)
-    return FieldPlan(lambda numbers, now_us: pa.array(np.full(len(numbers), now_us, np.int64)).cast(arrow))
+    return FieldPlan(lambda numbers, now_us: array_of(np.full(len(numbers), now_us, np.int64)).cast(arrow))
 
 
 def _choice(seed: np.uint64, values: pa.Array) -> Column:
     count = np.uint64(len(values))
-    return lambda numbers, now_us: values.take(pa.array((_words(seed, numbers) % count).astype(np.int64)))
+    return lambda numbers, now_us: values.take(array_of((_words(seed, numbers) % count).astype(np.int64)))
 
 
 def _random(table: Table, field: Field) -> Column:
     seed, kind = _seed(table, field), field.type
     arrow = to_arrow(kind)
     if kind == BOOLEAN:
-        return lambda numbers, now_us: pa.array(_words(seed, numbers) >> np.uint64(63) == 1)
+        return lambda numbers, now_us: array_of(_words(seed, numbers) >> np.uint64(63) == 1)
     if kind == STRING or isinstance(kind, Binary):
         length = option(table, f"fields.{field.name.lower()}.length")
         return _strings(seed, int(length or 0), arrow)
     if kind in (DOUBLE, FLOAT):
         low, high = (float(_real(table, field, key, default)) for key, default in zip(("min", "max"), _DEFAULT_RANGE[kind], strict=True))
         unit = 2.0**-53
-        return lambda numbers, now_us: pa.array((_words(seed, numbers) >> np.uint64(11)) * unit * (high - low) + low).cast(arrow)
+        return lambda numbers, now_us: array_of((_words(seed, numbers) >> np.uint64(11)) * unit * (high - low) + low).cast(arrow)
     if not (is_integer(kind) or isinstance(kind, Decimal | Timestamp | TimestampLtz) or kind == DATE):
         raise PenstockError("SQL-1509", f"datagen cannot make values of {kind} for column {field.name}", hint="leave the column out")
     low, high = _integer_range(table, field)
@@ -184,7 +185,7 @@ def _real(table: Table, field: Field, key: str, default: str) -> float:
 
 
 def _storage(values: np.ndarray, arrow: pa.DataType) -> pa.Array:
-    numbers = pa.array(values)
+    numbers = array_of(values)
     return numbers.cast(pa.int32()).cast(arrow) if arrow == pa.date32() else numbers.cast(arrow)
 
 

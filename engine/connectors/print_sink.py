@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.connectors import option
 from engine.connectors.change_rows import change_rows
+from engine.connectors.print_stream import PrintStream, to_stdout
 from engine.connectors.sink import DirectSink, SinkRequest
 from engine.elements import Batch
 from engine.formats.json_text import json_tokens
 from engine.formats.text_values import to_text
-
-
-class PrintStream:
-    """The service that says where printed rows go; a session without one prints to standard output."""
-
-    def __init__(self, write: Callable[[str], object]) -> None:
-        self.write = write
 
 
 class PrintSink(DirectSink):
@@ -35,7 +26,7 @@ class PrintSink(DirectSink):
         try:
             self._write = request.services.get(PrintStream).write
         except KeyError:
-            self._write = sys.stdout.write
+            self._write = to_stdout
 
     def write(self, batch: Batch) -> None:
         rows, ops = change_rows(batch, self._key)

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine import arrays
+
 Datum: TypeAlias = "pa.Array | pa.Scalar"
 Kernel = Callable[..., Datum]
 
@@ -28,7 +30,7 @@ _DTYPES: dict[pa.DataType, str] = {
 def values_of(array: pa.Array) -> np.ndarray:
     """Return the values of a fixed-width column without copying (booleans are unpacked); slots of NULLs hold anything."""
     if pa.types.is_boolean(array.type):
-        return pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+        return arrays.is_true(array)
     data = array.buffers()[1]
     dtype = np.dtype(_DTYPES.get(array.type, "i8"))
     if data is None:
@@ -45,7 +47,7 @@ def defined_values(array: pa.Array) -> np.ndarray:
 
 def nulls_of(array: pa.Array) -> np.ndarray | None:
     """Return a mask that is true where the column is NULL, or ``None`` when it never is."""
-    return pc.is_null(array).to_numpy(zero_copy_only=False) if array.null_count else None
+    return arrays.truths(pc.is_null(array)) if array.null_count else None
 
 
 def nulls_of_any(*arrays: pa.Array) -> np.ndarray | None:
@@ -68,9 +70,9 @@ def either(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
 def array_of(values: np.ndarray, missing: np.ndarray | None, kind: pa.DataType) -> pa.Array:
     """Return a column of a fixed-width type from its values and the mask of its NULLs."""
     if pa.types.is_boolean(kind):
-        return pa.array(values, kind, mask=missing)
+        return arrays.array_of(values, missing)
     wanted = np.dtype(_DTYPES.get(kind, "i8"))
-    array = pa.array(values if values.dtype == wanted else values.astype(wanted), mask=missing)
+    array = arrays.array_of(values if values.dtype == wanted else values.astype(wanted), missing)
     return array if array.type == kind else array.view(kind)
 
 
@@ -96,4 +98,4 @@ def columnwise(compute: Callable[..., pa.Array]) -> Kernel:
 
 def truth(mask: Datum) -> np.ndarray:
     """Return a boolean column as a numpy mask, NULL as false."""
-    return pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+    return arrays.is_true(mask)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.functions import is_deterministic
 from catalog.types import YearMonthInterval, to_arrow
+from engine.arrays import scalar_of
 from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel
@@ -155,7 +156,7 @@ def _guarded(expression: Expression, kernel: Kernel) -> Kernel:
     def run(*data: Datum) -> Datum:
         try:
             return kernel(*data)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             raise from_arrow(error, expression) from None
         except Fault as fault:
             raise fault.within(expression) from None
@@ -172,4 +173,4 @@ def literal_scalar(literal: Literal) -> pa.Scalar:
     value = literal.value
     if isinstance(literal.type, YearMonthInterval) and isinstance(value, timedelta):
         raise PenstockError("INT-9002", "a year-month interval counts months", kind=Kind.INTERNAL, sqlstate="XX000")
-    return pa.scalar(value, to_arrow(literal.type))
+    return scalar_of(value, to_arrow(literal.type))

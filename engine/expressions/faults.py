@@ -51,9 +51,11 @@ def bad_argument(message: str, hint: str | None = None) -> Fault:
     return Fault("RUN-2004", "22023", message, hint)
 
 
-def from_arrow(error: pa.ArrowInvalid, expression: Expression) -> Fault:
+def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:
     """Return the fault that an Arrow kernel's refusal means."""
     text = str(error)
+    if isinstance(error, pa.ArrowCapacityError):
+        return bad_argument("the texts of one batch would take more than 2 GB", "SET 'execution.batch.max-rows' to fewer rows").within(expression)
     if "divide by zero" in text:
         return division_by_zero().within(expression)
     if "overflow" in text or "out of bounds" in text or "fit in precision" in text:

@@ -16,10 +16,9 @@ from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
 from engine.formats.record_blocks import Block, RecordBlocks, count_records, record_ends
-from engine.formats.text_values import from_text
+from engine.formats.text_values import checked, from_text
 
-_COLUMN_AT_FAULT = re.compile(r"In CSV column #(\d+): ")
-_ROW_AT_FAULT = re.compile(r"Row #\d+: ")
+_COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 class CsvReader:
@@ -90,11 +89,17 @@ class CsvParser:
         return self._read(record + b"\n" + record, self._include, self._types).num_rows == 2
 
     def _typed(self, data: bytes) -> pa.RecordBatch:
-        table = self._read(data, self._include, self._types)
+        try:
+            return self._columns_of(data, self._types)
+        except pa.ArrowInvalid:
+            return self._columns_of(data, dict.fromkeys(self._types, pa.string()))  # every value by the rule of CAST
+
+    def _columns_of(self, data: bytes, types: dict[str, pa.DataType]) -> pa.RecordBatch:
+        table = self._read(data, self._include, types)
         arrays = []
         for index, field in enumerate(self._wanted):
             column = table.column(index).combine_chunks() if table.column(index).num_chunks != 1 else table.column(index).chunk(0)
-            arrays.append(column if column.type == to_arrow(field.type) else from_text(column, field.type))
+            arrays.append(checked(column, data) if column.type == to_arrow(field.type) else from_text(column, field.type))
         return batch_of(arrays, self._wanted, table.num_rows)
 
     def _read(self, data: bytes, include: list[str], types: dict[str, pa.DataType]) -> pa.Table:
@@ -118,7 +123,10 @@ class CsvParser:
         try:
             texts = self._read(raw, self._columns, dict.fromkeys(self._columns, pa.binary()))
         except pa.ArrowInvalid as error:
-            return None, _ROW_AT_FAULT.sub("", str(error).split("\n")[0]).removeprefix("CSV parse error: ")[:200]
+            counted = _COUNT_AT_FAULT.search(str(error))
+            if counted is not None:
+                return None, f"{counted[2]} values where the file has {counted[1]} columns"
+            return None, str(error).split("\n")[0].removeprefix("CSV parse error: ")[:200]
         if texts.num_rows != 1:
             return None, "a quoted value does not end"
         for name, field in zip(self._include, self._wanted, strict=False):
@@ -131,9 +139,8 @@ class CsvParser:
 
     def _why(self, raw: bytes, name: str, field: Field) -> str | None:
         try:
-            table = self._read(raw, [name], {name: self._types[name]})
-            column = table.column(0).combine_chunks()
-            if column.type != to_arrow(field.type):
+            column = self._read(raw, [name], {name: pa.string()}).column(0).combine_chunks()
+            if not isinstance(field.type, String):
                 from_text(column, field.type)
         except pa.ArrowInvalid as error:
             return str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,6 +126,8 @@ class ParquetWriter:
 
     def discard(self) -> None:
         self._gathered = []
+        with contextlib.suppress(OSError):  # what it still writes goes into a file that is deleted
+            self._writer.close()
         self._file.discard()
 
     def _flush(self) -> None:
@@ -150,6 +153,8 @@ class ArrowWriter:
         return self._file.finish()
 
     def discard(self) -> None:
+        with contextlib.suppress(OSError):
+            self._writer.close()
         self._file.discard()
 
 

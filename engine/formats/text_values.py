@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import DataType, TimestampLtz, to_arrow
+from catalog.types import DataType, DayTimeInterval, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
+from engine.expressions import casts_from_text
 
-_ZONE = r"[0-9](Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_HEXADECIMAL = re.compile(rb"0[xX]")
+
+_ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
 def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
-    """Return a text column as values of a SQL type; ArrowInvalid when one does not fit.
+    """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not fit.
 
-    A TIMESTAMP_LTZ without zone is UTC. Surrounding blanks are no part of a value.
+    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost. Surrounding blanks are no part of a value.
     """
+    try:
+        if not pa.types.is_integer(to_arrow(kind)):
+            return _plainly(texts, kind)
+    except pa.ArrowInvalid:
+        if isinstance(kind, DayTimeInterval | YearMonthInterval):
+            raise
+    if isinstance(kind, Timestamp) and pc.any(pc.match_substring_regex(texts, _ZONE)).as_py():
+        raise pa.ArrowInvalid("a TIMESTAMP has no zone, TIMESTAMP_LTZ has")
+    values = casts_from_text.from_text(kind, "UTC")(texts)
+    if values.null_count > texts.null_count:
+        raise pa.ArrowInvalid(f"not a valid {kind}")
+    return values.cast(to_arrow(kind))
+
+
+def checked(column: pa.Array, raw: bytes) -> pa.Array:
+    """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not: hexadecimal, digits beyond a precision."""
+    if pa.types.is_decimal(column.type):
+        column.validate(full=True)
+    elif pa.types.is_integer(column.type) and _HEXADECIMAL.search(raw):
+        raise pa.ArrowInvalid("there may be hexadecimal numbers")
+    return column
+
+
+def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:
+    """Read texts in the common spellings, which Arrow does in one go."""
     arrow = to_arrow(kind)
     if isinstance(kind, TimestampLtz):
         return _instants(pc.utf8_trim_whitespace(texts), arrow)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.signatures import I64, IN_F64, IN_I64, TABLE_F64, TABLE_I64, VOID
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID
 from engine.kernels.wide import multiply
 
 _LEAST = -(2**63)
 
 
-@njit(VOID(IN_I64, IN_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64))
 def count(slots, weights, table):
     """Table: count."""
     if weights.size == 0:
@@ -22,7 +23,7 @@ def count(slots, weights, table):
             table[slots[i], 0] += weights[i]
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def count_booleans(slots, values, weights, table):
     """Table: count of FALSE, count of TRUE."""
     for i in range(slots.size):
@@ -41,26 +42,30 @@ def _add_word(table, slot, value, carries):
         table[slot, 1] += carries
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_words(slots, values, weights, table):
-    """Table: word, carries, count; the exact sum is word + carries * 2**64."""
+    """Table: word, carries, and count unless it has but two columns; the exact sum is word + carries * 2**64."""
+    counted = table.shape[1] > 2
     if weights.size == 0:
         for i in range(slots.size):
             _add_word(table, slots[i], values[i], 0)
-            table[slots[i], 2] += 1
+            if counted:
+                table[slots[i], 2] += 1
         return
     for i in range(slots.size):
         low, high = multiply(values[i], weights[i])
         _add_word(table, slots[i], low, high + (1 if low < 0 else 0))
-        table[slots[i], 2] += weights[i]
+        if counted:
+            table[slots[i], 2] += weights[i]
 
 
-@njit(VOID(IN_I64, IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
 def merge_words(into, slots, other, table):
     """Add rows ``slots`` of another table of ``sum_words`` to rows ``into``."""
     for i in range(into.size):
         _add_word(table, into[i], other[slots[i], 0], other[slots[i], 1])
-        table[into[i], 2] += other[slots[i], 2]
+        if table.shape[1] > 2:
+            table[into[i], 2] += other[slots[i], 2]
 
 
 @njit(nogil=True, inline="always")
@@ -81,7 +86,7 @@ def _add_pair(table, slot, low, high):
         table[slot, 2] += 1
 
 
-@njit(VOID(IN_I64, IN_I64, IN_I64, IN_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_I64, IN_I64, SLOTS_I64))
 def sum_pairs(slots, lows, highs, weights, table):
     """Table: low, high, carries, count; the exact sum is low + high * 2**64 + carries * 2**128."""
     for i in range(slots.size):
@@ -95,7 +100,7 @@ def sum_pairs(slots, lows, highs, weights, table):
         table[slots[i], 3] += weight
 
 
-@njit(VOID(IN_I64, IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
 def merge_pairs(into, slots, other, table):
     """Add rows ``slots`` of another table of ``sum_pairs`` to rows ``into``."""
     for i in range(into.size):
@@ -104,17 +109,17 @@ def merge_pairs(into, slots, other, table):
         table[into[i], 3] += other[slots[i], 3]
 
 
-@njit(I64(IN_I64, IN_F64, IN_I64, TABLE_F64), nogil=True, cache=True)
-def sum_floats(slots, values, weights, table):
-    """Table: sum, what rounding lost of it (Neumaier), count. Infinities and NaN are only counted; return how many there are."""
-    odd = 0
+@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64, SLOTS_I64))
+def sum_floats(slots, values, weights, table, odd):
+    """Table: sum, what rounding lost of it (Neumaier), count. ``odd``, its next columns: counts of +inf, -inf and NaN, which are not summed."""
     for i in range(slots.size):
         slot = slots[i]
         weight = np.float64(weights[i]) if weights.size else 1.0
         value = values[i] * weight
         table[slot, 2] += weight
         if not np.isfinite(values[i]):
-            odd += 1
+            kind = 2 if np.isnan(values[i]) else (0 if values[i] > 0 else 1)
+            odd[slot, kind] += np.int64(weight)
             continue
         old = table[slot, 0]
         new = old + value
@@ -123,11 +128,10 @@ def sum_floats(slots, values, weights, table):
         if table[slot, 2] == 0.0:
             table[slot, 0] = 0.0
             table[slot, 1] = 0.0
-    return odd
 
 
-@njit(VOID(IN_I64, IN_I64, TABLE_F64, TABLE_F64), nogil=True, cache=True)
-def merge_floats(into, slots, other, table):
+@kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64, SLOTS_I64, SLOTS_I64))
+def merge_floats(into, slots, other, table, other_odd, odd):
     """Add rows ``slots`` of another table of ``sum_floats`` to rows ``into``."""
     for i in range(into.size):
         slot = into[i]
@@ -137,3 +141,5 @@ def merge_floats(into, slots, other, table):
         table[slot, 1] += other[slots[i], 1] + ((old - new) + value if abs(old) >= abs(value) else (value - new) + old)
         table[slot, 0] = new
         table[slot, 2] += other[slots[i], 2]
+        for kind in range(3):
+            odd[slot, kind] += other_odd[slots[i], kind]

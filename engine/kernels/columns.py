@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from engine.arrays import array_of, truths
 
 NO_BYTES = np.zeros(0, np.uint8)
 NO_WORDS = np.zeros(0, np.int64)
@@ -48,7 +49,7 @@ def validity(array: pa.Array) -> np.ndarray:
     """Return one byte per value, 1 when it is not NULL; no bytes at all (length 0) when no value is NULL."""
     if array.null_count == 0:
         return NO_BYTES
-    return array.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
+    return truths(array.is_valid()).view(np.uint8)
 
 
 def _buffer(array: pa.Array, dtype: type, per_value: int = 1) -> np.ndarray:
@@ -116,7 +117,7 @@ def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> 
     if pa.types.is_null(kind):
         return pa.nulls(values.size)
     if pa.types.is_boolean(kind):
-        return pa.array(values != 0, mask=None if valid.size == 0 else valid == 0)
+        return array_of(values != 0, None if valid.size == 0 else valid == 0)
     if pa.types.is_floating(kind):
         numbers = np.ascontiguousarray(values).view(np.float64)
         return _from_buffer(numbers.astype(np.float32) if kind == pa.float32() else numbers, valid, kind)

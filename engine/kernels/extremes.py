@@ -4,10 +4,41 @@ from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import I64, IN_F64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, SLOTS_I64, TABLE_I64, VOID
+
+_GREATEST = 2**63 - 1
+_NAN_BITS = 0x7FF8000000000000
 
 
-@njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, I64, SLOTS_I64))
+def best_words(slots, words, flip, table):
+    """Table: the least word so far (of words complemented when ``flip`` is -1: the greatest), then whether there is one."""
+    for i in range(slots.size):
+        slot = slots[i]
+        word = words[i] ^ flip
+        if table[slot, 1] == 0 or word < table[slot, 0]:
+            table[slot, 0] = word
+            table[slot, 1] = 1
+
+
+@kernel(VOID(IN_I64, IN_F64, IN_I64, I64, SLOTS_I64))
+def best_floats(slots, values, bits, flip, table):
+    """Like ``best_words``, of order words of floats (NaN largest, -0.0 as 0.0); ``bits`` are the same floats seen as integers."""
+    for i in range(slots.size):
+        slot = slots[i]
+        word = bits[i]
+        if values[i] == 0.0:
+            word = 0
+        elif values[i] != values[i]:
+            word = _NAN_BITS
+        word = (word ^ _GREATEST if word < 0 else word) ^ flip
+        if table[slot, 1] == 0 or word < table[slot, 0]:
+            table[slot, 0] = word
+            table[slot, 1] = 1
+
+
+@kernel(VOID(IN_I64, TABLE_I64, SLOTS_I64))
 def least_rows(slots, rows, table):
     """Table: the least row of words so far, then whether there is one."""
     width = rows.shape[1]
@@ -40,7 +71,7 @@ def _better(order, greatest):
     return order > 0 if greatest else order < 0
 
 
-@njit(I64(IN_I64, IN_I32, IN_U8, I64, I64, TABLE_I64, OUT_U8, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_I32, IN_U8, I64, I64, SLOTS_I64, OUT_U8, OUT_I64))
 def best_strings(slots, offsets, data, greatest, start, table, arena, used):
     """Table: where the best string starts in the arena, its length plus 1 (0: none). Return how many rows are done (fewer when it is full)."""
     for i in range(start, slots.size):

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numba import njit
 
 from engine.kernels import columns as col
+from engine.kernels.kernel import kernel
 from engine.kernels.memory import load_half, load_word
 from engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
 
@@ -57,7 +58,7 @@ def hash_bytes(data, start, end):
     return hashed ^ (hashed >> np.uint64(32))
 
 
-@njit(VOID(IN_I64, IN_U8, OUT_U64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_U8, OUT_U64))
 def _hash_words(words, valid, out):
     if valid.size == 0:
         for i in range(words.size):
@@ -67,7 +68,7 @@ def _hash_words(words, valid, out):
             out[i] = combine(out[i], np.uint64(words[i]) if valid[i] else _NULL)
 
 
-@njit(VOID(IN_I32, IN_U8, IN_U8, OUT_U64), nogil=True, cache=True)
+@kernel(VOID(IN_I32, IN_U8, IN_U8, OUT_U64))
 def _hash_strings(offsets, data, valid, out):
     for i in range(out.size):
         if valid.size and not valid[i]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
 
-@njit(VOID(IN_I64, IN_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, I64, OUT_I64, OUT_I64))
 def push(new_times, new_slots, size, times, slots):
     """Add pairs to a heap of ``size``; the arrays have room."""
     for i in range(new_times.size):
@@ -24,7 +23,7 @@ def push(new_times, new_slots, size, times, slots):
         slots[at] = new_slots[i]
 
 
-@njit(I64(I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def pop_due(bound, size, times, slots, due_times, due_slots):
     """Move every pair with time <= ``bound`` out of the heap, in order of time; return how many."""
     popped = 0

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, TABLE_F64, VOID
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
 
 _SPLIT = 134217729.0  # 2**27 + 1
 COUNT, SUM, SQUARES, ODD = 0, 1, 3, 5
@@ -40,7 +41,7 @@ def _add(table, slot, column, high, low):
     table[slot, column + 1] = lost - (table[slot, column] - total)
 
 
-@njit(VOID(IN_I64, IN_F64, IN_I64, TABLE_F64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_F64, IN_I64, SLOTS_F64))
 def add(slots, values, weights, table):
     """Add weighted values to slots."""
     for i in range(slots.size):
@@ -60,7 +61,7 @@ def add(slots, values, weights, table):
         _add(table, slot, SQUARES, scaled, rest + low * weight)
 
 
-@njit(VOID(IN_I64, IN_I64, TABLE_F64, TABLE_F64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64))
 def merge(into, slots, other, table):
     """Add rows ``slots`` of another table to rows ``into``."""
     for i in range(into.size):
@@ -71,19 +72,18 @@ def merge(into, slots, other, table):
         _add(table, slot, SQUARES, other[source, SQUARES], other[source, SQUARES + 1])
 
 
-@njit(VOID(IN_I64, TABLE_F64, OUT_F64), nogil=True, cache=True)
-def distances(slots, table, out):
-    """Write the sum of squared distances from the mean: sum of squares less square of sum by count."""
-    for i in range(slots.size):
-        slot = slots[i]
-        count = table[slot, COUNT]
+@kernel(VOID(SLOTS_F64, OUT_F64))
+def distances(columns, out):
+    """Write the sum of squared distances from the mean, of the table's columns: sum of squares less square of sum by count."""
+    for i in range(out.size):
+        count = columns[COUNT, i]
         out[i] = 0.0
         if count <= 1.0:
             continue
-        square, low = _product(table[slot, SUM], table[slot, SUM])
-        low += 2.0 * table[slot, SUM] * table[slot, SUM + 1]
+        square, low = _product(columns[SUM, i], columns[SUM, i])
+        low += 2.0 * columns[SUM, i] * columns[SUM + 1, i]
         quotient = square / count
         back, lost = _product(quotient, count)
         rest = (((square - back) - lost) + low) / count
-        total, error = _sum(table[slot, SQUARES], -quotient)
-        out[i] = max(0.0, total + (error + table[slot, SQUARES + 1] - rest))
+        total, error = _sum(columns[SQUARES, i], -quotient)
+        out[i] = max(0.0, total + (error + columns[SQUARES + 1, i] - rest))

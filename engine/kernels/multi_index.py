@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
 
-@njit(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
     """Put each row id that is in no list yet at the head of its slot's list; write those ids and return how many."""
     linked = 0
@@ -28,7 +27,7 @@ def link(slots, ids, heads, counts, nexts, priors, owners, fresh):
     return linked
 
 
-@njit(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def unlink(ids, heads, counts, nexts, priors, owners, emptied):
     """Take each row id out of the list it is in; write the slots whose lists became empty and return how many."""
     empty = 0
@@ -49,7 +48,7 @@ def unlink(ids, heads, counts, nexts, priors, owners, emptied):
     return empty
 
 
-@njit(I64(IN_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, OUT_I64))
 def total(slots, counts):
     """Return how many rows the lists of these slots hold together; slot -1 holds none."""
     rows = 0
@@ -59,7 +58,7 @@ def total(slots, counts):
     return rows
 
 
-@njit(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def expand(slots, heads, counts, nexts, positions, ids):
     """Write, per slot in order, one (position in ``slots``, row id) pair for each row of its list, oldest first."""
     written = 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, IN_U64, OUT_I64, VOID
 
 
-@njit(VOID(IN_U64, I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_U64, I64, I64, OUT_I64, OUT_I64))
 def _partition(hashes, parallelism, max_parallelism, order, offsets):
     subtasks = np.empty(hashes.size, np.int32)
     groups = np.uint64(max_parallelism)
@@ -26,7 +26,7 @@ def _partition(hashes, parallelism, max_parallelism, order, offsets):
         cursor[subtask] += 1
 
 
-@njit(VOID(IN_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, I64, OUT_I64, OUT_I64))
 def _counting_sort(values, bound, order, offsets):
     for i in range(values.size):
         offsets[values[i] + 1] += 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, OUT_I64
 
 
-@njit(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))
 def unite(keys, starts, ends, groups, group_starts, group_ends):
     """Number the unions of touching intervals of one key, given by key, then start; write each interval's union and the unions' bounds."""
     unions = 0

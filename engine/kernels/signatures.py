@@ -1,4 +1,4 @@
-"""The array types kernels are compiled for: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written."""
+"""The array types kernels are compiled for: ``IN_*`` may be read-only (Arrow memory), ``OUT_*`` is written, ``SLOTS_*`` are parts of a wider one."""
 
 from __future__ import annotations
 
@@ -18,4 +18,6 @@ OUT_U8 = types.uint8[::1]
 OUT_F64 = types.float64[::1]
 
 TABLE_I64 = types.int64[:, ::1]
-TABLE_F64 = types.float64[:, ::1]
+
+SLOTS_I64 = types.Array(types.int64, 2, "A")
+SLOTS_F64 = types.Array(types.float64, 2, "A")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID
 
-from engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64, VOID
+_BLOCK = 64
 
 
-@njit(I64(IN_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, I64, OUT_I64, OUT_I64))
 def distinct(slots, epoch, marks, out):
     """Write each slot once, in the order they first come; return how many. ``marks`` by slot hold no ``epoch`` yet."""
     found = 0
@@ -19,14 +20,14 @@ def distinct(slots, epoch, marks, out):
     return found
 
 
-@njit(VOID(IN_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, OUT_I64))
 def retain(slots, uses):
     """Count one more use of each slot, as often as it is named."""
     for i in range(slots.size):
         uses[slots[i]] += 1
 
 
-@njit(I64(IN_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, OUT_I64, OUT_I64))
 def release(slots, uses, out):
     """Count one use less of each slot, as often as it is named; write the slots no use is left of and return how many."""
     unused = 0
@@ -38,7 +39,7 @@ def release(slots, uses, out):
     return unused
 
 
-@njit(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
 def number_runs(runs, slots, marks, numbers, into, firsts):
     """Number the distinct (run, slot) pairs, given with runs ascending; write each pair's number and where each number first is.
 
@@ -56,10 +57,27 @@ def number_runs(runs, slots, marks, numbers, into, firsts):
     return found
 
 
-@njit(VOID(IN_I64, TABLE_I64, TABLE_I64), nogil=True, cache=True)
-def gather(slots, table, out):
-    """Write rows of a table as columns: ``out[k, i] = table[slots[i], k]``."""
-    width = table.shape[1]
+@kernel(VOID(IN_I64, SLOTS_I64, TABLE_I64, I64, I64))
+def gather(slots, table, out, first, step):
+    """Write rows of a table as columns: ``out[k, first + i * step] = table[slots[i], k]``.
+
+    Block by block: the rows are touched in a loop of its own so that cache misses overlap, then one column after another is written.
+    """
+    seen = 0
+    for start in range(0, slots.size, _BLOCK):
+        end = min(start + _BLOCK, slots.size)
+        for i in range(start, end):
+            seen |= table[slots[i], 0]
+        for k in range(table.shape[1]):
+            for i in range(start, end):
+                out[k, first + i * step] = table[slots[i], k]
+    if slots.size < 0:
+        out[0, 0] = seen
+
+
+@kernel(VOID(IN_I64, SLOTS_I64))
+def empty(slots, table):
+    """Set rows of a table to zeros."""
     for i in range(slots.size):
-        for k in range(width):
-            out[k, i] = table[slots[i], k]
+        for k in range(table.shape[1]):
+            table[slots[i], k] = 0

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.hash import combine, hash_bytes, mix
+from engine.kernels.kernel import kernel
 from engine.kernels.memory import load_word
 from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
 from engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
@@ -61,7 +62,7 @@ def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
         seen[i] = keys[seen[i], 0]
 
 
-@njit(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
+@kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
 def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
     """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if ``give`` is set, else -1.
 
@@ -116,11 +117,7 @@ def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, see
         seen[i] = arena[likely[i]]
 
 
-@njit(
-    I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64),
-    nogil=True,
-    cache=True,
-)
+@kernel(I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
 def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags, free, state, give, out):
     """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out).
 
@@ -169,7 +166,7 @@ def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags
     return out.size
 
 
-@njit(VOID(OUT_I64, OUT_I64, I64, IN_U8), nogil=True, cache=True)
+@kernel(VOID(OUT_I64, OUT_I64, I64, IN_U8))
 def rebuild(old, table, bits, dead):
     """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no marks: all)."""
     mask = (1 << bits) - 1
@@ -183,7 +180,7 @@ def rebuild(old, table, bits, dead):
         table[at] = entry
 
 
-@njit(VOID(IN_I64, IN_I64, OUT_I64, I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64))
 def remove(slots, tags, table, bits):
     """Take the entries of live slots out of the table, one by one."""
     mask = (1 << bits) - 1
@@ -203,7 +200,7 @@ def remove(slots, tags, table, bits):
         table[hole] = 0
 
 
-@njit(VOID(IN_I64, IN_I64, IN_U8, OUT_U8), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8))
 def gather_strings(starts, lengths, arena, out):
     """Copy strings of an arena one after another."""
     used = 0

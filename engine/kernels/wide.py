@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
 
 _HALF = np.uint64(32)
@@ -41,7 +42,7 @@ def _next_digit(low, high, digit):
     return result, high
 
 
-@njit(VOID(OUT_I64, OUT_I64, IN_I64, I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(OUT_I64, OUT_I64, IN_I64, I64, OUT_I64))
 def average(low, high, counts, digits, fits):
     """Divide each 128-bit sum by its count in place, with ``digits`` more decimals, half away from zero; ``fits`` 0 where 128 bits overflow."""
     for i in range(counts.size):

@@ -1,7 +1,8 @@
 """Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache miss finds a key.
 
 ``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear, removal shifts back (no tombstones).
-``state`` int64[4]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL key. A slot is reused once it is free.
+``state`` int64[5]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL key, slots in
+``fresh``. A slot is reused once it is free.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import numpy as np
 from numba import njit
 
 from engine.kernels.hash import mix
+from engine.kernels.kernel import kernel
 from engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
 
-LIVE, GIVEN, FREE, NULL = 0, 1, 2, 3
+LIVE, GIVEN, FREE, NULL, FRESH = 0, 1, 2, 3, 4
 
 
 _AHEAD = 64
@@ -43,9 +45,12 @@ def _look_ahead(words, start, end, table, bits, homes, seen):
         seen[i] = table[2 * homes[i]]
 
 
-@njit(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64), nogil=True, cache=True)
-def insert(words, valid, start, table, bits, keys, free, state, out):
-    """Write the slot of every row from ``start`` on, giving new keys a slot; return how many rows are done (fewer when slots ran out)."""
+@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
+    """Write the slot of every row from ``start`` on, giving new keys a slot, written to ``fresh`` too; return how many rows are done.
+
+    Fewer than all are done when slots ran out.
+    """
     mask = (1 << bits) - 1
     homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
     for i in range(start, words.size):
@@ -58,6 +63,8 @@ def insert(words, valid, start, table, bits, keys, free, state, out):
                 if state[FREE] == 0 and state[GIVEN] == keys.size:
                     return i
                 state[NULL] = take_slot(free, state) + 1
+                fresh[state[FRESH]] = state[NULL] - 1
+                state[FRESH] += 1
             out[i] = state[NULL] - 1
             continue
         at = homes[nth]
@@ -70,6 +77,8 @@ def insert(words, valid, start, table, bits, keys, free, state, out):
                 table[2 * at] = word
                 table[2 * at + 1] = slot + 1
                 keys[slot] = word
+                fresh[state[FRESH]] = slot
+                state[FRESH] += 1
                 out[i] = slot
                 break
             if table[2 * at] == word:
@@ -79,7 +88,7 @@ def insert(words, valid, start, table, bits, keys, free, state, out):
     return words.size
 
 
-@njit(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64))
 def find(words, valid, table, bits, state, out):
     """Write the slot of every row, -1 when its key has none."""
     mask = (1 << bits) - 1
@@ -94,7 +103,7 @@ def find(words, valid, table, bits, state, out):
         out[i] = table[2 * at + 1] - 1
 
 
-@njit(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8), nogil=True, cache=True)
+@kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
 def rebuild(old, old_bits, table, bits, dead):
     """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks: all)."""
     mask = (1 << bits) - 1
@@ -110,7 +119,7 @@ def rebuild(old, old_bits, table, bits, dead):
         table[2 * at + 1] = entry
 
 
-@njit(VOID(IN_I64, OUT_I64, I64, OUT_I64), nogil=True, cache=True)
+@kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64))
 def remove(words, table, bits, state):
     """Take keys that are in the table out of it, one by one."""
     mask = (1 << bits) - 1

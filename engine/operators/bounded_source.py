@@ -62,6 +62,7 @@ class BoundedSourceOperator(SourceOperator, ListState):
         if self._done or directory is None or not (is_complete(directory) or item["batch"] or item["row"]):
             return
         self._staged = StagedRows(directory)
+        self._staged.check()  # before anything is given
         self._attempt, self._batch, self._row = item["attempt"], item["batch"], item["row"]
 
     def poll(self, out: Output) -> SourceStatus:

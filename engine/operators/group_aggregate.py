@@ -8,13 +8,16 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import BIGINT
+from engine.arrays import array_of
 from engine.elements import Batch
+from engine.held_batches import HeldBatches
 from engine.job_options import JobOptions
+from engine.kernels import columns as col
 from engine.kernels.partition import counting_sort
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.row_changes import changed_rows
+from engine.state.row_changes import changed_pairs
 from engine.state.slot_sets import DistinctSlots
 from planner.expressions import AggregateCall
 from planner.physical import GroupAggregateSpec
@@ -59,9 +62,10 @@ class GroupState:
 
 
 class GroupAggregateOperator(Operator):
-    """Emits per batch and changed key the old row with weight -1, if there was one, and the new row with weight +1, if any rows are left.
+    """Emits per changed key the old row with weight -1, if there was one, and the new row with weight +1, if any rows are left.
 
-    Nothing is emitted for a key whose row stays as it was. Without keys there is always one row, given over no rows at the end if need be.
+    Batches that are ready are taken together, up to a few full ones, so that a key changes once and not once per batch. Nothing is emitted for a
+    key whose row stays as it was. Without keys there is always one row, given over no rows at the end if need be.
     """
 
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
@@ -70,9 +74,11 @@ class GroupAggregateOperator(Operator):
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
         self._accumulators = Accumulators((*spec.aggregates, _ROW_COUNT), spec.insert_only, options.time_zone)
         self._distinct = DistinctSlots()
+        self._options = options
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
+        self._held = HeldBatches(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
         self._state = GroupState(self._key_types, self._accumulators, context.key_groups.max_parallelism)
 
@@ -80,40 +86,55 @@ class GroupAggregateOperator(Operator):
         return {"groups": self._state}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        state = self._state
+        if self._held.add(batch):
+            self._take(out)
+
+    def held_until_ms(self) -> float | None:
+        return self._held.until_ms
+
+    def release(self, out: Output) -> None:
+        self._take(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._take(out)
+
+    def _take(self, out: Output) -> None:
+        """Add the rows of the batches that are held and emit what that changed."""
+        batches = self._held.take()
+        if not batches:
+            return
+        state, accumulators = self._state, self._accumulators
         known = len(state.keys)
-        slots = state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows)
-        touched = self._distinct.of(slots, state.keys.capacity)
-        before = self._accumulators.results(touched)
-        had_row = before[-1].to_numpy() > 0 if self._keys else np.full(touched.size, known > 0)
-        self._accumulators.add(slots, batch.rows, batch.weights)
-        after = self._accumulators.results(touched)
-        counts = after[-1].to_numpy()
-        has_row = counts > 0 if self._keys else np.ones(touched.size, np.bool_)
-        changed = (had_row != has_row) | (had_row & has_row & changed_rows(before[:-1], after[:-1], touched.size))
-        retract, insert = changed & had_row, changed & has_row
-        self._emit(touched, before[:-1], after[:-1], retract, insert, out)
-        if self._keys:
-            state.remove(touched[counts == 0])
+        slots = [state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches]
+        touched = self._distinct.of(slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity)
+        before = accumulators.before(touched)
+        for its, batch in zip(slots, batches, strict=True):
+            accumulators.add(its, batch.rows, batch.weights)
+        self._emit(touched, accumulators.before_and_after(touched, before), known > 0, out)
         self._metrics.state_entries = len(state.keys)
 
-    def _emit(self, slots: np.ndarray, before: list[pa.Array], after: list[pa.Array], retract: np.ndarray, insert: np.ndarray, out: Output) -> None:
-        """Emit old and new rows, those of one key next to each other."""
-        if not retract.any():
-            if insert.any():
-                out.collect(Batch(self._rows(slots, after)).filter(pa.array(insert)))
-            return
-        old, new = np.flatnonzero(retract), np.flatnonzero(insert)
-        order = np.argsort(np.concatenate([2 * old, 2 * new + 1]), kind="stable")
-        keys = self._state.keys.keys(slots[np.concatenate([old, new])[order]])
-        both = [pa.concat_arrays([a.take(pa.array(old)), b.take(pa.array(new))]).take(pa.array(order)) for a, b in zip(before, after, strict=True)]
-        weights = np.concatenate([np.full(old.size, -1), np.ones(new.size, np.int64)])[order]
-        out.collect(Batch(pa.RecordBatch.from_arrays(keys + both, schema=self._schema), weights))
+    def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
+        """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no row is left of."""
+        *results, count = pairs
+        counts = col.words(count).reshape(-1, 2)
+        has_row = counts > 0 if self._keys else np.tile([known, True], (touched.size, 1))
+        changed = (has_row[:, 0] != has_row[:, 1]) | changed_pairs(results, touched.size)
+        emitted = (has_row & changed[:, np.newaxis]).ravel()
+        if emitted.any():
+            out.collect(self._batch(touched, results, emitted))
+        if self._keys:
+            self._state.remove(touched[counts[:, 1] == 0])
 
-    def _rows(self, slots: np.ndarray, results: list[pa.Array]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(self._state.keys.keys(slots) + results, schema=self._schema)
+    def _batch(self, touched: np.ndarray, results: list[pa.Array], emitted: np.ndarray) -> Batch:
+        rows = pa.RecordBatch.from_arrays(self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema)
+        weights = np.tile([-1, 1], touched.size)
+        if not emitted.all():
+            positions = np.flatnonzero(emitted)
+            rows, weights = rows.take(array_of(positions)), weights[positions]
+        return Batch(rows, weights if emitted[0::2].any() else None)
 
     def on_end(self, out: Output) -> None:
+        self._take(out)
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
-            out.collect(Batch(self._rows(slots, self._accumulators.results(slots)[:-1])))
+            out.collect(Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema)))

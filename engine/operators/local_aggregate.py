@@ -1,4 +1,4 @@
-"""The LOCAL phase of a split unbounded aggregate: one partial row per key and batch, before the exchange. Keeps nothing between batches."""
+"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. Keeps nothing past a barrier."""
 
 from __future__ import annotations
 
@@ -6,29 +6,59 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
+from engine.held_batches import HeldBatches
 from engine.job_options import JobOptions
-from engine.operator import Operator, Output
+from engine.operator import Context, Operator, Output
+from engine.reduction import Reduction
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.row_partials import RowPartials
 from planner.physical import GroupAggregateSpec
 
 
 class LocalAggregateOperator(Operator):
-    """Aggregates each batch on its own."""
+    """Aggregates what is ready; where that does not make rows fewer, lets each row through as the partial it is."""
 
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
         self._index = KeyIndex([spec.input_schema.to_arrow().field(key).type for key in spec.keys])
         self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
+        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._reduction = Reduction()
+        self._options = options
+
+    def open(self, context: Context) -> None:
+        self._held = HeldBatches(self._options, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        index = self._index
-        slots = index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
-        self._accumulators.reserve(index.capacity)
-        self._accumulators.add(slots, batch.rows, batch.weights)
+        if batch.weights is None and self._held.until_ms is None and not self._reduction.pays():
+            columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+        elif self._held.add(batch):
+            self.release(out)
+
+    def held_until_ms(self) -> float | None:
+        return self._held.until_ms
+
+    def release(self, out: Output) -> None:
+        batches = self._held.take()
+        if not batches:
+            return
+        index, accumulators = self._index, self._accumulators
+        for batch in batches:
+            slots = index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
+            accumulators.reserve(index.capacity)
+            accumulators.add(slots, batch.rows, batch.weights)
         groups = np.arange(len(index))
-        rows = pa.RecordBatch.from_arrays(index.keys(groups) + self._accumulators.results(groups), schema=self._schema)
-        self._accumulators.clear(groups)
+        rows = pa.RecordBatch.from_arrays(index.keys(groups) + accumulators.results(groups), schema=self._schema)
+        accumulators.clear(groups)
         index.remove(groups)
+        self._reduction.saw(sum(batch.num_rows for batch in batches), groups.size)
         out.collect(Batch(rows))
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self.release(out)
+
+    def on_end(self, out: Output) -> None:
+        self.release(out)

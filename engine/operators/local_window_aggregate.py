@@ -6,20 +6,27 @@ import numpy as np
 import pyarrow as pa
 
 from engine import windows
+from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, Operator, Output
+from engine.reduction import Reduction
 from engine.state.accumulators import Accumulators
+from engine.state.row_partials import RowPartials
 from engine.state.window_state import WindowState
-from engine.window_rows import WindowRows
+from engine.window_rows import PlacedRows, WindowRows
 from planner.physical import WindowAggregateSpec
 from planner.windowing import Windowing
 
+_FULL_BATCHES = 4
+
 
 class LocalWindowAggregateOperator(Operator):
-    """Holds partials only until the next watermark, barrier or full buffer, so it has no state to declare.
+    """Holds the partials of a slice until the watermark reaches its end: before that they are late for nobody.
 
-    Rows late for some windows of their slice are kept apart, and their partial says so by ``Batch.behind``.
+    All are let go before a barrier (so there is no state to declare), before time stands still, and when there are many. Rows late for some
+    windows of their slice are kept apart, and their partial says so by ``Batch.behind``. Where aggregating does not make rows fewer, each row
+    goes on as the partial it is.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -29,7 +36,10 @@ class LocalWindowAggregateOperator(Operator):
         self._schema = spec.schema.to_arrow()
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
         self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
-        self._entries_max = options.batch_max_rows
+        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._reduction = Reduction()
+        self._rows_held = 0
+        self._entries_max = _FULL_BATCHES * options.batch_max_rows
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -38,14 +48,24 @@ class LocalWindowAggregateOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         placed = self._rows.place(batch, self._watermark_us)
-        if placed.ends.size:
-            self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
-            if len(self._state) >= self._entries_max:
-                self._flush(out)
+        if not placed.ends.size:
+            return
+        if placed.batch.weights is None and not self._reduction.pays():
+            self._flush(out)
+            self._pass(placed, out)
+            return
+        self._rows_held += placed.ends.size
+        self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+        if len(self._state) >= self._entries_max:
+            self._flush(out)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        self._flush(out)
+        slices, ends, _ = self._state.slices()
+        self._let_go(slices[ends <= time_us], out)
         self._watermark_us = time_us
+
+    def on_idle(self, out: Output) -> None:
+        self._flush(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         self._flush(out)
@@ -54,16 +74,32 @@ class LocalWindowAggregateOperator(Operator):
         self._flush(out)
 
     def _flush(self, out: Output) -> None:
-        state = self._state
-        if not len(state):
+        self._let_go(self._state.slices()[0], out)
+
+    def _let_go(self, slices: np.ndarray, out: Output) -> None:
+        """Emit the partials of slices and forget them."""
+        if not slices.size:
             return
-        entries, ends = state.all_entries()
-        missed = state.missed(entries)
+        state = self._state
+        held = len(state)
+        _, entries = state.entries_of(slices)
         columns = state.keys.keys(state.key_slots(entries)) + self._accumulators.results(entries)
-        columns.append(pa.array(ends).view(self._schema.field(len(columns)).type))
+        batch = self._batch(columns, state.ends_of(entries), state.missed(entries))
+        state.remove(slices)
+        rows = self._rows_held * entries.size // held
+        self._rows_held -= rows
+        self._reduction.saw(rows, entries.size)
+        out.collect(batch)
+
+    def _pass(self, placed: PlacedRows, out: Output) -> None:
+        """Emit rows as the partials they are."""
+        rows = placed.batch.rows
+        columns = [rows.column(key) for key in self._keys] + self._partials.columns(rows)
+        out.collect(self._batch(columns, placed.ends, placed.missed))
+
+    def _batch(self, columns: list[pa.Array], ends: np.ndarray, missed: np.ndarray | None) -> Batch:
         behind = None
-        if missed.any():
+        if missed is not None and missed.any():
             behind = np.where(missed > 0, ends + (missed - 1) * windows.slice_size(self._window), MIN_WATERMARK_US)
-        rows = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        state.remove(state.slices()[0])
-        out.collect(Batch(rows, behind=behind))
+        times = array_of(ends).view(self._schema.field(len(columns)).type)
+        return Batch(pa.RecordBatch.from_arrays([*columns, times], schema=self._schema), behind=behind)

@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from catalog.types import BIGINT
 from engine import windows
+from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
+from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
 from engine.state.slot_sets import number_runs
@@ -126,11 +128,11 @@ class WindowAggregateOperator(Operator):
         results = accumulators.results(slots)
         columns = self._state.keys.keys(key_slots) + results[: len(results) - self._counts_rows]
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-            columns.append(pa.array(times).view(field.type))
+            columns.append(array_of(times).view(field.type))
         batch = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         if self._counts_rows:
-            some = results[-1].to_numpy() > 0
-            return batch if some.all() else batch.filter(pa.array(some))
+            some = col.words(results[-1]) > 0
+            return batch if some.all() else batch.filter(array_of(some))
         return batch
 
 

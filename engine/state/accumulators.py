@@ -11,21 +11,28 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.types import DataType, to_arrow
+from engine.arrays import array_of, is_true
 from engine.kernels import columns as col
 from engine.state.arguments import Reader, reader
 from engine.state.counts import BooleanPart, CountPart
 from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
 from engine.state.moments import MomentsPart
+from engine.state.slot_table import SlotTable
 from engine.state.sums import ExactSum, FloatSum, OutOfRange
-from engine.state.table_part import Part
+from engine.state.table_part import Part, TablePart
 from engine.state.value_counts import Distinct
 from planner.expressions import AggregateCall, Expression
 
 _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _EXTREMES = ("min", "max", "any_value")
+_ROWS_AT_ONCE = 4096
+"""Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
+
+Before = np.ndarray | list[pa.Array]
+"""Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
 
 
-def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool) -> Part:
+def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool, counted: bool) -> Part:
     """Return the part that holds what one aggregate needs. ANY_VALUE is the least value, so that it depends on nothing but the values."""
     if kind is None:
         return CountPart()
@@ -34,15 +41,15 @@ def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool) 
         greatest = call.function == "max"
         return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
     if call.distinct:
-        return Distinct(kind, _plain_part(call, kind))
-    return _plain_part(call, kind)
+        return Distinct(kind, _plain_part(call, kind, counted))
+    return _plain_part(call, kind, counted)
 
 
-def _plain_part(call: AggregateCall, kind: pa.DataType) -> Part:
+def _plain_part(call: AggregateCall, kind: pa.DataType, counted: bool) -> Part:
     if call.function == "count":
         return CountPart()
     if call.function in ("sum", "sum0", "avg"):
-        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind)
+        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind, counted)
     if call.function in _SPREADS:
         return MomentsPart()
     if call.function in ("bool_and", "bool_or"):
@@ -56,22 +63,22 @@ def _family(call: AggregateCall) -> str:
     return families.get(call.function, call.function)
 
 
-def _result(call: AggregateCall, part: Part, slots: np.ndarray) -> pa.Array:
-    """Return the column of one aggregate, of exactly its Arrow type; raises OutOfRange."""
+def _result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
+    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part; raises OutOfRange."""
     kind = to_arrow(call.type)
     plain = part.part if isinstance(part, Distinct) else part
     match plain:
         case CountPart():
-            return plain.count(slots)
+            return plain.count(state)
         case ExactSum() | FloatSum():
-            return plain.mean(slots, kind) if call.function == "avg" else plain.total(slots, kind, null_when_empty=call.function == "sum")
+            return plain.mean(state, kind) if call.function == "avg" else plain.total(state, kind, null_when_empty=call.function == "sum")
         case BooleanPart():
-            return plain.all_true(slots) if call.function == "bool_and" else plain.some_true(slots)
+            return plain.all_true(state) if call.function == "bool_and" else plain.some_true(state)
         case MomentsPart():
             sample = call.function.endswith("_samp")
-            return plain.deviation(slots, sample=sample) if call.function.startswith("stddev") else plain.variance(slots, sample=sample)
+            return plain.deviation(state, sample=sample) if call.function.startswith("stddev") else plain.variance(state, sample=sample)
         case LeastValue() | BestString() | RetractableBest():
-            return plain.best(slots)
+            return plain.best(state)
     raise AssertionError(type(part))
 
 
@@ -87,13 +94,13 @@ class _Feed:
         values = None if self.argument is None else self.argument(batch)
         mask: np.ndarray | None = None
         if self.keep is not None:
-            mask = self.keep(batch).fill_null(False).to_numpy(zero_copy_only=False)
+            mask = is_true(self.keep(batch))
         if values is not None and values.null_count:
             valid = col.validity(values).view(np.bool_)
             mask = valid if mask is None else mask & valid
         if mask is None:
             return slots, values, weights
-        values = None if values is None else values.filter(pa.array(mask))
+        values = None if values is None else values.filter(array_of(mask))
         return slots[mask], values, weights[mask] if weights.size else weights
 
 
@@ -117,10 +124,32 @@ class Accumulators:
                 self._makers.append(call)
             self._part_of.append(shared[key])
         self._feeds = [_feed(call, zone) for call in self._makers]
-        self._parts = self._new_parts()
+        self._begin()
 
-    def _new_parts(self) -> list[Part]:
-        return [_new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only) for call in self._makers]
+    def _begin(self) -> None:
+        """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
+        counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
+        self._parts = [
+            _new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only, index in counted)
+            for index, call in enumerate(self._makers)
+        ]
+        self._columns: dict[int, slice] = {}
+        self._others: list[Part] = []
+        width = 0
+        for index, part in enumerate(self._parts):
+            if isinstance(part, TablePart) and not isinstance(part, BestString):
+                self._columns[index] = slice(width, width + part.width)
+                width += part.width
+            else:
+                self._others.append(part)
+        self._table = SlotTable(width)
+        self._share()
+
+    def _share(self) -> None:
+        for index, columns in self._columns.items():
+            part = self._parts[index]
+            assert isinstance(part, TablePart)
+            part.share(self._table.rows[:, columns])
 
     def _sharing_key(self, call: AggregateCall) -> tuple[object, ...]:
         argument: Expression | None = call.args[0] if call.args else None
@@ -129,12 +158,14 @@ class Accumulators:
     def fresh(self) -> Accumulators:
         """Return empty accumulators of the same aggregates."""
         twin = copy(self)
-        twin._parts = self._new_parts()
+        twin._begin()
         return twin
 
     def reserve(self, capacity: int) -> None:
         """Have room for slots below ``capacity``."""
-        for part in self._parts:
+        if self._table.reserve(capacity):
+            self._share()
+        for part in self._others:
             part.reserve(capacity)
 
     def add(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray | None = None) -> None:
@@ -143,12 +174,21 @@ class Accumulators:
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
-        for part, feed in zip(self._parts, self._feeds, strict=True):
-            part.add(*feed.rows(slots, batch, signed))
+        fed = [(part, *feed.rows(slots, batch, signed)) for part, feed in zip(self._parts, self._feeds, strict=True)]
+        if len(fed) == 1 or slots.size <= _ROWS_AT_ONCE:
+            for part, its, values, counts in fed:
+                part.add(its, values, counts)
+            return
+        for start in range(0, slots.size, _ROWS_AT_ONCE):
+            for part, its, values, counts in fed:
+                end = start + _ROWS_AT_ONCE
+                if start < its.size:
+                    part.add(its[start:end], None if values is None else values.slice(start, _ROWS_AT_ONCE), counts[start:end])
 
     def clear(self, slots: np.ndarray) -> None:
         """Empty distinct slots."""
-        for part in self._parts:
+        self._table.clear(slots)
+        for part in self._others:
             part.clear(slots)
 
     def merge(self, into: np.ndarray, other: Accumulators, slots: np.ndarray) -> None:
@@ -158,18 +198,45 @@ class Accumulators:
 
     def results(self, slots: np.ndarray) -> list[pa.Array]:
         """Return one column per aggregate: its value for each slot."""
+        return self._results(self._table.gathered(slots), slots)
+
+    def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
+        """Return the aggregates of these columns of the shared table; the other parts are asked for ``slots``."""
         known: dict[tuple[int, str, DataType], pa.Array] = {}
         columns = []
         for call, index in zip(self._calls, self._part_of, strict=True):
             key = (index, call.function, call.type)
             try:
                 if key not in known:
-                    known[key] = _result(call, self._parts[index], slots)
+                    known[key] = _result(call, self._parts[index], self._state(index, table, slots))
                 columns.append(known[key])
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
                 raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None
         return columns
+
+    def _state(self, index: int, table: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        if index in self._columns:
+            return table[self._columns[index]]
+        part = self._parts[index]
+        plain = part.part if isinstance(part, Distinct) else part
+        return plain.state(slots) if isinstance(plain, TablePart) else slots
+
+    def before(self, slots: np.ndarray) -> Before:
+        """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
+        if self._others:
+            return self.results(slots)
+        pairs = np.empty((self._table.width, 2 * slots.size), np.int64)
+        self._table.gather_half(slots, pairs, 0)
+        return pairs
+
+    def before_and_after(self, slots: np.ndarray, before: Before) -> list[pa.Array]:
+        """Return one column per aggregate of twice the slots: for each its value as it was, then as it is now."""
+        if isinstance(before, np.ndarray):
+            self._table.gather_half(slots, before, 1)
+            return self._results(before, slots)
+        order = array_of(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
+        return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, self.results(slots), strict=True)]
 
     def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
         """Return the state of slots as named columns for a checkpoint."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.kernels import accumulate as kernel
 from engine.kernels import columns as col
 from engine.state.table_part import TablePart
@@ -14,7 +15,7 @@ class CountPart(TablePart):
     """The weighted number of rows. Table: count."""
 
     def __init__(self) -> None:
-        super().__init__(1, np.int64)
+        super().__init__(1)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         kernel.count(slots, weights, self.table)
@@ -22,16 +23,16 @@ class CountPart(TablePart):
     def merge(self, into: np.ndarray, other: CountPart, slots: np.ndarray) -> None:
         kernel.count(into, np.ascontiguousarray(other.table[slots, 0]), self.table)
 
-    def count(self, slots: np.ndarray) -> pa.Array:
+    def count(self, state: np.ndarray) -> pa.Array:
         """Return COUNT."""
-        return pa.array(self.gathered(slots)[0])
+        return array_of(state[0])
 
 
 class BooleanPart(TablePart):
     """The weighted numbers of FALSE and of TRUE. Table: false, true."""
 
     def __init__(self) -> None:
-        super().__init__(2, np.int64)
+        super().__init__(2)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
@@ -41,12 +42,12 @@ class BooleanPart(TablePart):
         for value in (0, 1):
             kernel.count_booleans(into, np.full(into.size, value), np.ascontiguousarray(other.table[slots, value]), self.table)
 
-    def all_true(self, slots: np.ndarray) -> pa.Array:
+    def all_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_AND, NULL over no values."""
-        false, true = self.gathered(slots)
-        return pa.array(false <= 0, mask=(false == 0) & (true == 0))
+        false, true = state
+        return array_of(false <= 0, (false == 0) & (true == 0))
 
-    def some_true(self, slots: np.ndarray) -> pa.Array:
+    def some_true(self, state: np.ndarray) -> pa.Array:
         """Return BOOL_OR, NULL over no values."""
-        false, true = self.gathered(slots)
-        return pa.array(true > 0, mask=(false == 0) & (true == 0))
+        false, true = state
+        return array_of(true > 0, (false == 0) & (true == 0))

@@ -22,12 +22,17 @@ class LeastValue(TablePart):
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         self._kind = kind
         self._flip = np.int64(-1 if greatest else 0)
-        super().__init__(3 if col.is_wide(kind) else 2, np.int64)
+        super().__init__(3 if col.is_wide(kind) else 2)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
-        rows = col.order_words(values)
-        kernel.least_rows(slots, rows ^ self._flip if self._flip else np.require(rows, requirements="W"), self.table)
+        if pa.types.is_floating(self._kind):
+            numbers = col.floats(values)
+            kernel.best_floats(slots, numbers, numbers.view(np.int64), self._flip, self.table)
+        elif col.is_wide(self._kind):
+            kernel.least_rows(slots, col.order_words(values) ^ self._flip, self.table)
+        else:
+            kernel.best_words(slots, col.words(values), self._flip, self.table)
 
     def merge(self, into: np.ndarray, other: LeastValue, slots: np.ndarray) -> None:
         state = other.table[slots]
@@ -38,22 +43,24 @@ class LeastValue(TablePart):
         """Return whether each value is its slot's best one."""
         return (self.table[slots, :-1] == col.order_words(values) ^ self._flip).all(axis=1)
 
-    def best(self, slots: np.ndarray) -> pa.Array:
+    def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
-        state = self.table[slots]
-        some = state[:, -1] != 0
-        return col.array_of_order_words(state[:, :-1] ^ self._flip, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
+        some = state[-1] != 0
+        return col.array_of_order_words(state[:-1].T ^ self._flip, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
 
 
 class BestString(TablePart):
-    """The least (or ``greatest``) string, by bytes. Table: its start in the arena, its length plus 1 (0: none)."""
+    """The least (or ``greatest``) string, by bytes. Table: its start in the arena, its length plus 1 (0: none).
+
+    A state of it is good until the next ``add``, which may move the strings.
+    """
 
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
         self._kind = kind
         self._greatest = greatest
         self._arena = np.zeros(1024, np.uint8)
         self._used = np.zeros(1, np.int64)
-        super().__init__(2, np.int64)
+        super().__init__(2)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
@@ -68,7 +75,7 @@ class BestString(TablePart):
     def _make_room(self, length: int) -> None:
         """Compact the arena, and double it unless that freed half of it."""
         live = np.flatnonzero(self.table[:, 1])
-        offsets, data = self._gather(live)
+        offsets, data = self._gather(self.state(live))
         size = self._arena.size
         while size < 2 * data.size + length:
             size *= 2
@@ -76,13 +83,12 @@ class BestString(TablePart):
         self.table[live, 0] = offsets[:-1]
         self._used[0] = data.size
 
-    def _gather(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        state = self.table[slots]
-        lengths = np.maximum(state[:, 1] - 1, 0)
-        offsets = np.zeros(slots.size + 1, np.int64)
+    def _gather(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        starts, lengths = state[0], np.maximum(state[1] - 1, 0)
+        offsets = np.zeros(lengths.size + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         data = np.empty(int(offsets[-1]), np.uint8)
-        gather_strings(np.ascontiguousarray(state[:, 0]), lengths, self._arena, data)
+        gather_strings(starts, lengths, self._arena, data)
         return offsets, data
 
     def clear(self, slots: np.ndarray) -> None:
@@ -92,20 +98,20 @@ class BestString(TablePart):
 
     def merge(self, into: np.ndarray, other: BestString, slots: np.ndarray) -> None:
         some = other.table[slots, 1] != 0
-        self.add(into[some], other.best(slots[some]), col.NO_WORDS)
+        self.add(into[some], other.best(other.state(slots[some])), col.NO_WORDS)
 
     def holds(self, slots: np.ndarray, values: pa.Array) -> np.ndarray:
         """Return whether each value is its slot's best one."""
-        return pc.equal(self.best(slots), values).to_numpy(zero_copy_only=False)
+        return pc.equal(self.best(self.state(slots)), values).to_numpy(zero_copy_only=False)
 
-    def best(self, slots: np.ndarray) -> pa.Array:
+    def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
-        offsets, data = self._gather(slots)
-        some = self.table[slots, 1] != 0
+        offsets, data = self._gather(state)
+        some = state[1] != 0
         return col.array_of_strings(offsets.astype(np.int32), data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [self.best(slots)]
+        return [self.best(self.state(slots))]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         values = columns[0]
@@ -142,7 +148,7 @@ class RetractableBest:
 
     def best(self, slots: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
-        return self._best.best(slots)
+        return self._best.best(self._best.state(slots))
 
     def _settle(self, change: Change) -> None:
         counts = self._counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,28 +17,35 @@ class MomentsPart(TablePart):
     """Sums of values and of their squares. Table: see ``engine.kernels.moments``."""
 
     def __init__(self) -> None:
-        super().__init__(6, np.float64)
+        super().__init__(6)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
-        kernel.add(slots, _doubles(values), weights, self.table)
+        kernel.add(slots, _doubles(values), weights, self.table.view(np.float64))
 
     def merge(self, into: np.ndarray, other: MomentsPart, slots: np.ndarray) -> None:
-        kernel.merge(into, slots, other.table, self.table)
+        kernel.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
 
-    def variance(self, slots: np.ndarray, *, sample: bool) -> pa.Array:
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        return [pa.array(column) for column in self.state(slots).view(np.float64)]
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        super().restore(slots, [column.view(pa.int64()) for column in columns])
+
+    def variance(self, state: np.ndarray, *, sample: bool) -> pa.Array:
         """Return VAR_SAMP (NULL for fewer than two values) or VAR_POP (NULL for none)."""
         fewest = 1 if sample else 0
-        count, odd = self.table[slots, kernel.COUNT], self.table[slots, kernel.ODD]
-        distances = np.empty(slots.size, np.float64)
-        kernel.distances(slots, self.table, distances)
+        numbers = state.view(np.float64)
+        count, odd = numbers[kernel.COUNT], numbers[kernel.ODD]
+        distances = np.empty(count.size, np.float64)
+        kernel.distances(numbers, distances)
         with np.errstate(divide="ignore", invalid="ignore"):
             result = np.where(odd > 0, np.nan, distances / (count - fewest))
         return pa.array(result, mask=count + odd <= fewest, from_pandas=False)
 
-    def deviation(self, slots: np.ndarray, *, sample: bool) -> pa.Array:
+    def deviation(self, state: np.ndarray, *, sample: bool) -> pa.Array:
         """Return STDDEV_SAMP or STDDEV_POP."""
-        return pc.sqrt(self.variance(slots, sample=sample))
+        return pc.sqrt(self.variance(state, sample=sample))
 
 
 def _doubles(values: pa.Array) -> np.ndarray:

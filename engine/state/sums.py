@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.kernels import accumulate as kernel
 from engine.kernels import columns as col
 from engine.kernels import wide
 from engine.state.table_part import TablePart
-from engine.state.word_index import grown
 
 
 class OutOfRange(Exception):
@@ -19,12 +19,15 @@ class OutOfRange(Exception):
 
 
 class ExactSum(TablePart):
-    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count."""
+    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count.
 
-    def __init__(self, kind: pa.DataType) -> None:
+    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may be left out.
+    """
+
+    def __init__(self, kind: pa.DataType, counted: bool = True) -> None:
         self._wide = col.is_wide(kind)
         self._scale = kind.scale if pa.types.is_decimal128(kind) else 0
-        super().__init__(4 if self._wide else 3, np.int64)
+        super().__init__(4 if self._wide else 2 + counted)
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
@@ -37,18 +40,17 @@ class ExactSum(TablePart):
         merge = kernel.merge_pairs if self._wide else kernel.merge_words
         merge(into, slots, other.table, self.table)
 
-    def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the low and high words of the sums, and the counts; raises OutOfRange past 128 bits."""
-        state = self.gathered(slots)
         if self._wide:
             if state[2].any():
                 raise OutOfRange
             return state[0], state[1], state[3]
-        return state[0], (state[0] >> 63) + state[1], state[2]
+        return state[0], (state[0] >> 63) + state[1], state[-1]
 
-    def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+    def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as BIGINT or DECIMAL; raises OutOfRange."""
-        low, high, counts = self._totals(slots)
+        low, high, counts = self._totals(state)
         valid = (counts != 0).view(np.uint8) if null_when_empty and not counts.all() else col.NO_BYTES
         if pa.types.is_decimal128(kind):
             return _decimals(low, high, valid, kind)
@@ -56,9 +58,9 @@ class ExactSum(TablePart):
             raise OutOfRange
         return col.array_of_words(low, valid, kind)
 
-    def mean(self, slots: np.ndarray, kind: pa.DataType) -> pa.Array:
+    def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return AVG: DOUBLE of integers, DECIMAL (rounded half away from zero) of decimals; raises OutOfRange."""
-        low, high, counts = self._totals(slots)
+        low, high, counts = self._totals(state)
         empty = counts == 0
         valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES
         if pa.types.is_decimal128(kind):
@@ -71,7 +73,7 @@ class ExactSum(TablePart):
         narrow = high == low >> 63
         total[narrow] = low[narrow]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return pa.array(total / counts, mask=empty)
+            return array_of(total / counts, empty)
 
 
 def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
@@ -87,70 +89,55 @@ def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.Dat
     return col.array_of_wide_words(low, high, valid, kind)
 
 
-_POSITIVE, _NEGATIVE, _NAN = 0, 1, 2
+_POSITIVE, _NEGATIVE, _NAN = 3, 4, 5
 
 
 class FloatSum(TablePart):
-    """The sum of floating-point numbers; infinities and NaN are counted apart, so that they can be retracted. Table: sum, lost, count."""
+    """The sum of floating-point numbers; infinities and NaN are counted apart, so that they can be retracted.
+
+    Table: sum, lost, count (float64 each); counts of +inf, -inf and NaN.
+    """
 
     def __init__(self) -> None:
-        super().__init__(3, np.float64)
-        self._odd: np.ndarray | None = None
+        super().__init__(6)
 
-    def _odd_counts(self) -> np.ndarray:
-        """Return the int64 table of counts of +inf, -inf and NaN, made when the first of them comes."""
-        if self._odd is None:
-            self._odd = np.zeros((len(self.table), 3), np.int64)
-        elif len(self._odd) < len(self.table):
-            self._odd = grown(self._odd, len(self.table))
-        return self._odd
+    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.table[:, :3].view(np.float64), self.table[:, 3:]
 
     def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
         assert values is not None
-        numbers = col.floats(values)
-        if kernel.sum_floats(slots, numbers, weights, self.table):
-            rows = np.flatnonzero(~np.isfinite(numbers))
-            kinds = np.where(np.isnan(numbers[rows]), _NAN, np.where(numbers[rows] > 0, _POSITIVE, _NEGATIVE))
-            np.add.at(self._odd_counts(), (slots[rows], kinds), weights[rows] if weights.size else 1)
+        kernel.sum_floats(slots, col.floats(values), weights, *self._halves())
 
     def merge(self, into: np.ndarray, other: FloatSum, slots: np.ndarray) -> None:
-        kernel.merge_floats(into, slots, other.table, self.table)
-        if other._odd is not None:
-            np.add.at(self._odd_counts(), into, other._odd_counts()[slots])
-
-    def clear(self, slots: np.ndarray) -> None:
-        super().clear(slots)
-        if self._odd is not None:
-            self._odd_counts()[slots] = 0
+        sums, odd = self._halves()
+        other_sums, other_odd = other._halves()
+        kernel.merge_floats(into, slots, other_sums, sums, other_odd, odd)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        odd = np.zeros((slots.size, 3), np.int64) if self._odd is None else self._odd_counts()[slots]
-        return super().columns(slots) + [pa.array(np.ascontiguousarray(column)) for column in odd.T]
+        state = self.state(slots)
+        return [pa.array(column) for column in (*state[:3].view(np.float64), *state[3:])]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
-        super().restore(slots, columns[:3])
-        odd = np.stack([column.to_numpy() for column in columns[3:]], axis=1)
-        if odd.any():
-            self._odd_counts()[slots] = odd
+        super().restore(slots, [column.view(pa.int64()) for column in columns])
 
-    def _totals(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, lost, counts = self.gathered(slots)
+    def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, lost, counts = state[:3].view(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             total = np.where(np.isfinite(sums), sums + lost, sums)
-        if self._odd is not None:
-            odd = self._odd_counts()[slots] > 0
-            total[odd[:, _POSITIVE]] = np.inf
-            total[odd[:, _NEGATIVE]] = -np.inf
-            total[odd[:, _NAN] | (odd[:, _POSITIVE] & odd[:, _NEGATIVE])] = np.nan
+        if state[3:].any():
+            odd = state > 0
+            total[odd[_POSITIVE]] = np.inf
+            total[odd[_NEGATIVE]] = -np.inf
+            total[odd[_NAN] | (odd[_POSITIVE] & odd[_NEGATIVE])] = np.nan
         return total, counts
 
-    def total(self, slots: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+    def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
         """Return SUM (or SUM0) as DOUBLE."""
-        total, counts = self._totals(slots)
-        return pa.array(total, mask=(counts == 0) if null_when_empty else None, from_pandas=False)
+        total, counts = self._totals(state)
+        return array_of(total, (counts == 0) if null_when_empty else None)
 
-    def mean(self, slots: np.ndarray, kind: pa.DataType) -> pa.Array:
+    def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
         """Return AVG as DOUBLE."""
-        total, counts = self._totals(slots)
+        total, counts = self._totals(state)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return pa.array(total / counts, mask=counts == 0, from_pandas=False)
+            return array_of(total / counts, counts == 0)

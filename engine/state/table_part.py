@@ -1,4 +1,4 @@
-"""The parts of accumulators: what one aggregate keeps per slot, most of it in one numpy table with a row per slot."""
+"""The parts of accumulators: what one aggregate keeps per slot, most of it in a few columns of one table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels.slots import gather
-from engine.state.word_index import grown
+from engine.state.slot_table import SlotTable
 
 
 class Part(Protocol):
@@ -35,26 +34,34 @@ class Part(Protocol):
 
 
 class TablePart:
-    """A part whose state is one table: ``table`` int64 or float64 [capacity, width], zero being empty."""
+    """A part whose whole state is ``width`` int64 columns per slot, zero being empty: ``table`` int64 [capacity, width].
 
-    def __init__(self, width: int, dtype: type) -> None:
-        self.table: np.ndarray = np.zeros((0, width), dtype)
+    The columns are the part's own until ``share`` gives it some of a wider table, which then is reserved and cleared by its owner. Results are
+    read from a ``state``: int64 [width, n], the columns of n slots.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._own = SlotTable(width)
+        self.table: np.ndarray = self._own.rows[:, :width]
+
+    def share(self, table: np.ndarray) -> None:
+        """Use these columns of a wider table from now on."""
+        self.table = table
 
     def reserve(self, capacity: int) -> None:
-        if capacity > len(self.table):
-            self.table = grown(self.table, capacity)
+        if self._own.reserve(capacity):
+            self.table = self._own.rows[:, : self.width]
 
     def clear(self, slots: np.ndarray) -> None:
         self.table[slots] = 0
 
-    def gathered(self, slots: np.ndarray) -> np.ndarray:
-        """Return the state of slots, one contiguous row per column of the table."""
-        out = np.empty((self.table.shape[1], slots.size), self.table.dtype)
-        gather(slots, self.table.view(np.int64), out.view(np.int64))
-        return out
+    def state(self, slots: np.ndarray) -> np.ndarray:
+        """Return the state of slots."""
+        return np.ascontiguousarray(self.table[slots].T)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [pa.array(column) for column in self.gathered(slots)]
+        return [pa.array(column) for column in self.state(slots)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         for k, column in enumerate(columns):

@@ -62,7 +62,8 @@ class WindowState:
         known = len(self._entries)
         entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
         if len(self._entries) > known:
-            fresh = self._of_slice.link(slices, entries)
+            fresh = self._entries.fresh
+            self._of_slice.link(self._slice_of(fresh), fresh)
             self._uses.retain(self.key_slots(fresh), self.keys.capacity)
             self.accumulators.reserve(self._entries.capacity)
         return entries
@@ -94,10 +95,9 @@ class WindowState:
         """Return how many entries each slice has."""
         return self._of_slice.counts(slices)
 
-    def all_entries(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all entries and the end of each one's slice."""
-        entries = self._entries.live_slots()
-        return entries, self._slices.keys[self._slice_of(entries), 0]
+    def ends_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the end of each entry's slice."""
+        return self._slices.keys[self._slice_of(entries), 0]
 
     def key_slots(self, entries: np.ndarray) -> np.ndarray:
         """Return the slot in ``keys`` of each entry's key."""

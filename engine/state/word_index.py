@@ -21,7 +21,10 @@ def pays_to_rebuild(removed: int, live: int) -> bool:
 
 
 class WordIndex:
-    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the number of live keys."""
+    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the number of live keys.
+
+    ``fresh`` are the slots that the last ``lookup_or_insert`` gave to new keys.
+    """
 
     def __init__(self) -> None:
         self._reset(_FIRST_BITS)
@@ -31,7 +34,8 @@ class WordIndex:
         self._table = np.zeros(2 << bits, np.int64)
         self.keys = np.zeros(slots_of(bits), np.int64)
         self._free = np.zeros(slots_of(bits), np.int64)
-        self._state = np.zeros(4, np.int64)
+        self._state = np.zeros(5, np.int64)
+        self.fresh = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return int(self._state[kernel.LIVE])
@@ -48,10 +52,12 @@ class WordIndex:
 
     def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
         """Return the slot of each word (int64), new keys getting a free one; ``valid`` bytes mark which are not NULL (none: all)."""
-        out = np.empty(words.size, np.int64)
+        out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
+        self._state[kernel.FRESH] = 0
         done = 0
-        while (done := kernel.insert(words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out)) < words.size:
+        while (done := kernel.insert(words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out, fresh)) < words.size:
             self._grow()
+        self.fresh = fresh[: self._state[kernel.FRESH]]
         return out
 
     def lookup(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:

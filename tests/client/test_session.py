@@ -85,6 +85,14 @@ def test_an_endless_query_returns_at_once_and_stops(connection):
     assert str(cursor.job.state) == "CANCELED"
 
 
+@pytest.mark.parametrize("rows", [0, 3, 2_500])
+def test_a_limit_ends_an_endless_query(connection, rows):
+    connection.execute(TICKS.replace("'1000'", "'100000'"))
+    cursor = connection.execute(f"SELECT k + 1 AS j FROM ticks WHERE k >= 0 LIMIT {rows}")
+    assert len(cursor.fetchall()) == rows
+    assert cursor.job.wait(5)
+
+
 def test_insert_is_a_detached_job(letters, tmp_path):
     letters.execute(f"CREATE TEMPORARY TABLE out_t (a BIGINT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'csv')")
     cursor = letters.execute("INSERT INTO out_t SELECT a FROM letters WHERE a > 7")

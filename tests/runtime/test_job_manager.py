@@ -13,8 +13,11 @@ from engine.clock import SystemClock
 from engine.job_manager import JobManager
 from engine.job_options import JobOptions
 from engine.job_state import JobState
+from engine.operator import Operator
 from engine.restart import FixedDelay
+from engine.slots import Slot
 from planner.edges import Partition
+from planner.physical import OperatorSpec
 from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
 
 SPLITS = make_splits(4, 60, 5)
@@ -81,6 +84,37 @@ def test_exceptions_become_errors_that_name_the_operator() -> None:
     assert job.error is not None
     assert job.error.code == "RUN-2900"
     assert "pass failed: RuntimeError: injected" in job.error.message
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_job_that_cannot_be_deployed_is_given_up(kept: bool, tmp_path: Path) -> None:
+    def broken(spec: OperatorSpec, options: JobOptions) -> Operator:
+        raise ImportError("no such kernel")
+
+    manager = JobManager(services(Ledger(), Faults()), SystemClock(), broken)
+    job = manager.submit(window_job(SPLITS), JobOptions(restart=RETRY, state_dir=tmp_path if kept else None))
+    ended = job.wait(20)
+    manager.close()
+    assert ended, f"it is {job.state} for ever"
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert "no such kernel" in job.error.message
+    assert "given up after 2 restarts" in str(job.error.detail)
+
+
+def test_a_job_that_gets_no_threads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = Slot.start
+
+    def meagre(self: Slot, tasks, on_released) -> None:
+        if self._thread.name.endswith("-1"):
+            raise RuntimeError("can't start new thread")
+        start(self, tasks, on_released)
+
+    monkeypatch.setattr(Slot, "start", meagre)
+    job, _ = run(window_job(SPLITS, parallelism=2), JobOptions(restart=RETRY), Ledger())
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert "can't start new thread" in job.error.message
 
 
 def test_finished_job_is_not_run_again(tmp_path: Path) -> None:

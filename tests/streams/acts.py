@@ -51,6 +51,7 @@ class Script:
 
     def __init__(self, name: str, settings: dict[str, str]) -> None:
         self.session = Session({"bounded.backend": "duckdb", **settings})
+        self.session.backends.default = str(self.session.settings.get("bounded.backend"))  # as submitting by a statement does
         text = (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace("queries/data/", f"{ROOT}/queries/data/")
         for statement in self.session.parse(text, f"{name}.sql"):
             if isinstance(statement.node, Insert | Query):
@@ -71,6 +72,7 @@ class Script:
 
     def submit(self, parallelism: int, state_dir: Path | None, checkpoint_interval_ms: int) -> tuple[Job, ResultChannel]:
         """Start the job, or go on with it from the last checkpoint in ``state_dir``."""
+        self.session.state_dir = state_dir  # what outlives the process is planned for any parallelism
         graph, sink = self.graph(parallelism)
         self.session.channels.release(sink)
         channel = self.session.channels.channel(sink)
@@ -93,7 +95,7 @@ def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
     deadline = time.monotonic() + WAIT_S
     while not (channel.ended or job.wait(0)):
         folded.take(channel, 0.05)
-        assert time.monotonic() < deadline, "the job does not end"
+        assert time.monotonic() < deadline, f"the job does not end: {job.state}, last failure {job.last_failure}"
     while folded.take(channel, 0.05):
         pass
     assert job.wait(WAIT_S)
@@ -107,6 +109,6 @@ def run_and_stop(job: Job, channel: ResultChannel, folded: Folded, after_rows: i
     while rows_read(job) < after_rows:
         folded.take(channel, 0.001)
         assert not job.wait(0), "the job ended before it could be stopped"
-        assert time.monotonic() < deadline, "the job does not get on"
+        assert time.monotonic() < deadline, f"the job does not get on: {job.state}, last failure {job.last_failure}"
     job.stop()
     run_to_end(job, channel, folded)

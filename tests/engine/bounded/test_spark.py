@@ -70,7 +70,7 @@ def test_zstd_files_and_bad_records(spark: BoundedBackend, tmp_path: Path) -> No
     assert answer(spark, Scan(skipping, (0, 1))) == [(1, "a"), (3, "c")]
     with pytest.raises(PenstockError) as caught:
         answer(spark, Scan(files("t", tmp_path / "t.csv.zst", columns), (0, 1)))
-    assert caught.value.code == "BND-5003" and caught.value.detail == "CAST_INVALID_INPUT" and str(caught.value.kind) == "user"
+    assert caught.value.code == "DAT-4201" and "column n: 'x' is not a valid INT" in caught.value.message
 
 
 def test_registered_tables_of_every_kind(spark: BoundedBackend) -> None:
@@ -94,7 +94,7 @@ def test_errors_of_the_data_are_the_users(spark: BoundedBackend) -> None:
     with pytest.raises(PenstockError) as caught:
         answer(spark, Project(scan, (zero,), ("z",)))
     error = caught.value
-    assert (error.code, error.sqlstate, error.detail, str(error.kind)) == ("BND-5003", "22012", "DIVIDE_BY_ZERO", "user")
+    assert (error.code, error.sqlstate, str(error.kind)) == ("RUN-2001", "22012", "user")
     assert len(error.message) < 400 and "\n" not in error.message
 
 

@@ -20,8 +20,8 @@ CSV = b'id,name,x\n1,a,0.5\nx2,b,1\n3,c\n4,d,1,5\n5,"e,2\n6,\xff\xfe,1\n7,g,1e3\
 GOOD_CSV = [1, 7, 9, 11]
 BAD_CSV = [
     (1, "id", "'x2' is not a valid INT"),
-    (2, None, "Expected 3 columns, got 2: 3,c"),
-    (3, None, "Expected 3 columns, got 4: 4,d,1,5"),
+    (2, None, "2 values where the file has 3 columns"),
+    (3, None, "4 values where the file has 3 columns"),
     (4, None, None),
     (5, "name", "'\\xff\\xfe' is not a valid STRING"),
     (7, "id", "'99999999999' is not a valid INT"),

@@ -15,7 +15,7 @@ from catalog.types import INT, STRING
 from engine.clock import ManualClock
 from engine.connectors.change_rows import change_rows
 from engine.connectors.collect import ResultChannel, ResultChannels
-from engine.connectors.print_sink import PrintStream
+from engine.connectors.print_stream import PrintStream
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.metrics import OperatorMetrics

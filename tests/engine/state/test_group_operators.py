@@ -1,6 +1,7 @@
 """Unbounded GROUP BY against a dict, with retractions, snapshots and rescaling in mid-run."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -8,10 +9,12 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT, BOOLEAN, INT, STRING
+from engine.held_batches import BATCHES_AT_ONCE
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import partition
 from engine.operators.build import build_operator
-from engine.state.row_changes import changed_rows
+from engine.operators.group_aggregate import GroupAggregateOperator
+from engine.state.row_changes import changed_pairs
 from planner.expressions import AggregateCall, Call, Column
 from planner.logical import Phase
 from planner.physical import GroupAggregateSpec
@@ -159,10 +162,33 @@ def local_schema(calls):
     return Schema((INPUT[0], *[Field(f"a{i}", c.type) for i, c in enumerate(calls)]))
 
 
-def test_changed_rows():
+def test_changed_pairs():
     old = [pa.array([1, None, 3, None]), pa.array(["a", None, "", "x"]), pa.array([float("nan"), 1.0, 0.0, None])]
-    assert not changed_rows(old, old, 4).any()
     new = [pa.array([1, 2, 3, None]), pa.array(["a", None, None, "x"]), pa.array([float("nan"), 1.0, -0.0, 1.0])]
-    assert changed_rows(old, new, 4).tolist() == [False, True, True, True]
-    assert changed_rows([pa.array([1.0], pa.float32())], [pa.array([2.0], pa.float32())], 1).tolist() == [True]
-    assert changed_rows([], [], 2).tolist() == [False, False]
+    assert not changed_pairs(pairs(old, old), 4).any()
+    assert changed_pairs(pairs(old, new), 4).tolist() == [False, True, True, True]
+    assert changed_pairs([pa.array([1.0, 2.0], pa.float32())], 1).tolist() == [True]
+    assert changed_pairs([], 2).tolist() == [False, False]
+
+
+def pairs(old, new):
+    order = pa.array([0, 4, 1, 5, 2, 6, 3, 7])
+    return [pa.concat_arrays([a, b]).take(order) for a, b in zip(old, new, strict=True)]
+
+
+def test_full_batches_are_taken_together():
+    operator, out = opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, batch_max_rows=16))), Folded()
+    full = batch_of(INPUT.to_arrow(), [("a", 0, 1)] * 16)
+    for _ in range(BATCHES_AT_ONCE - 1):
+        operator.on_batch(full, 0, out)
+    assert not out.batches
+    operator.on_batch(full, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1]
+    operator.on_batch(full, 0, out)
+    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms
+    operator.release(out)
+    assert operator.held_until_ms() is None
+    assert [batch.num_rows for batch in out.batches] == [1, 2]
+    operator.on_batch(full, 0, out)
+    operator.before_barrier(1, out)
+    assert out.rows == {("a", 96, 96, "a", 1): 1}

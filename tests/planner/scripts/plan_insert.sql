@@ -4,7 +4,7 @@ Sink totals
   : id BIGINT, total DECIMAL(20, 2), label STRING
   Project expressions=(auction, CAST(price AS DECIMAL(20, 2)), channel) names=(id, total, label)
     Project expressions=(auction, price, channel) names=(auction, price, channel)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -14,7 +14,7 @@ Sink totals
   : id BIGINT, total DECIMAL(20, 2), label STRING
   Project expressions=(auction, NULL, channel) names=(id, total, label)
     Project expressions=(channel, auction) names=(channel, auction)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -33,7 +33,7 @@ Sink stamped
   : id INT, at TIMESTAMP(3) [event time]
   Project expressions=(CAST(auction AS INT), ts) names=(id, at)
     Project expressions=(auction, ts) names=(auction, ts)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -44,13 +44,13 @@ StatementSet
   Sink totals
     Project expressions=(auction, NULL, NULL) names=(id, total, label)
       Project expressions=(auction) names=(auction)
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
   Sink stamped
     Project expressions=(1, ts) names=(id, at)
       Project expressions=(1, ts) names=(1, ts)
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -63,7 +63,7 @@ Sink totals
   Project expressions=(a, CAST(b AS DECIMAL(20, 2)), NULL) names=(id, total, label)
     Project expressions=(a, b) names=(a, b)
       Project expressions=(auction, price) names=(auction, price)
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====

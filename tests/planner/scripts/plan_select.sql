@@ -1,7 +1,7 @@
 # all columns stand as they are, no projection
 SELECT * FROM bid
 ---
-WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
   : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
   Scan bid columns=(0, 1, 2, 3, 4)
     : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
@@ -30,7 +30,7 @@ SELECT 1 + 2 * 3 - 4 / 2 % 3, -price, NOT price > 1 OR price < 2 AND price = 3 F
 ---
 Project expressions=((CAST((1 + (2 * 3)) AS DOUBLE) - ((4.0 / 2.0) % 3.0)), negate(price), (not((price > 1.00)) OR ((price < 2.00) AND (price = 3.00)))) names=(1 + 2 * 3 - 4 / 2 % 3, -price, NOT price > 1 OR price < 2 AND price = 3)
   : 1 + 2 * 3 - 4 / 2 % 3 DOUBLE NOT NULL, -price DECIMAL(10, 2), NOT price > 1 OR price < 2 AND price = 3 BOOLEAN
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -48,7 +48,7 @@ SELECT `AUCTION`, "Price" FROM BID
 ---
 Project expressions=(auction, price) names=(AUCTION, Price)
   : AUCTION BIGINT, Price DECIMAL(10, 2)
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -56,7 +56,7 @@ SELECT CASE WHEN price > 10 THEN 'high' WHEN price > 1 THEN 'low' END, CASE auct
 ---
 Project expressions=(CASE WHEN (price > 10.00) THEN 'high' WHEN (price > 1.00) THEN 'low' ELSE NULL END, CASE WHEN (auction = 1) THEN 'one' ELSE 'other' END) names=(CASE WHEN price > 10 THEN 'high' WHEN price > 1 THEN 'low' END, CASE auction WHEN 1 THEN 'one' ELSE 'other' END)
   : CASE WHEN price > 10 THEN 'high' WHEN price > 1 THEN 'low' END STRING, CASE auction WHEN 1 THEN 'one' ELSE 'other' END STRING NOT NULL
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -64,7 +64,7 @@ SELECT COALESCE(price, 0), NULLIF(auction, 1), IF(price > 1, 1, 2.5), nvl2(chann
 ---
 Project expressions=(CASE WHEN is_not_null(CAST(price AS DECIMAL(12, 2))) THEN CAST(price AS DECIMAL(12, 2)) ELSE 0.00 END, CASE WHEN (auction = 1) THEN NULL ELSE auction END, CASE WHEN (price > 1.00) THEN 1.0 ELSE 2.5 END, CASE WHEN is_not_null(channel) THEN 1 ELSE 0 END) names=(coalesce(price, 0), nullif(auction, 1), IF(price > 1, 1, 2.5), nvl2(channel, 1, 0))
   : coalesce(price, 0) DECIMAL(12, 2) NOT NULL, nullif(auction, 1) BIGINT, IF(price > 1, 1, 2.5) DECIMAL(11, 1) NOT NULL, nvl2(channel, 1, 0) INT NOT NULL
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -72,7 +72,7 @@ SELECT auction IN (1, 2, 3), auction NOT IN (1), price BETWEEN 1 AND 2, channel 
 ---
 Project expressions=(in(auction, 1, 2, 3), not(in(auction, 1)), ((price >= 1.00) AND (price <= 2.00)), like(channel, 'a#%%', '#'), rlike(channel, '^a'), (price <=> NULL)) names=(auction IN (1, 2, 3), auction NOT IN (1), price BETWEEN 1 AND 2, channel LIKE 'a#%%' ESCAPE '#', channel RLIKE '^a', price IS NOT DISTINCT FROM NULL)
   : auction IN (1, 2, 3) BOOLEAN, auction NOT IN (1) BOOLEAN, price BETWEEN 1 AND 2 BOOLEAN, channel LIKE 'a#%%' ESCAPE '#' BOOLEAN, channel RLIKE '^a' BOOLEAN, price IS NOT DISTINCT FROM NULL BOOLEAN NOT NULL
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -87,10 +87,10 @@ Project expressions=(is_null(score), is_true((score > 1.0)), not(is_false((score
 ====
 SELECT EXTRACT(DAY FROM ts), EXTRACT(DOW FROM ts), ts + INTERVAL '1 02:03:04' DAY TO SECOND, ts - INTERVAL 5 MINUTES, born + INTERVAL '1-2' YEAR TO MONTH FROM bid, person
 ---
-Project expressions=(day(ts), dayofweek(ts), (ts + INTERVAL DAY TO SECOND '1 day, 2:03:04'), (ts - INTERVAL DAY TO SECOND '0:05:00'), (born + 14)) names=(extract('day', ts), extract('dow', ts), ts + INTERVAL '1 02:03:04' DAY TO SECOND, ts - INTERVAL 5 MINUTES, born + INTERVAL '1-2' YEAR TO MONTH)
+Project expressions=(day(ts), dayofweek(ts), (ts + INTERVAL '1 02:03:04' DAY TO SECOND), (ts - INTERVAL '0 00:05:00' DAY TO SECOND), (born + 14)) names=(extract('day', ts), extract('dow', ts), ts + INTERVAL '1 02:03:04' DAY TO SECOND, ts - INTERVAL 5 MINUTES, born + INTERVAL '1-2' YEAR TO MONTH)
   : extract('day', ts) INT, extract('dow', ts) INT, ts + INTERVAL '1 02:03:04' DAY TO SECOND TIMESTAMP(3), ts - INTERVAL 5 MINUTES TIMESTAMP(3), born + INTERVAL '1-2' YEAR TO MONTH DATE
   Join kind=inner
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     WatermarkAssign time_column=3 watermark=joined
@@ -107,7 +107,7 @@ SELECT CAST(price AS BIGINT), TRY_CAST(channel AS DECIMAL(5, 2)) FROM bid
 ---
 Project expressions=(CAST(price AS BIGINT), TRY_CAST(channel AS DECIMAL(5, 2))) names=(CAST(price AS BIGINT), TRY_CAST(channel AS DECIMAL(5, 2)))
   : CAST(price AS BIGINT) BIGINT, TRY_CAST(channel AS DECIMAL(5, 2)) DECIMAL(5, 2)
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -125,7 +125,7 @@ SELECT DISTINCT channel, auction FROM bid
 Aggregate keys=(0, 1) phase=single
   : channel STRING, auction BIGINT
   Project expressions=(channel, auction) names=(channel, auction)
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -139,7 +139,7 @@ TopN keys=(n DESC NULLS LAST, c NULLS FIRST) limit=5 offset=0
       Aggregate keys=(5) aggregates=(count(*), sum(price)) names=(count(*), sum(price)) phase=single
         : upper(channel) STRING, count(*) BIGINT NOT NULL, sum(price) DECIMAL(20, 2)
         Project expressions=(auction, bidder, price, channel, ts, upper(channel)) names=(auction, bidder, price, channel, ts, upper(channel))
-          WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -149,7 +149,7 @@ Project expressions=(channel, count(DISTINCT bidder), avg(price), count(*) FILTE
   : channel STRING, count(DISTINCT bidder) BIGINT NOT NULL, avg(price) DECIMAL(14, 6), COUNT(*) FILTER (WHERE price > 10) BIGINT NOT NULL
   Aggregate keys=(3) aggregates=(count(DISTINCT bidder), avg(price), count(*) FILTER (WHERE (price > 10.00))) names=(count(DISTINCT bidder), avg(price), count(*) FILTER (WHERE (price > 10.00))) phase=single
     : channel STRING, count(DISTINCT bidder) BIGINT NOT NULL, avg(price) DECIMAL(14, 6), count(*) FILTER (WHERE (price > 10.00)) BIGINT NOT NULL
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -160,7 +160,7 @@ Project expressions=((max(price) - min(price)), max(price)) names=(MAX(price) - 
   : MAX(price) - MIN(price) DECIMAL(11, 2), max(price) DECIMAL(10, 2)
   Aggregate aggregates=(max(price), min(price)) names=(max(price), min(price)) phase=single
     : max(price) DECIMAL(10, 2), min(price) DECIMAL(10, 2)
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -171,7 +171,7 @@ Filter predicate=(count(*) > 1)
   : count(*) BIGINT NOT NULL
   Aggregate aggregates=(count(*)) names=(count(*)) phase=single
     : count(*) BIGINT NOT NULL
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -207,7 +207,7 @@ Project expressions=(auction) names=(auction)
   : auction BIGINT
   TopN keys=(price + 1 NULLS FIRST) limit=2 offset=0
     Project expressions=(auction, (price + 1)) names=(auction, order1)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -217,7 +217,7 @@ Project expressions=(y, x) names=(y, x)
   : y DECIMAL(10, 2), x BIGINT
   Filter predicate=(x > 1)
     Project expressions=(auction, price) names=(auction, price)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -228,7 +228,7 @@ Project expressions=((n + 1)) names=(s.n + 1)
   Project expressions=(count(*)) names=(n)
     Aggregate aggregates=(count(*)) names=(count(*)) phase=single
       : count(*) BIGINT NOT NULL
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -239,7 +239,7 @@ Project expressions=(double_price) names=(double_price)
   Filter predicate=(auction = 3)
     Project expressions=(auction, (price * 2), ts) names=(auction, double_price, ts)
       Filter predicate=(price > 100.00)
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -249,7 +249,7 @@ Union
   : auction BIGINT, price DECIMAL(12, 2)
   Project expressions=(auction, CAST(price AS DECIMAL(12, 2))) names=(auction, price)
     Project expressions=(auction, price) names=(auction, price)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
   Project expressions=(CAST(1 AS BIGINT), CAST(2 AS DECIMAL(12, 2))) names=(auction, price)

@@ -5,7 +5,7 @@ Project expressions=(window_start, window_end, channel, count(*)) names=(window_
   WindowAggregate window={start_column: 5, end_column: 6} keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
     : channel STRING, count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
     WindowTable window={kind: tumble, time_column: 4, size_us: 600000000}
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -17,7 +17,7 @@ Project expressions=(window_time, max(price)) names=(window_time, max(price))
   WindowAggregate window={start_column: 5, end_column: 6} aggregates=(max(price)) names=(max(price)) phase=single
     : max(price) DECIMAL(10, 2), window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
     WindowTable window={kind: hop, time_column: 4, size_us: 3600000000, step_us: 60000000}
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -25,7 +25,7 @@ SELECT * FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1
 ---
 WindowTable window={kind: cumulate, time_column: 4, size_us: 86400000000, step_us: 3600000000, offset_us: 1800000000}
   : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time], window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -37,7 +37,7 @@ Project expressions=(bidder, window_start, window_end, sum(price)) names=(bidder
   WindowAggregate window={start_column: 5, end_column: 6} keys=(1) aggregates=(sum(price)) names=(sum(price)) phase=single
     : bidder BIGINT, sum(price) DECIMAL(20, 2), window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
     WindowTable window={kind: session, time_column: 4, size_us: 300000000, partition_keys: (1,)}
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -47,7 +47,7 @@ SELECT window_end, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' 
 Aggregate keys=(6) aggregates=(count(*)) names=(count(*)) phase=single
   : window_end TIMESTAMP(3) NOT NULL, count(*) BIGINT NOT NULL
   WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -63,7 +63,7 @@ Project expressions=(window_start, window_end, sum(n)) names=(window_start, wind
         WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single
           : count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
           WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
-            WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+            WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
               Scan bid columns=(0, 1, 2, 3, 4)
                 : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -77,7 +77,7 @@ Project expressions=(window_start, window_end, count(*)) names=(s, e, count(*))
     Project expressions=(window_start, window_end, price) names=(s, e, price)
       Filter predicate=(price > 1.00)
         WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
-          WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -90,7 +90,7 @@ Project expressions=(window_start, upper(channel), count(*)) names=(window_start
     : upper(channel) STRING, count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
     Project expressions=(auction, bidder, price, channel, ts, window_start, window_end, window_time, upper(channel)) names=(auction, bidder, price, channel, ts, window_start, window_end, window_time, upper(channel))
       WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -119,7 +119,7 @@ Project expressions=(window_start, count(*)) names=(window_start, count(*))
     : window_start TIMESTAMP(3) NOT NULL, window_end TIMESTAMP(3) NOT NULL, count(*) BIGINT NOT NULL
     Join kind=inner left_keys=(1) right_keys=(0)
       WindowTable window={kind: tumble, time_column: 4, size_us: 86400000000}
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
       WatermarkAssign time_column=3 watermark=joined

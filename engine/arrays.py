@@ -1,0 +1,78 @@
+"""Arrow arrays over the memory of NumPy ones, and back. pyarrow's own converters do the same, but the first use of one imports pandas where that is
+installed: half a second before the first row. The paths every query takes come through here instead.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+_ARROW = {
+    np.dtype(name): pa.type_for_alias(name)
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+}
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def array_of(values: np.ndarray, null: np.ndarray | None = None) -> pa.Array:
+    """Return one-dimensional numbers or truth values as an Arrow array, NULL where ``null`` is true. Nothing is copied that lies dense."""
+    valid = None if null is None or not null.any() else _bits(~null)
+    if values.dtype == np.bool_:
+        return pa.Array.from_buffers(pa.bool_(), values.size, [valid, _bits(values)])
+    return pa.Array.from_buffers(_ARROW[values.dtype], values.size, [valid, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def texts(values: list[str]) -> pa.Array:
+    """Return strings, none of them None, as an Arrow array."""
+    encoded = [value.encode() for value in values]
+    offsets = np.zeros(len(encoded) + 1, np.int32)
+    np.cumsum([len(value) for value in encoded], out=offsets[1:])
+    return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])
+
+
+def truths(array: pa.Array) -> np.ndarray:
+    """Return a boolean array as NumPy booleans; undefined under NULL."""
+    if not len(array):
+        return np.zeros(0, np.bool_)
+    bits = np.frombuffer(array.buffers()[1], np.uint8)
+    first = array.offset // 8
+    spread = np.unpackbits(bits[first : (array.offset + len(array) + 7) // 8], bitorder="little")
+    return spread[array.offset % 8 :][: len(array)].view(np.bool_)
+
+
+def is_true(array: pa.Array) -> np.ndarray:
+    """Return a boolean array as NumPy booleans, NULL as false."""
+    return truths(array) & truths(array.is_valid()) if array.null_count else truths(array)
+
+
+def scalar_of(value: object, kind: pa.DataType) -> pa.Scalar:
+    """Return a Python value as an Arrow scalar of a type; a fraction a DECIMAL has no digits for is left to Arrow, which refuses it."""
+    if value is None:
+        return pa.nulls(1, kind)[0]
+    if isinstance(value, bool) and pa.types.is_boolean(kind):
+        return array_of(np.array([value]))[0]
+    if (isinstance(value, int) and pa.types.is_integer(kind)) or (isinstance(value, float) and pa.types.is_floating(kind)):
+        return array_of(np.array([value], kind.to_pandas_dtype()))[0]
+    if isinstance(value, str) and pa.types.is_string(kind):
+        return texts([value])[0]
+    if isinstance(value, timedelta) and kind == pa.duration("us"):
+        return array_of(np.array([value // _MICROSECOND])).view(kind)[0]
+    if isinstance(value, Decimal) and pa.types.is_decimal128(kind):
+        return _decimal(value, kind)
+    return pa.scalar(value, kind)
+
+
+def _decimal(value: Decimal, kind: pa.DataType) -> pa.Scalar:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent + kind.scale < 0 or len(digits) + exponent + kind.scale > kind.precision:
+        return pa.scalar(value, kind)
+    unscaled = int("".join(map(str, digits))) * 10 ** (exponent + kind.scale)
+    word = (-unscaled if sign else unscaled).to_bytes(16, "little", signed=True)
+    return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(word)])[0]
+
+
+def _bits(truth: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(truth, bitorder="little"))

@@ -1,0 +1,41 @@
+"""HeldBatches: full batches held back for a moment, to be taken together with those that are ready behind them."""
+
+from __future__ import annotations
+
+from engine.clock import Clock
+from engine.elements import Batch
+from engine.job_options import JobOptions
+
+BATCHES_AT_ONCE = 4
+_SMALL = 8
+
+
+class HeldBatches:
+    """Batches up to ``BATCHES_AT_ONCE`` full ones, for as long as the buffer timeout.
+
+    A batch of less than an eighth of a full one says that nothing waits behind it, so it holds up nothing.
+    """
+
+    def __init__(self, options: JobOptions, clock: Clock) -> None:
+        self._clock = clock
+        self._timeout_ms = options.buffer_timeout_ms
+        self._rows_max = BATCHES_AT_ONCE * options.batch_max_rows if self._timeout_ms > 0 else 0
+        self._small = options.batch_max_rows // _SMALL
+        self._batches: list[Batch] = []
+        self._rows = 0
+        self.until_ms: float | None = None
+
+    def add(self, batch: Batch) -> bool:
+        """Hold a batch; return whether it is time to take what is held."""
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        if self._rows >= self._rows_max or batch.num_rows < self._small:
+            return True
+        if self.until_ms is None:
+            self.until_ms = self._clock.monotonic_ms() + self._timeout_ms
+        return False
+
+    def take(self) -> list[Batch]:
+        """Return what is held, and hold it no longer."""
+        batches, self._batches, self._rows, self.until_ms = self._batches, [], 0, None
+        return batches

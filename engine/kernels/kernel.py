@@ -1,0 +1,59 @@
+"""What makes a loop over columns a kernel: compiled for one signature, once, and cached on disk; loaded when first called, not when imported."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
+
+
+@functools.cache
+def _sources() -> str:
+    """Return a digest of all kernels: each may have others' loops compiled into it, which numba's own check, one file at a time, does not see."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class _KernelCache(FunctionCache):
+    """Numba's cache, whose machine code is not found again once any kernel's source has changed."""
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), _sources())
+
+
+class Kernel:
+    """A compiled loop that looks for its machine code at the first call. Only Python calls it; what kernels share is plain ``njit``."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._signature = signature
+        self._dispatcher = njit(function, nogil=True)
+        self._run: Callable[..., Any] = self._first
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop. TypeError when an argument is not what the signature says."""
+        return self._run(*arguments)
+
+    def _first(self, *arguments: Any) -> Any:
+        with global_compiler_lock:
+            if self._run == self._first:
+                with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
+                    self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
+                self._dispatcher.compile(self._signature)
+                self._dispatcher.disable_compile()
+                self._run = self._dispatcher
+        return self._run(*arguments)
+
+
+def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
+    """Return a decorator that compiles a loop for one signature; it runs without Python's lock."""
+    return lambda function: Kernel(function, signature)

@@ -1,0 +1,47 @@
+"""Kernels: when their machine code is loaded, and when it is no longer found."""
+
+import numpy as np
+import pytest
+
+from engine.kernels import kernel as room
+from engine.kernels.kernel import Kernel
+from engine.kernels.partition import counting_sort
+from engine.kernels.signatures import I64, IN_I64
+
+
+class Codegen:
+    def magic_tuple(self):
+        return ("machine",)
+
+
+def total(values):
+    found = 0
+    for value in values:
+        found += value
+    return found
+
+
+def test_a_kernel_is_compiled_at_its_first_call_for_its_signature_alone():
+    compiled = Kernel(total, I64(IN_I64))
+    assert not compiled._dispatcher.overloads
+    assert compiled(np.arange(5)) == 10
+    with pytest.raises(TypeError):
+        compiled(np.arange(5.0))
+    assert len(compiled._dispatcher.overloads) == 1
+
+
+def test_machine_code_is_not_found_once_any_kernel_has_changed(monkeypatch):
+    counting_sort(np.arange(3), 3)
+    cache = room._KernelCache(total)
+    before = cache._index_key("signature", Codegen())
+    assert cache._index_key("signature", Codegen()) == before
+    monkeypatch.setattr(room, "_sources", lambda: "other")
+    assert cache._index_key("signature", Codegen()) != before
+
+
+def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
+    def refuse(function):
+        raise RuntimeError("cannot cache function: no locator available")
+
+    monkeypatch.setattr(room, "_KernelCache", refuse)
+    assert Kernel(total, I64(IN_I64))(np.arange(4)) == 6

@@ -1,0 +1,77 @@
+"""What a process may import before it needs it: counted in modules, not in seconds, so that a busy machine fails nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"numba", "pandas", "duckdb", "pyspark", "py4j"}
+ENGINE = {"numpy", "pyarrow", "sqlglot", "lark", "prompt_toolkit"}
+TICKS = (
+    "CREATE TEMPORARY TABLE ticks (k BIGINT, s STRING, v DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) "
+    "WITH ('connector' = 'datagen', 'rows-per-second' = '100000', 'fields.k.max' = '99', 'fields.k.min' = '0', 'fields.s.values' = 'a,b')"
+)
+REPORT = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+
+
+def modules_after(code: str) -> set[str]:
+    """Return the modules of a fresh process that ran some code."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code + REPORT], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def first_row_of(query: str) -> str:
+    code = f"import penstock\nconnection = penstock.connect()\nconnection.execute({TICKS!r})\n"
+    return code + f"assert connection.execute({query!r}).fetchone()\nconnection.close()"
+
+
+def command_line(*words: str) -> str:
+    return f"import sys\nsys.argv = ['penstock', *{words!r}]\nfrom repl.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+
+
+def test_the_import_brings_no_library() -> None:
+    modules = modules_after("import penstock")
+    assert not modules & (HEAVY | ENGINE)
+    assert len(modules) < 150
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("run", "--help")])
+def test_help_brings_no_library(words: tuple[str, ...]) -> None:
+    assert not modules_after(command_line(*words)) & (HEAVY | ENGINE)
+
+
+def test_a_query_without_state_needs_no_kernels() -> None:
+    assert not modules_after(first_row_of("SELECT k, UPPER(s), v * 2 FROM ticks WHERE k > 5 AND s = 'a'")) & HEAVY
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s, COUNT(*), SUM(k), AVG(v), MAX(ts) FROM ticks GROUP BY s",
+        "SELECT window_start, k, COUNT(*), SUM(v) FROM TABLE(TUMBLE(TABLE ticks, DESCRIPTOR(ts), INTERVAL '1' SECOND)) "
+        "GROUP BY window_start, window_end, k",
+    ],
+)
+def test_a_query_with_state_brings_numba_alone(query: str) -> None:
+    assert modules_after(first_row_of(query)) & HEAVY == {"numba"}
+
+
+def test_the_command_line_leaves_pandas_out_and_importable() -> None:
+    pytest.importorskip("pandas")
+    code = command_line("-c", "SELECT 1 AS one, 'a' AS letter") + "\nassert 'pandas' not in sys.modules\nimport pandas, pyarrow"
+    code += "\nassert pyarrow.table({'a': [1]}).to_pandas().equals(pandas.DataFrame({'a': [1]}))"
+    assert "pandas" in modules_after(code)
+
+
+def test_kernels_are_loaded_when_they_are_called() -> None:
+    code = "from engine.kernels import accumulate, partition\nassert not partition._counting_sort._dispatcher.overloads\n"
+    code += "import numpy as np\npartition.counting_sort(np.arange(3), 3)\nassert len(partition._counting_sort._dispatcher.overloads) == 1"
+    assert "numba" in modules_after(code)
