@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
+from engine.kernels import columns as col
 from engine.partitions import Partitions
-from engine.state.row_changes import changed_rows
 from planner.expressions import SortKey
 
 
@@ -35,8 +37,8 @@ class Peers:
         count = part.rows.num_rows
         begins = part.starts == np.arange(count)
         if count > 1 and self._keys:
-            columns = [evaluate(part.rows) for evaluate in self._keys]
-            begins[1:] |= changed_rows([c.slice(0, count - 1) for c in columns], [c.slice(1) for c in columns], count - 1)
+            for evaluate in self._keys:
+                begins[1:] |= _differs(evaluate(part.rows))
         return PeerGroups(begins)
 
     def ranks(self, part: Partitions, rank: str) -> np.ndarray:
@@ -47,3 +49,19 @@ class Peers:
         if rank == "rank":
             return groups.firsts - part.starts + 1
         return groups.numbers - groups.numbers[part.starts] + 1
+
+
+def _differs(values: pa.Array) -> np.ndarray:
+    """Return of each value but the first whether it differs from the one before; NULL is like NULL, NaN like NaN."""
+    if col.is_bytes(values.type):
+        unequal = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)).fill_null(False).to_numpy(zero_copy_only=False)
+    elif pa.types.is_decimal128(values.type):
+        low, high = col.wide_words(values)
+        unequal = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    else:
+        words = col.words(values)
+        unequal = words[1:] != words[:-1]
+    if not values.null_count:
+        return unequal
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    return (valid[1:] != valid[:-1]) | (valid[1:] & valid[:-1] & unequal)

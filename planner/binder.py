@@ -105,7 +105,7 @@ class Binder:
 
 
 def _parameter_count(tree: exp.Expr) -> int:
-    return sum(1 for _ in tree.find_all(exp.Placeholder))
+    return len({node.meta["index"] for node in tree.find_all(exp.Placeholder)})
 
 
 def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -> None:

@@ -100,6 +100,21 @@ def test_settled_by_windows(session: Session, query: str) -> None:
     check(session, query.replace("FROM w", f"FROM {_FROM_WINDOWS}"), query.replace("FROM w", f"FROM ({_WINDOWS})"), True)
 
 
+def test_settled_rows_are_on_time_for_windows_above(session: Session) -> None:
+    words = "SELECT {start} + INTERVAL '10' SECONDS, COUNT(*) FROM ({first}) GROUP BY {start}"
+    first = "SELECT k, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts) AS n FROM moves) WHERE n <= 2"
+    query = f"SELECT window_end, COUNT(*) FROM TUMBLE(TABLE ({first}), DESCRIPTOR(ts), INTERVAL '10' SECONDS) GROUP BY window_start, window_end"
+    check(session, query, words.format(start=_START, first=first), True)
+
+
+def test_time_goes_through_a_join_with_a_bounded_table(session: Session) -> None:
+    query = (
+        "SELECT m.id, n.name, LAG(m.id) OVER (PARTITION BY n.name ORDER BY m.ts) AS l FROM moves AS m"
+        " JOIN (VALUES ('a', 'x'), ('b', 'y'), ('c', 'x')) AS n(k, name) ON m.k = n.k"
+    )
+    check(session, query, query, True)
+
+
 def test_what_partitions_keep_is_said(session: Session) -> None:
     text = "\n".join(
         session.execute("EXPLAIN OPTIMIZED SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM moves) WHERE n = 1")

@@ -220,3 +220,17 @@ CREATE TABLE copy WITH ('connector' = 'print') AS SELECT channel, channel FROM b
 error[SQL-1301]: column "channel" is declared twice
   1 | CREATE TABLE copy WITH ('connector' = 'print') AS SELECT channel, channel FROM bid
     |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT sum((SELECT max(size) FROM city)) OVER () FROM bid
+---
+error[SQL-1601]: a subquery cannot stand in OVER
+  1 | SELECT sum((SELECT max(size) FROM city)) OVER () FROM bid
+    |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
+====
+SELECT channel FROM bid INTERSCT SELECT name FROM city
+---
+error[SQL-1001]: unexpected "INTERSCT"
+  1 | SELECT channel FROM bid INTERSCT SELECT name FROM city
+    |                         ^^^^^^^^
+hint: did you mean "INTERSECT"?
