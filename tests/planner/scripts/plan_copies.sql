@@ -42,6 +42,6 @@ Sink per_channel
   Project expressions=(channel, count(*)) names=(channel, n)
     Aggregate keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
       : channel STRING, count(*) BIGINT NOT NULL
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)

@@ -8,7 +8,7 @@ Project expressions=(auction) names=(auction)
       Union
         Project expressions=(auction, TRUE) names=(auction, side)
           Project expressions=(auction) names=(auction)
-            WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+            WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
               Scan bid columns=(0, 1, 2, 3, 4)
                 : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
         Project expressions=(id, FALSE) names=(id, side)
@@ -34,7 +34,7 @@ Repeat
                   : name STRING, country STRING, size INT
           Project expressions=(auction, FALSE) names=(auction, side)
             Project expressions=(auction) names=(auction)
-              WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+              WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
                 Scan bid columns=(0, 1, 2, 3, 4)
                   : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====

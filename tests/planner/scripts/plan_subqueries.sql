@@ -4,7 +4,7 @@ SELECT auction, ts FROM bid WHERE auction IN (SELECT id FROM person)
 Project expressions=(auction, ts) names=(auction, ts)
   : auction BIGINT, ts TIMESTAMP(3) [event time]
   Join kind=semi left_keys=(0) right_keys=(0)
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     WatermarkAssign time_column=3 watermark=joined
@@ -19,7 +19,7 @@ Project expressions=(auction, ts) names=(auction, ts)
   : auction BIGINT, ts TIMESTAMP(3) [event time]
   Join kind=semi left_keys=(3) right_keys=(0)
     Filter predicate=(price > 10.00)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Scan city columns=(0, 1, 2)
@@ -48,7 +48,7 @@ Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=anti residual=(holds_null OR is_null(auction))
     Join kind=anti left_keys=(0) right_keys=(3)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
       Project expressions=(name, country, size, CAST(size AS BIGINT)) names=(name, country, size, key1)
@@ -68,7 +68,7 @@ Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=anti left_keys=(3) right_keys=(0) residual=(holds_null OR is_null(auction))
     Join kind=anti left_keys=(3, 0) right_keys=(0, 3)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
       Project expressions=(name, country, size, CAST(size AS BIGINT)) names=(name, country, size, key2)
@@ -86,7 +86,7 @@ SELECT auction FROM bid b WHERE (auction, channel) NOT IN (SELECT c.size, c.name
 Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=anti residual=(((CAST(size AS DECIMAL(12, 2)) < CAST(price AS DECIMAL(12, 2))) AND (((auction = CAST(size AS BIGINT)) OR is_null(auction)) OR is_null(CAST(size AS BIGINT)))) AND (((channel = name) OR is_null(channel)) OR is_null(name)))
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Scan city columns=(0, 1, 2)
@@ -103,7 +103,7 @@ Project expressions=(name) names=(name)
         Scan person columns=(0, 1, 2, 3, 4, 5)
           : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
     Filter predicate=(channel = 'web')
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -113,7 +113,7 @@ SELECT auction FROM bid WHERE NOT (NOT EXISTS (SELECT 1 FROM city WHERE size > 5
 Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=semi
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Project expressions=(TRUE) names=(found)
@@ -130,7 +130,7 @@ SELECT auction FROM bid WHERE channel IN (SELECT name FROM city WHERE country IN
 Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=semi left_keys=(3) right_keys=(0)
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Join kind=semi left_keys=(1) right_keys=(1)
@@ -148,7 +148,7 @@ Project expressions=(auction, CASE WHEN is_not_null(found) THEN TRUE WHEN is_nul
     Join kind=left left_keys=(1) right_keys=(0)
       Filter predicate=((price > 5.00) OR is_not_null(found))
         Join kind=left left_keys=(3) right_keys=(0)
-          WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
           Project expressions=(name, TRUE) names=(key1, found)
@@ -178,7 +178,7 @@ SELECT auction, price - (SELECT max(size) FROM city) AS above FROM bid
 Project expressions=(auction, (price - CAST(max(size) AS DECIMAL(10, 0)))) names=(auction, above)
   : auction BIGINT, above DECIMAL(13, 2)
   Join kind=inner
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Aggregate aggregates=(max(size)) names=(max(size)) phase=single
@@ -199,12 +199,12 @@ Project expressions=(name, CASE WHEN is_not_null(count(*)) THEN count(*) ELSE 0 
             : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
       Aggregate keys=(1) aggregates=(count(*)) names=(count(*)) phase=single
         : bidder BIGINT, count(*) BIGINT NOT NULL
-        WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
           Scan bid columns=(0, 1, 2, 3, 4)
             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Aggregate keys=(1) aggregates=(max(price)) names=(max(price)) phase=single
       : bidder BIGINT, max(price) DECIMAL(10, 2)
-      WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
         Scan bid columns=(0, 1, 2, 3, 4)
           : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
 ====
@@ -218,7 +218,7 @@ Project expressions=(channel, count(*), max(size)) names=(channel, n, size)
       Join kind=inner
         Aggregate keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
           : channel STRING, count(*) BIGINT NOT NULL
-          WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
         Aggregate aggregates=(min(size)) names=(min(size)) phase=single
@@ -248,7 +248,7 @@ SELECT * FROM bid LEFT SEMI JOIN city ON bid.channel = city.name AND bid.price >
 ---
 Join kind=semi left_keys=(3) right_keys=(0) residual=(CAST(price AS DECIMAL(12, 2)) > CAST(size AS DECIMAL(12, 2)))
   : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
-  WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
     Scan bid columns=(0, 1, 2, 3, 4)
       : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
   Scan city columns=(0, 1, 2)
@@ -259,7 +259,7 @@ SELECT auction FROM bid LEFT ANTI JOIN city c ON bid.channel = c.name
 Project expressions=(auction) names=(auction)
   : auction BIGINT
   Join kind=anti left_keys=(3) right_keys=(0)
-    WatermarkAssign time_column=4 watermark=(ts - INTERVAL DAY TO SECOND '0:00:05')
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Scan city columns=(0, 1, 2)
