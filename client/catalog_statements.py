@@ -9,9 +9,10 @@ from planner import statement_nodes as nodes
 from planner.binder import Binder
 
 if TYPE_CHECKING:
+    from client.running import Road
     from client.session import Session
 
-CatalogChange = nodes.CreateTable | nodes.CreateView | nodes.DropTable | nodes.DropView | nodes.AlterTableSet
+CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | nodes.AlterTableSet
 
 
 def change_catalog(session: Session, node: CatalogChange) -> Result:
@@ -20,6 +21,27 @@ def change_catalog(session: Session, node: CatalogChange) -> Result:
     if session.store is not None:
         session.store.save(session.catalog)
     return result
+
+
+def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
+    """Create the table of a query and start the job that fills it; a query that cannot be planned creates nothing."""
+    name = node.table.name
+    if node.table.if_not_exists and session.catalog.find(name.text) is not None:
+        return note_result(f"table {name} exists already")
+    road = declare_filled(session, node)
+    if session.store is not None:
+        session.store.save(session.catalog)
+    return session.start(road)
+
+
+def declare_filled(session: Session, node: nodes.CreateTableAs) -> Road:
+    """Create the table of a query and return the road of the job that fills it."""
+    sink = Binder(session.catalog, session.settings).bind_create_table_as(node)
+    road = session.plan(sink)
+    assert sink.table is not None
+    session.catalog.create_table(sink.table, False, node.table.name.span)
+    session.declared(sink.table)
+    return road
 
 
 def _changed(session: Session, node: CatalogChange) -> Result:
@@ -32,6 +54,13 @@ def _changed(session: Session, node: CatalogChange) -> Result:
             catalog.create_table(table, node.if_not_exists, node.name.span)
             session.declared(table)
             return note_result(f"table {node.name} created")
+        case nodes.CreateTableLike(table=declared):
+            if declared.if_not_exists and catalog.find(declared.name.text) is not None:
+                return note_result(f"table {declared.name} exists already")
+            table = binder.bind_create_table_like(node)
+            catalog.create_table(table, declared.if_not_exists, declared.name.span)
+            session.declared(table)
+            return note_result(f"table {table.name} created")
         case nodes.CreateView():
             if node.if_not_exists and catalog.find(node.name.text) is not None:
                 return note_result(f"view {node.name} exists already")

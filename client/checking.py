@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
+from client.catalog_statements import declare_filled
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from planner import statement_nodes as nodes
@@ -17,6 +18,7 @@ _HARMLESS = (
     nodes.CreateTable,
     nodes.CreateView,
     nodes.DropTable,
+    nodes.CreateTableLike,
     nodes.DropView,
     nodes.AlterTableSet,
     nodes.Set,
@@ -42,6 +44,8 @@ def _check(session: Session, statement: PlacedStatement) -> None:
     match statement.node:
         case nodes.Query() | nodes.Insert() | nodes.StatementSet() as query:
             session.plan(session.bind(query))
+        case nodes.CreateTableAs() as filled:
+            declare_filled(session, filled)
         case nodes.Explain(_, query):
             session.plan(session.bind(query))
         case node if isinstance(node, _HARMLESS):

@@ -36,7 +36,7 @@ from optimizer.sinks import check_sinks
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
-from planner.statement_nodes import Explain, Insert, Query, StatementSet
+from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet
 
 if TYPE_CHECKING:
     from engine.bounded.backend import BoundedBackends
@@ -134,7 +134,8 @@ class Session:
             with self._lock:
                 result = run_statement(self, statement.node, params)
             result.place = statement.place
-            return told_of_job(self, result) if isinstance(statement.node, Insert | StatementSet) else result
+            starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
+            return told_of_job(self, result) if starts else result
         except PenstockError as error:
             raise statement.place(error) from error
 

@@ -25,7 +25,9 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return job_statements.insert(session, node, params)
         case nodes.Explain():
             return explain_statements.explain_statement(session, node, params)
-        case nodes.CreateTable() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | nodes.AlterTableSet():
+        case nodes.CreateTableAs():
+            return catalog_statements.create_filled(session, node)
+        case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | nodes.AlterTableSet():
             return catalog_statements.change_catalog(session, node)
         case nodes.Set() | nodes.Reset():
             return settings_statements.change_settings(session, node)

@@ -9,6 +9,7 @@ from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
 from optimizer.streamable import check_streamable
 from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WindowAggregate, WindowTable
+from planner.over import Over
 
 
 def choose_runtime(
@@ -58,12 +59,12 @@ class _Frontier:
     def cut(self, node: LogicalPlan, timed: bool = False) -> LogicalPlan:
         """Return the plan with BoundedInput nodes.
 
-        ``timed``: some node above cuts windows from event time. Then a subplan that carries event time is cut below its watermark, so that time
+        ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its watermark, so that time
         still reaches that node.
         """
         if not isinstance(node, Sink | StatementSet) and self._is_bounded(node) and not (timed and self.facts.time_attributes(node)):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
-        timed = timed or isinstance(node, WindowTable | WindowAggregate)
+        timed = timed or isinstance(node, WindowTable | WindowAggregate) or (isinstance(node, Over) and node.timely)
         cut = tuple(self.cut(child, timed) for child in node.inputs)
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
 

@@ -6,6 +6,7 @@ from optimizer.partitioning import is_gathered_by, is_partitioned_by
 from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
 from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate
+from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
 
 
@@ -27,6 +28,8 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return (ANY,)
         case Aggregate(keys=keys) | WindowAggregate(keys=keys):
+            return (by_keys(keys),)
+        case Over(partition=keys) | PartitionTop(partition=keys):
             return (by_keys(keys),)
         case Join():
             return _of_join(node, facts, broadcast)
@@ -61,7 +64,7 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts, broadcast: bool)
         return node
     wants = requirements(node, facts, broadcast)
     if isinstance(node, Join | Union):
-        return node.with_inputs(_lay_ports(node, wants, parallelism))
+        return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
     return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))
 
@@ -77,19 +80,20 @@ def _edge(child: LogicalPlan, want: Requirement, parallelism: int, meeting_is_en
     return None if satisfied else Partition(want.keys)
 
 
-def _lay_ports(node: LogicalPlan, wants: tuple[Requirement, ...], parallelism: int) -> tuple[LogicalPlan, ...]:
+def _lay_ports(node: LogicalPlan, wants: tuple[Requirement, ...], parallelism: int, facts: PlanFacts) -> tuple[LogicalPlan, ...]:
     """Lay the edges of a node with several inputs, which all end in the same number of subtasks."""
     alone = [subtasks(child, parallelism) == 1 for child in node.inputs]
     if all(alone):
         return node.inputs
     if SINGLE in wants:
         return tuple(child if one else Exchange(child, Partition(())) for child, one in zip(node.inputs, alone, strict=True))
-    return tuple(_port(child, want, one) for child, want, one in zip(node.inputs, wants, alone, strict=True))
+    return tuple(_port(child, want, one, facts) for child, want, one in zip(node.inputs, wants, alone, strict=True))
 
 
-def _port(child: LogicalPlan, want: Requirement, alone: bool) -> LogicalPlan:
+def _port(child: LogicalPlan, want: Requirement, alone: bool, facts: PlanFacts) -> LogicalPlan:
+    """Lay the edge of one port. Changes of one task stay in one, for their order counts; new rows may be spread."""
     if want == ALL:
         return Exchange(child, Broadcast())
     if want == ANY:
-        return Exchange(child, Shuffle()) if alone else child
+        return child if not alone else Exchange(child, Shuffle() if facts.insert_only(child) else Partition(()))
     return child if not alone and is_partitioned_by(child, want.keys) else Exchange(child, Partition(want.keys))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
+from optimizer.rules.first_of_partitions import first_of_partitions
 from optimizer.rules.fold_constants import fold_constants
 from optimizer.rules.fuse_windows import fuse_windows
 from optimizer.rules.join_keys_from_filter import join_keys_from_filter
@@ -20,6 +21,7 @@ from optimizer.rules.prune_columns import prune_columns
 from optimizer.rules.push_filters import push_filters
 from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
 from optimizer.rules.remove_redundant import remove_redundant
+from optimizer.rules.share_sources import share_sources
 from optimizer.rules.simplify_predicates import simplify_predicates
 from optimizer.rules.split_aggregates import split_aggregates
 from planner.logical import LogicalPlan, StatementSet
@@ -43,9 +45,11 @@ RULES: tuple[Rule, ...] = (
     Rule(simplify_predicates),
     Rule(push_filters),
     Rule(push_filters_past_watermarks, only="batch"),
+    Rule(first_of_partitions),
     Rule(join_keys_from_filter),
     Rule(fuse_windows),
     Rule(prune_columns),
+    Rule(share_sources, only="streaming"),
     Rule(split_aggregates, only="parallel"),
     Rule(merge_projects),
     Rule(remove_redundant),

@@ -20,6 +20,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
 
 Partitioning = frozenset[tuple[int, ...]]
 """Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns equal)."""
@@ -32,7 +33,7 @@ def partitioning(node: LogicalPlan) -> Partitioning:
     match node:
         case Exchange(edge=Partition(keys=keys)):
             return frozenset({keys}) if keys else _NONE
-        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Sink():
+        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Over() | PartitionTop() | Sink():
             return partitioning(node.inputs[0])
         case Project():
             return _renamed(partitioning(node.input), _places(node))

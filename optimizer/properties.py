@@ -22,6 +22,7 @@ from planner.logical import (
     Values,
     WindowAggregate,
 )
+from planner.over import Over, PartitionTop
 
 T = TypeVar("T")
 
@@ -88,9 +89,17 @@ class PlanFacts:
                 return not aggregates and bool(keys) and self.insert_only(node.inputs[0])
             case TopN():
                 return False
+            case Over():
+                return self.in_time(node)
+            case PartitionTop(window=window):
+                return window is not None and self.insert_only(node.input)
             case Join():
                 return self._join_insert_only(node)
         return all(self.insert_only(child) for child in node.inputs)
+
+    def in_time(self, node: Over) -> bool:
+        """Return whether each row gets its values once, when time has passed it."""
+        return node.timely and self.insert_only(node.input)
 
     def _join_insert_only(self, join: Join) -> bool:
         """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first."""

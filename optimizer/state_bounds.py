@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
+from planner.over import Over, PartitionTop
 
 
 class _Facts(Protocol):
@@ -14,6 +15,8 @@ class _Facts(Protocol):
     def insert_only(self, node: LogicalPlan) -> bool: ...
 
     def bounded_ports(self, join: Join) -> tuple[int, ...]: ...
+
+    def in_time(self, node: Over) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
             if facts.insert_only(node.input):
                 return StateBound(f"the first {limit + offset} rows")
             return _unless_finite(node, facts, "every row", "a row taken back may let any other row into the first")
+        case PartitionTop():
+            return _of_partition_top(node, facts)
+        case Over():
+            return _of_over(node, facts)
         case Limit():
             return StateBound("a count")
         case WatermarkAssign():
@@ -64,6 +71,34 @@ def _of_aggregate(node: Aggregate, facts: _Facts) -> StateBound:
     if any(call.function in _RETRACTS for call in node.aggregates) and not facts.insert_only(node.input):
         return _unless_finite(node, facts, "every value", "a value taken back may bring back any earlier one")
     return StateBound("one row")
+
+
+def _of_partition_top(node: PartitionTop, facts: _Facts) -> StateBound:
+    inserts = facts.insert_only(node.input)
+    keeps = f"the first {node.limit} of each partition" if inserts else "every row"
+    if node.window is not None and inserts:
+        return StateBound(f"{keeps}, freed when the watermark passes the window's end")
+    if not inserts:
+        return _unless_finite(node, facts, keeps, "a row taken back may let any other row of its partition into the first")
+    if not node.partition:
+        return StateBound(f"the first {node.limit} rows")
+    names = ", ".join(node.input.schema[key].name for key in node.partition)
+    return _unless_finite(node, facts, keeps, f"each distinct ({names}) keeps its first rows for ever; partition by a window as well")
+
+
+def _of_over(node: Over, facts: _Facts) -> StateBound:
+    names = ", ".join(node.input.schema[key].name for key in node.partition)
+    if not facts.in_time(node):
+        why = "any row may still change" if facts.insert_only(node.input) else "the input takes rows back, and any row may still change"
+        return _unless_finite(node, facts, "every row", f"{why}; order by a time attribute to let time settle rows")
+    held = "rows until the watermark passes them"
+    if node.window is not None:
+        return StateBound(f"{held}, and what each partition needs until its window ends")
+    if node.remembers is None:
+        return StateBound(f"{held}, and those within the frame; freed by the watermark")
+    if not node.partition:
+        return StateBound(f"{held}, and {node.remembers}")
+    return _unless_finite(node, facts, f"{held}, and per partition {node.remembers}", f"each distinct ({names}) keeps {node.remembers} for ever")
 
 
 def _of_join(node: Join, facts: _Facts) -> StateBound:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from planner.expressions import Column, Expression
+from planner.expressions import Column, Expression, SortKey
 from planner.logical import Aggregate, Filter, Join, LogicalPlan, Project, Scan, Sort, TopN, WatermarkAssign, WindowAggregate
+from planner.over import Over, PartitionTop
 
 
 def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:
@@ -45,8 +46,16 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
         case Scan(predicate=predicate) if predicate is not None:
             return _changed(node, predicate=rewrite(predicate))
         case Sort(keys=keys) | TopN(keys=keys):
-            return _changed(node, keys=tuple(replace(key, expression=rewrite(key.expression)) for key in keys))
+            return _changed(node, keys=_map_keys(keys, rewrite))
+        case Over(order=order, calls=calls):
+            return _changed(node, order=_map_keys(order, rewrite), calls=tuple(call.map(rewrite) for call in calls))
+        case PartitionTop(order=order):
+            return _changed(node, order=_map_keys(order, rewrite))
     return node
+
+
+def _map_keys(keys: Sequence[SortKey], rewrite: Callable[[Expression], Expression]) -> tuple[SortKey, ...]:
+    return tuple(replace(key, expression=rewrite(key.expression)) for key in keys)
 
 
 def _changed(node: LogicalPlan, **fields: object) -> LogicalPlan:

@@ -25,6 +25,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
 from planner.windowing import AttachedWindow, WindowKind
 
 Key = frozenset[int]
@@ -64,9 +65,24 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return frozenset({frozenset(range(len(keys)))})
         case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
             return _of_windows(node)
+        case Over():
+            numbered = {len(node.input.schema) + i for i, call in enumerate(node.calls) if call.function == "row_number"}
+            return below(node.input) | {frozenset({*node.partition, position}) for position in numbered}
+        case PartitionTop():
+            return below(node.input) | _of_top(node)
         case Join():
             return _of_join(node, below(node.left), below(node.right))
     return _NONE
+
+
+def _of_top(node: PartitionTop) -> Keys:
+    """Numbered rows of a partition differ in their number, and a single one needs none."""
+    keys = frozenset(node.partition)
+    if node.rank != "row_number":
+        return _NONE
+    if node.limit == 1:
+        return frozenset({keys})
+    return _NONE if node.rank_name is None else frozenset({keys | {len(node.input.schema)}})
 
 
 def _of_scan(node: Scan) -> Keys:

@@ -14,6 +14,7 @@ from catalog.schema import Schema
 from catalog.settings import Settings
 from catalog.tables import Table, View
 from planner.bind_context import BindContext
+from planner.binder_copies import copied_table, table_of_query
 from planner.binder_ddl import bind_table
 from planner.binder_inserts import sink_for
 from planner.binder_queries import bind_query
@@ -21,7 +22,7 @@ from planner.binder_tables import bounded
 from planner.lexical import allow_depth
 from planner.logical import LogicalPlan, Sink, Sort, StatementSet
 from planner.scope import Relation
-from planner.statement_nodes import AlterTableSet, CreateTable, CreateView, Insert, Query
+from planner.statement_nodes import AlterTableSet, CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
 from planner.statement_nodes import StatementSet as StatementSetNode
 from planner.syntax import span_of
 
@@ -67,6 +68,17 @@ class Binder:
         """Return the table a CREATE TABLE declares, its options checked by its connector."""
         return bind_table(statement, self.context())
 
+    def bind_create_table_like(self, statement: CreateTableLike) -> Table:
+        """Return the table a CREATE TABLE .. LIKE declares: a copy of another, with more columns and other options."""
+        source = self.catalog.table(statement.source.text, statement.source.span)
+        return bind_table(copied_table(statement, source), self.context())
+
+    def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
+        """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not in the catalog yet."""
+        relation = self._top_level(statement.query, ())
+        table = bind_table(table_of_query(statement, relation), self.context())
+        return sink_for(Insert(statement.table.name, statement.query), table, relation)
+
     def bind_create_view(self, statement: CreateView) -> View:
         """Return the view a CREATE VIEW declares, its query bound once to know its columns."""
         query, name = statement.query, statement.name.text
@@ -93,7 +105,7 @@ class Binder:
 
 
 def _parameter_count(tree: exp.Expr) -> int:
-    return sum(1 for _ in tree.find_all(exp.Placeholder))
+    return len({node.meta["index"] for node in tree.find_all(exp.Placeholder)})
 
 
 def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -> None:

@@ -12,7 +12,8 @@ from catalog.functions import is_aggregate, resolve_aggregate
 from catalog.schema import Field, Role
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
-from planner.expressions import AggregateCall, Column, Expression
+from planner.expressions import AggregateCall, Column, Expression, Literal
+from planner.grouping_marks import GroupingMark, bits
 from planner.logical import Aggregate, LogicalPlan, Project, WindowAggregate
 from planner.syntax import FunctionCall, consume, span_of
 from planner.windowing import AttachedWindow
@@ -56,13 +57,17 @@ class AggregateList:
 
 @dataclass(frozen=True)
 class Groups:
-    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result stands in its rows."""
+    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result stands in its rows.
+
+    ``marks`` (of grouping sets): where it stands whether a key is left out of the row's set.
+    """
 
     plan: LogicalPlan
     fields: tuple[Field, ...]
     keys: tuple[tuple[Expression, int], ...]
     results: tuple[int, ...]
     window_time: tuple[int, int] | None = None
+    marks: tuple[tuple[Expression, int], ...] = ()
 
     def over(self, expression: Expression) -> Expression:
         """Return an expression of the rows below as one of the groups; raise SQL-1061 for a column that is neither key nor aggregated."""
@@ -71,11 +76,24 @@ class Groups:
                 return self._column(position, expression)
         if isinstance(expression, AggregateResult):
             return self._column(self.results[expression.index], expression)
+        if isinstance(expression, GroupingMark):
+            return self._marked(expression)
         if isinstance(expression, Column):
             if self.window_time is not None and expression.index == self.window_time[0]:
                 return self._column(self.window_time[1], expression)
             raise _ungrouped(expression, bool(self.keys))
         return expression.with_children(tuple(self.over(child) for child in expression.children))
+
+    def _marked(self, mark: GroupingMark) -> Expression:
+        """GROUPING's bits: of grouping sets from the marks of their rows, of a plain GROUP BY always 0."""
+        known = [key for key, _ in self.keys]
+        for key in mark.keys:
+            if key not in known:
+                hint = "GROUPING takes keys of GROUP BY"
+                raise PenstockError("SQL-1063", f"{key} is no key of GROUP BY", span=key.span or mark.span, hint=hint, sqlstate="42803")
+        places = dict(self.marks)
+        zero = Literal(mark.type, False, value=0)
+        return bits([self._column(places[key], mark) if self.marks else zero for key in mark.keys or known])
 
     def _column(self, position: int, was: Expression) -> Expression:
         group = self.fields[position]
@@ -165,5 +183,8 @@ def _windowed(
 
 
 def has_aggregate(tree: object) -> bool:
-    """Return whether an aggregate call stands in a tree."""
-    return isinstance(tree, exp.Expr) and any(isinstance(node, FunctionCall) and is_aggregate(str(node.this)) for node in tree.walk())
+    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries."""
+    if not isinstance(tree, exp.Expr):
+        return False
+    calls = (node for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery)) if isinstance(node, FunctionCall))
+    return any(is_aggregate(str(call.this)) and call.args.get("over") is None for call in calls)

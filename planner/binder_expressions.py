@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -11,15 +11,17 @@ from sqlglot import exp
 from catalog.errors import PenstockError, Span
 from catalog.functions import can_cast, is_aggregate, resolve
 from catalog.names import did_you_mean
-from catalog.types import BOOLEAN, NULL, STRING, Boolean, Null
+from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from planner import binder_literals as literals
 from planner.bind_context import BindContext
 from planner.binder_conditions import CONDITIONALS, bind_case, conditional
 from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
+from planner.grouping_marks import GROUPING, GroupingMark
 from planner.lexical import MAX_DEPTH, too_deep
+from planner.over import OVER_ONLY
 from planner.scope import Scope
-from planner.syntax import AllColumns, CastTo, FunctionCall, HostValue, IntervalLiteral, Reference, TypedLiteral, consume, span_of
+from planner.syntax import AllColumns, CastTo, ColumnAt, FunctionCall, HostValue, IntervalLiteral, Reference, TypedLiteral, consume, span_of
 
 _BINARY: dict[type, str] = {
     exp.Add: "add",
@@ -48,10 +50,23 @@ _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "sec
 
 
 class Aggregates(Protocol):
-    """Where an expression's aggregate calls go; ``None`` in its place means that none may stand there."""
+    """Where an expression's aggregate calls, or its calls with OVER, go; ``None`` in its place means that none may stand there."""
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Take an aggregate call and return the node that stands for its result."""
+
+
+class Subqueries(Protocol):
+    """What binds an expression's subqueries; ``None`` in its place means that none may stand there."""
+
+    def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a subquery's value."""
+
+    def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return EXISTS as a value."""
+
+    def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return IN as a value."""
 
 
 @dataclass
@@ -63,6 +78,8 @@ class ExpressionBinder:
     clause: str
     aggregates: Aggregates | None = None
     depth: int = 0
+    subqueries: Subqueries | None = None
+    windows: Aggregates | None = None
 
     def bind(self, tree: exp.Expr) -> Expression:
         """Return the typed expression of a tree; raise SQL-10xx and SQL-11xx with spans."""
@@ -152,7 +169,26 @@ class ExpressionBinder:
         high = self.call("less_equal", [value, self.bind(tree.args["high"])], span)
         return self.call("and", [low, high], span)
 
+    def _subquery(self, tree: exp.Expr) -> Expression:
+        if self.subqueries is None:
+            hint = "put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here"
+            raise PenstockError("SQL-1601", f"a subquery cannot stand in {self.clause}", span=span_of(tree), hint=hint, sqlstate="0A000")
+        if isinstance(tree, exp.In):
+            consume(tree, "this", "query")
+            return self.subqueries.contains(tree, self)
+        return self.subqueries.exists(tree, self) if isinstance(tree, exp.Exists) else self.subqueries.scalar(tree, self)
+
+    def _tuple(self, tree: exp.Expr) -> Expression:
+        hint = "a row stands left of IN (SELECT ..); compare column by column, joined by AND"
+        raise PenstockError("SQL-1601", "a row of values in parentheses is not supported here", span=span_of(tree), hint=hint, sqlstate="0A000")
+
+    def _column_at(self, tree: exp.Expr) -> Expression:
+        column = next(c for c in self.scope.columns if c.index == tree.meta["index"])
+        return Column(column.field.type, column.field.nullable, index=column.index, name=column.field.name, span=span_of(tree))
+
     def _in(self, tree: exp.Expr) -> Expression:
+        if tree.args.get("query") is not None:
+            return self._subquery(tree)
         consume(tree, "this", "expressions")
         value, items = self.bind(tree.this), [self.bind(item) for item in tree.expressions]
         if all(isinstance(item, Literal) for item in items):
@@ -187,10 +223,20 @@ class ExpressionBinder:
     def _function(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, FunctionCall)
         name, span = str(tree.this), span_of(tree)
+        if tree.args.get("over") is not None:
+            if self.windows is None:
+                raise self._no_window(name, span_of(tree.args["over"]))
+            return self.windows.add(tree, replace(self, subqueries=None, clause="a call with OVER"))
+        if name.lower() in OVER_ONLY:
+            message = f"{name.lower()} stands only with OVER"
+            raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
         if is_aggregate(name):
             if self.aggregates is None:
                 raise self._no_aggregate(name, span)
             return self.aggregates.add(tree, self)
+        if name.lower() in GROUPING and self.aggregates is not None:
+            keys = tuple(self.bind(arg) for arg in tree.expressions)
+            return GroupingMark(BIGINT, False, keys=keys, span=span)
         for key, word in (("distinct", "DISTINCT"), ("star", "*"), ("filter", "FILTER")):
             if tree.args.get(key):
                 resolve(name, [self.bind(arg) for arg in tree.expressions], span)
@@ -207,6 +253,10 @@ class ExpressionBinder:
             hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
             raise PenstockError("SQL-1011", f"{name} is no part EXTRACT can take", span=span_of(tree.expressions[0]), hint=hint)
         return self.call(_PARTS.get(name, name), args[1:], span_of(tree))
+
+    def _no_window(self, name: str, span: Span | None) -> PenstockError:
+        hint = "compute it in the select list of a subquery, give it a name, and use that name here"
+        return PenstockError("SQL-1065", f"{name.lower()} OVER cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42P20")
 
     def _no_aggregate(self, name: str, span: Span | None) -> PenstockError:
         hints = {
@@ -243,6 +293,10 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Is: ExpressionBinder._is,
     exp.Between: ExpressionBinder._between,
     exp.In: ExpressionBinder._in,
+    exp.Exists: ExpressionBinder._subquery,
+    exp.Subquery: ExpressionBinder._subquery,
+    exp.Tuple: ExpressionBinder._tuple,
+    ColumnAt: ExpressionBinder._column_at,
     exp.Escape: ExpressionBinder._escape,
     exp.Case: bind_case,
     exp.Dot: ExpressionBinder._dot,

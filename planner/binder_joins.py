@@ -23,6 +23,8 @@ _KINDS = {
     "LEFT": JoinKind.LEFT,
     "RIGHT": JoinKind.RIGHT,
     "FULL": JoinKind.FULL,
+    "SEMI": JoinKind.SEMI,
+    "ANTI": JoinKind.ANTI,
 }
 
 
@@ -63,7 +65,7 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
     parts: tuple[Expression, ...] = ()
     if condition is not None:
         parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, width), context, "ON").condition(condition))
-    return FromClause(_join(left.plan, right.relation.plan, kind, parts), scope)
+    return FromClause(join_on(left.plan, right.relation.plan, kind, parts), scope)
 
 
 def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Scope:
@@ -71,10 +73,12 @@ def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Sco
     when the other side is a bounded table (a join of two streams gives old rows late)."""
     mine, theirs = left.scope, right.scope
     left_bounded, right_bounded = bounded(left.plan), bounded(right.relation.plan)
-    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT)):
+    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
         mine = mine.without_roles()
     if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
         theirs = theirs.without_roles()
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return mine
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
         mine = mine.nullable()
     if kind in (JoinKind.LEFT, JoinKind.FULL):
@@ -82,23 +86,25 @@ def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Sco
     return mine.beside(theirs, width)
 
 
-def _join(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression]) -> LogicalPlan:
+def join_on(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression]) -> LogicalPlan:
     """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no columns are computed beneath."""
     width = len(left.schema)
     keys: list[tuple[Expression, Expression]] = []
     rest = []
     for part in parts:
-        pair = _key_pair(part, width)
+        pair = key_pair(part, width)
         if pair is None:
             rest.append(part)
         else:
             keys.append(pair)
-    wide_left, left_keys = _with_keys(left, [key for key, _ in keys])
-    wide_right, right_keys = _with_keys(right, [key for _, key in keys])
+    wide_left, left_keys = with_keys(left, [key for key, _ in keys])
+    wide_right, right_keys = with_keys(right, [key for _, key in keys])
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(right.schema))}
     residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
     plan: LogicalPlan = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _columns(plan, range(width)) if added else plan
     if added or len(wide_right.schema) > len(right.schema):
         plan = _columns(plan, list(moved.values()))
     return plan
@@ -110,7 +116,7 @@ def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
     return Project(plan, expressions, tuple(f.name for f in fields))
 
 
-def _key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
+def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
     """Return the (left, right) sides of an equality between the two inputs, the right one over its own columns, or ``None``."""
     if not isinstance(part, Call) or part.function != "equal":
         return None
@@ -122,7 +128,7 @@ def _key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | N
     return None
 
 
-def _with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:
+def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:
     """Return the plan with keys that are no columns computed at its end, and the keys' positions."""
     fields = plan.schema.fields
     expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
@@ -154,9 +160,11 @@ def _using(left: FromClause, right: Source, kind: JoinKind, names: Sequence[exp.
         b = _read(theirs, width)
         parts.append(binder.call("equal", [a, b], span_of(name)))
         shared.append((name.name, mine.index, theirs.index + width))
-    plan = _join(left.plan, right.relation.plan, kind, parts)
+    plan = join_on(left.plan, right.relation.plan, kind, parts)
     if kind is JoinKind.FULL:
         return _full_using(plan, shared, scope, binder)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return FromClause(plan, scope)
     kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
     columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in scope.columns)

@@ -1,4 +1,4 @@
-"""Queries: WITH, UNION, ORDER BY, LIMIT; each kind of query as a relation."""
+"""Queries: WITH, ORDER BY, LIMIT; each kind of query as a relation."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.coercion import common_type_of
 from catalog.errors import PenstockError
-from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_select import bind_select, position_of, sort_keys
+from planner.binder_sets import bind_set_operation
 from planner.binder_streaming import check_order
 from planner.binder_tables import bind_values, bounded, endless, renamed
-from planner.coercions import coerced
 from planner.expressions import Column, Expression, Literal, SortKey
-from planner.logical import Aggregate, Limit, Project, Sort, TopN, Union
+from planner.group_windows import with_group_window
+from planner.logical import Limit, Project, Sort, TopN
 from planner.scope import Relation, Scope
 from planner.syntax import consume, span_of
 
@@ -28,8 +27,8 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
     if isinstance(tree, exp.Select):
         return _select(tree, context, nested)
     consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_")
-    if isinstance(tree, exp.Union):
-        relation = _union(tree, context)
+    if isinstance(tree, exp.SetOperation):
+        relation = bind_set_operation(tree, context)
     elif isinstance(tree, exp.Values):
         relation = bind_values(tree, context)
     else:
@@ -56,6 +55,7 @@ def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
 
 
 def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
+    tree = with_group_window(tree)
     order = tree.args.get("order")
     bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
     if order is None:
@@ -111,60 +111,3 @@ def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
         raise PenstockError("SQL-1012", f"{word} takes a whole number that is not below zero", span=span_of(tree), sqlstate="2201W")
     return value
-
-
-# UNION
-
-
-def _union(tree: exp.Union, context: BindContext) -> Relation:
-    """Return a UNION: branches cast to common types under the first one's names; without ALL, equal rows are merged."""
-    if not tree.args.get("distinct"):
-        branches = []
-        node: exp.Expr = tree
-        while isinstance(node, exp.Union) and not node.args.get("distinct") and not _modified(node, tree):
-            branches.append(node.args["expression"])
-            node = node.this
-        branches.append(node)
-        return _united(branches[::-1], context)
-    merged = _united([tree.this, tree.args["expression"]], context)
-    plan = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
-    return Relation(plan, plan.schema.fields)
-
-
-def _modified(node: exp.Expr, top: exp.Expr) -> bool:
-    return node is not top and any(node.args.get(key) is not None for key in ("order", "limit", "offset", "with_"))
-
-
-def _united(nodes: Sequence[exp.Expr], context: BindContext) -> Relation:
-    relations = [context.query(node) for node in nodes]
-    width = len(relations[0].fields)
-    for relation, node in zip(relations, nodes, strict=True):
-        if len(relation.fields) != width:
-            message = f"the branches of UNION differ in width: {width} columns and {len(relation.fields)}"
-            raise PenstockError("SQL-1083", message, span=span_of(node), hint="name the same columns in every branch", sqlstate="42601")
-    kinds = []
-    for i, first in enumerate(relations[0].fields):
-        kind = common_type_of([relation.fields[i].type for relation in relations])
-        if kind is None:
-            listed = ", ".join(dict.fromkeys(str(relation.fields[i].type) for relation in relations))
-            message = f'column "{first.name}" of UNION has no common type: {listed}'
-            raise PenstockError("SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804")
-        kinds.append(kind)
-    names = relations[0].names
-    plans = []
-    for relation in relations:
-        columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(relation.fields)]
-        same = all(column.type == kind for column, kind in zip(columns, kinds, strict=True))
-        cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
-        plans.append(relation.plan if same else Project(relation.plan, cast, names))
-    plan = Union(tuple(plans))
-    return Relation(plan, _union_fields(relations, plan.schema.fields))
-
-
-def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tuple[Field, ...]:
-    """A column keeps its role where it has the same one in every branch."""
-    merged = []
-    for i, field in enumerate(fields):
-        roles = {relation.fields[i].role for relation in relations}
-        merged.append(Field(relations[0].fields[i].name, field.type, field.nullable, roles.pop() if len(roles) == 1 else None))
-    return tuple(merged)

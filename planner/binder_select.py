@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 
 from sqlglot import exp
 
@@ -13,13 +14,21 @@ from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
 from planner.binder_expressions import ExpressionBinder
+from planner.binder_group_windows import windowed
+from planner.binder_grouping_sets import group_sets
 from planner.binder_joins import FromClause, bind_from
+from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_streaming import check_session
+from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
 from planner.expressions import Column, Expression, SortKey
+from planner.grouping_marks import GroupingMark
+from planner.inner_query import has_subquery
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.scope import Relation, Scope
-from planner.syntax import AllColumns, FunctionCall, Reference, consume, span_of
+from planner.subqueries import attach
+from planner.subquery_values import SubqueryValues
+from planner.syntax import AllColumns, FunctionCall, GroupingSets, Reference, consume, span_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class BoundSelect:
     aggregates: AggregateList
     binder: ExpressionBinder
     distinct: bool
+    over: OverList = dataclass_field(default_factory=OverList)
 
     def over_rows(self, tree: exp.Expr) -> Expression:
         """Bind an expression where the select list is bound."""
@@ -58,46 +68,81 @@ class BoundSelect:
     def relation(self, extra: Sequence[Expression] = ()) -> Relation:
         """Return the projected rows, ``extra`` columns behind the select list."""
         names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
-        expressions = (*self.outputs, *extra)
+        rows, expressions = attach(self.rows, (*self.outputs, *extra))
         fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
-        plan = self._projected(expressions, names)
+        if not joins_bounded(rows, self.rows):
+            fields = tuple(replace(field, role=None) for field in fields)
+        plan = self._projected(rows, expressions, names)
         if self.distinct:
             plan = Aggregate(plan, tuple(range(len(fields))), (), ())
             fields = tuple(replace(field, role=None) for field in fields)
         return Relation(plan, fields)
 
-    def _projected(self, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> LogicalPlan:
+    def _projected(self, rows: LogicalPlan, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> LogicalPlan:
         """The projection; none over all columns as they are, and literal rows for constants without FROM."""
-        schema = self.rows.schema
-        if names == tuple(schema.names) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)):
-            return self.rows
-        if not self.fields and self.rows == one_row():
+        if names == tuple(rows.schema.names) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)):
+            return rows
+        if not self.fields and rows == one_row():
             return literal_rows([expressions], names)
-        return Project(self.rows, expressions, names)
+        return Project(rows, expressions, names)
 
     def _field(self, name: str, expression: Expression) -> Field:
-        role = self.fields[expression.index].role if isinstance(expression, Column) else None
+        role = self.fields[expression.index].role if isinstance(expression, Column) and expression.index < len(self.fields) else None
         return Field(name, expression.type, expression.nullable, role)
 
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
     """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
-    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_")
+    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "group_window")
     source = _source(tree, context)
     aggregates = AggregateList()
     plan = source.plan
     if tree.args.get("where") is not None:
         check_session(plan, "WHERE", span_of(tree.args["where"]))
-        plan = Filter(plan, ExpressionBinder(source.scope, context, "WHERE").condition(tree.args["where"]))
-    binder = ExpressionBinder(source.scope, context, "SELECT", aggregates)
+        source = _where(source, tree.args["where"], context)
+        plan = source.plan
+    if tree.args.get("group_window") is not None:
+        source = windowed(source, tree, _row_fields(plan, source.scope), context)
+        plan = source.plan
+    over = OverList()
+    binder = ExpressionBinder(source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered))
     items = [item for node in tree.expressions for item in _items(node, binder)]
     fields = _row_fields(plan, source.scope)
-    bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")))
+    bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
     having = tree.args.get("having")
     if tree.args.get("group") is None and having is None and not aggregates.calls and not any(has_aggregate(node) for node in order):
         check_session(plan, "SELECT", span_of(tree.args["from_"].this) if tree.args.get("from_") else None)
-        return bound
-    return _grouped(bound, tree, order)
+        _refuse_marks(bound.outputs)
+        return _with_over(bound)
+    return _with_over(_grouped(bound, tree, order))
+
+
+def _with_over(bound: BoundSelect) -> BoundSelect:
+    """Return the SELECT with its calls with OVER computed, over the rows or their groups; what follows may read them by name only."""
+    closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
+    if not bound.over.calls:
+        return closed
+    plan, fields, places = append_over(bound.rows, bound.fields, bound.over.calls, lambda e: e if bound.groups is None else bound.groups.over(e))
+
+    def placed(node: Expression) -> Expression:
+        if not isinstance(node, OverResult):
+            return node
+        field = fields[places[node.index]]
+        return Column(field.type, field.nullable, index=places[node.index], name=field.name, span=node.span)
+
+    return replace(closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs])
+
+
+def _refuse_marks(expressions: Sequence[Expression]) -> None:
+    for node in (node for expression in expressions for node in expression.walk()):
+        if isinstance(node, GroupingMark):
+            raise PenstockError("SQL-1063", "GROUPING goes with GROUP BY", span=node.span, hint="add GROUP BY ROLLUP (..)", sqlstate="42803")
+
+
+def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
+    if has_subquery(tree):
+        return filtered(source, [tree], context)
+    return FromClause(Filter(source.plan, ExpressionBinder(source.scope, context, "WHERE").condition(tree)), source.scope)
 
 
 def _source(tree: exp.Select, context: BindContext) -> FromClause:
@@ -182,24 +227,37 @@ def _star(node: AllColumns, scope: Scope) -> list[Item]:
 def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
     scope, context = bound.binder.scope, bound.binder.context
     clause = tree.args.get("group")
-    keys = _keys(clause.expressions if clause is not None else [], bound.items, ExpressionBinder(scope, context, "GROUP BY"))
+    sets = [_keys(nodes, bound.items, ExpressionBinder(scope, context, "GROUP BY")) for nodes in _sets(clause)]
     having = tree.args.get("having")
     condition = None
     if having is not None:
-        condition = replace(bound.binder, clause="HAVING").condition(_aliases_replaced(having, bound.items, scope))
+        condition = replace(bound.binder, clause="HAVING", windows=None).condition(_aliases_replaced(having, bound.items, scope))
     for node in order:
         if has_aggregate(node):
             bound.binder.bind(node)
     calls = bound.aggregates.calls
     place = clause if clause is not None else tree
-    names = [str(key) for key in keys]
-    check_session(bound.rows, "GROUP BY", span_of(place), keys, bound.fields)
-    groups = group(bound.rows, bound.fields, keys, names, calls)
+    for keys in sets:
+        check_session(bound.rows, "GROUP BY", span_of(place), keys, bound.fields)
+    if len(sets) == 1:
+        groups = group(bound.rows, bound.fields, sets[0], [str(key) for key in sets[0]], calls)
+    else:
+        groups = group_sets(bound.rows, bound.fields, sets, calls)
     plan = groups.plan
     if condition is not None:
-        plan = Filter(plan, groups.over(condition))
+        plan, (condition,) = attach(plan, [groups.over(condition)])
+        plan = Filter(plan, condition)
     outputs = [groups.over(expression) for expression in bound.outputs]
     return replace(bound, rows=plan, fields=groups.fields or [Field("", f.type) for f in plan.schema], outputs=outputs, groups=groups)
+
+
+def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
+    """The grouping sets of GROUP BY as trees: one without GROUPING SETS, ROLLUP or CUBE."""
+    if clause is None:
+        return [[]]
+    if isinstance(clause.expressions[0], GroupingSets):
+        return [list(row.expressions) for row in clause.expressions[0].expressions]
+    return [clause.expressions]
 
 
 def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBinder) -> list[Expression]:
@@ -240,7 +298,8 @@ def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> ex
     """Return a HAVING condition in which aliases of the select list that are no columns stand for their expressions."""
 
     def replaced(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, Reference) and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
+        inside = isinstance(node, Reference) and node.find_ancestor(exp.Select) is None
+        if inside and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
             for item in items:
                 if item.aliased and item.tree is not None and item.name.lower() == node.expressions[0].name.lower():
                     return item.tree.copy()

@@ -37,7 +37,7 @@ _ORDER = {
 
 
 @dataclass(frozen=True)
-class _Arguments:
+class WindowArguments:
     """The arguments of a windowing function by name, and where they stand."""
 
     function: str
@@ -64,7 +64,7 @@ def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callabl
     relation: Relation = source.relation
     time = _time_column(arguments, relation)
     keys = _partition(arguments.function, data, source.scope)
-    plan = WindowTable(relation.plan, _windowing(arguments, time, keys, context))
+    plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
     return Relation(plan, older + plan.schema.fields[-3:])
 
@@ -74,7 +74,7 @@ def _hidden(field: Field) -> Field:
     return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else field
 
 
-def _arguments(tree: WindowFunction) -> _Arguments:
+def _arguments(tree: WindowFunction) -> WindowArguments:
     function, order = str(tree.this), _ORDER[str(tree.this)]
     values: dict[str, exp.Expr] = {}
     for position, argument in enumerate(tree.expressions):
@@ -91,10 +91,10 @@ def _arguments(tree: WindowFunction) -> _Arguments:
         if name in values:
             raise PenstockError("SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883")
         values[name] = value
-    return _Arguments(function, values, span_of(tree))
+    return WindowArguments(function, values, span_of(tree))
 
 
-def _time_column(arguments: _Arguments, relation: Relation) -> int:
+def _time_column(arguments: WindowArguments, relation: Relation) -> int:
     descriptor = arguments.need("TIMECOL")
     if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
         hint = f"write {_USAGE[arguments.function]}"
@@ -102,11 +102,12 @@ def _time_column(arguments: _Arguments, relation: Relation) -> int:
     identifier = descriptor.expressions[0]
     column, _ = Scope.of(relation, None).resolve([identifier])
     if not column.field.is_event_time:
-        raise _no_time(column.field, relation, span_of(identifier))
+        raise no_time(column.field, relation, span_of(identifier))
     return column.index
 
 
-def _no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
+def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
+    """Return the complaint that a column of a relation is no time attribute, with what would make it one."""
     times = [f.name for f in relation.fields if f.is_event_time]
     message = f'"{field.name}" is no time attribute, so no window can be cut on it'
     if times:
@@ -132,7 +133,8 @@ def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, .
     return tuple(dict.fromkeys(scope.resolve([column])[0].index for column in columns))
 
 
-def _windowing(arguments: _Arguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
+def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
+    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that are none."""
     kind = WindowKind(arguments.function.lower())
     if kind is WindowKind.SESSION:
         return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))
@@ -150,7 +152,7 @@ def _windowing(arguments: _Arguments, time: int, keys: Sequence[int], context: B
     return Windowing(kind, time, size, step, offset)
 
 
-def _length(arguments: _Arguments, name: str, context: BindContext, *, signed: bool = False) -> int:
+def _length(arguments: WindowArguments, name: str, context: BindContext, *, signed: bool = False) -> int:
     tree = arguments.need(name)
     bound = ExpressionBinder(Scope(), context, f"{arguments.function}'s {name}").bind(tree)
     value = bound.value if isinstance(bound, Literal) else None

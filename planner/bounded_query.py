@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner import sql_windows as windows
-from planner.expressions import Column, Expression, SortKey
+from planner.expressions import Expression
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -33,8 +32,11 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
+from planner.repeat import Repeat
 from planner.sql_expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
 from planner.sql_flavour import Flavour
+from planner.sql_over import over_select, top_select, with_ties
 from planner.sql_windows import ROWS, aliased, column, named
 from planner.windowing import AttachedWindow
 
@@ -136,8 +138,14 @@ class _PlanText:
                 return self._join(plan)
             case Union(branches=branches):
                 return exp.union(*(self._rows(branch) for branch in branches), distinct=False, copy=False)
+            case Over():
+                return over_select(plan, self.relation(plan.input), self.flavour)
+            case PartitionTop():
+                return self._partition_top(plan)
             case Sort() | TopN():
                 return self.sorted(self._rows(plan.input), plan)
+            case Repeat():
+                return self._repeat(plan)
             case Limit(input=source, limit=limit, offset=offset):
                 return _cut(self._rows(source), limit, offset)
         raise PenstockError("BND-5102", f"a {type(plan).__name__} cannot be part of a bounded query", kind=Kind.INTERNAL, sqlstate="0A000")
@@ -151,13 +159,15 @@ class _PlanText:
 
     def sorted(self, select: exp.Select, plan: Sort | TopN) -> exp.Select:
         """Return a select over a node's input with its order and, for TopN, ties broken by all columns that have an order, and its cut."""
-        keys = list(plan.keys)
-        if isinstance(plan, TopN):
-            known = {key.expression.index for key in keys if isinstance(key.expression, Column)}
-            fields = enumerate(plan.schema)
-            keys += [SortKey(Column(f.type, f.nullable, index=i)) for i, f in fields if i not in known and is_orderable(f.type)]
+        keys = with_ties(plan.keys, plan.input) if isinstance(plan, TopN) else plan.keys
         select = select.order_by(*(sort_key_sql(key, column, self.flavour) for key in keys))
         return _cut(select, plan.limit, plan.offset) if isinstance(plan, TopN) else select
+
+    def _partition_top(self, plan: PartitionTop) -> exp.Expr:
+        width = len(plan.input.schema)
+        ranked = self.add(top_select(plan, self.relation(plan.input), self.flavour, f"c{width}"))
+        select = exp.select(*_columns(len(plan.schema))).from_(aliased(ranked))
+        return select.where(exp.LTE(this=column(width), expression=exp.Literal.number(str(plan.limit))))
 
     def _scan(self, plan: Scan) -> exp.Expr:
         relation = Relation(plan.table, tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)])
@@ -204,6 +214,12 @@ class _PlanText:
         select = exp.select(*(items or [_NOTHING.copy()])).from_(exp.to_table(self.relation(plan.left), alias="l"))
         select.append("joins", joined)
         return select
+
+    def _repeat(self, plan: Repeat) -> exp.Expr:
+        width = len(plan.schema)
+        times = exp.alias_(self.flavour.explode_series(exp.Literal.number("1"), column(width), 1), f"c{width}")
+        repeated = self.add(exp.select(*_columns(width), times).from_(aliased(self.relation(plan.input))))
+        return exp.select(*(_columns(width) or [_NOTHING.copy()])).from_(aliased(repeated))
 
     def _aggregates(self, plan: Aggregate | WindowAggregate) -> list[exp.Expr]:
         """Keys, then aggregates, as select items."""

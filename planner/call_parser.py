@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from planner.literal_parser import INTERVAL_UNITS, LiteralParser
+from planner.literal_parser import INTERVAL_UNITS
+from planner.over_parser import OverParser
 from planner.syntax import CastTo, FunctionCall
 from planner.type_text import parse_type
 
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 
 
-class CallParser(LiteralParser):
+class CallParser(OverParser):
     """Calls."""
-
-    scalar: Callable[[], exp.Expr]
-    """The grammar of whole expressions, which stands above this one."""
-
-    operand: Callable[[], exp.Expr]
-    """The grammar of what binds tighter than a comparison."""
 
     def cast(self, begin: int) -> exp.Expr:
         safe = self.word() == "TRY_CAST"
@@ -76,8 +69,10 @@ class CallParser(LiteralParser):
             self.need_word("WHERE")
             node.set("filter", self.scalar())
             self.need(TokenType.R_PAREN, ")")
+        if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
+            raise self.not_yet(f"{self.word()} NULLS", "filter the rows without a value out in a subquery")
         if self.at_words("OVER"):
-            raise self.not_yet("OVER", "use a windowing function such as TUMBLE with GROUP BY window_start, window_end")
+            node.set("over", self.over())
         return self.placed(begin, node)
 
     def _extract(self, begin: int) -> exp.Expr | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from catalog.schema import Schema
+from catalog.types import Timestamp, TimestampLtz
 from planner.edges import Edge, Partition
-from planner.expressions import AggregateCall, Column, Expression
+from planner.expressions import AggregateCall, Column, Expression, SortKey
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -29,6 +31,8 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
+from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing, WindowKind
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
@@ -64,13 +68,20 @@ def describe(node: LogicalPlan) -> str:
 def _describe_ending(node: LogicalPlan) -> str:
     match node:
         case Sort(input=inner):
-            return f"Sort {_order(node, inner.schema)}"
+            return f"Sort {_order(node.keys, inner.schema)}"
         case TopN(input=inner, limit=limit, offset=offset):
-            return f"TopN {limit}{f' offset {offset}' if offset else ''} by {_order(node, inner.schema)}"
+            return f"TopN {limit}{f' offset {offset}' if offset else ''} by {_order(node.keys, inner.schema)}"
         case Limit(limit=limit, offset=offset):
             return f"Limit {'all' if limit is None else limit}{f' offset {offset}' if offset else ''}"
+        case Repeat(input=inner):
+            return f"Repeat by {inner.schema.names[-1]}"
         case Union(branches=branches):
             return f"Union {len(branches)} inputs"
+        case Over():
+            return _describe_over(node)
+        case PartitionTop(rank=rank, limit=limit, rank_name=name):
+            shown = "" if name is None else f" AS {name}"
+            return f"PartitionTop {rank}{shown} <= {limit}{_specification(node)}"
         case Sink(table=table):
             return f"Sink {'to the client' if table is None else table.name} [{', '.join(node.schema.names)}]"
         case StatementSet(sinks=sinks):
@@ -78,9 +89,28 @@ def _describe_ending(node: LogicalPlan) -> str:
     raise AssertionError(type(node))
 
 
-def _order(node: Sort | TopN, schema: Schema) -> str:
+def _describe_over(node: Over) -> str:
+    schema = node.input.schema
+    calls = ", ".join(_labelled(_call_text(call, schema), name) for call, name in zip(node.calls, node.names, strict=True))
+    framed = any(call.function not in RANKS | {"lag", "lead"} for call in node.calls)
+    frame = f" {frame_text(node.frame, node.order)}" if framed and node.frame not in (RUNNING, WHOLE) else ""
+    return f"Over{' in time' if node.timely else ''}{_specification(node)}{frame}: {calls}"
+
+
+def _specification(node: Over | PartitionTop) -> str:
+    schema = node.input.schema
+    return f"{_per(' per', node.partition, schema)}{f' by {_order(node.order, schema)}' if node.order else ''}"
+
+
+def frame_text(frame: Frame, order: Sequence[SortKey]) -> str:
+    """Return a frame in words, distances of time in their largest unit."""
+    timed = frame.has_distance and isinstance(order[0].expression.type, Timestamp | TimestampLtz)
+    return re.sub(r"\d+", lambda size: duration_text(int(size[0])), str(frame)) if timed else str(frame)
+
+
+def _order(keys: Sequence[SortKey], schema: Schema) -> str:
     words = []
-    for key in node.keys:
+    for key in keys:
         nulls = "" if key.nulls_first != key.descending else (" NULLS FIRST" if key.nulls_first else " NULLS LAST")
         words.append(f"{named(key.expression, schema)}{' DESC' if key.descending else ''}{nulls}")
     return ", ".join(words)
@@ -203,7 +233,15 @@ def operator_name(node: LogicalPlan) -> str:
             return f"sink {'to the client' if table is None else table.name}"
         case TopN(limit=limit):
             return f"top {limit}"
+        case PartitionTop(limit=limit, partition=partition, input=inner):
+            return f"top {limit}{_per(' per', partition, inner.schema)}"
+        case Over(partition=partition, input=inner):
+            return f"over{_per('', partition, inner.schema)}"
     return type(node).__name__.lower()
+
+
+def _per(word: str, keys: Sequence[int], schema: Schema) -> str:
+    return f"{word} {', '.join(schema[key].name for key in keys)}" if keys else ""
 
 
 def _phased(phase: Phase, what: str, node: Aggregate | WindowAggregate) -> str:

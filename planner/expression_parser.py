@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
@@ -31,6 +32,8 @@ BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.SLASH: (6, exp.Div),
     TokenType.MOD: (6, exp.Mod),
 }
+_WINDOWS = ("window", "session_window")
+_QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
@@ -38,6 +41,9 @@ _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF",
 
 class ExpressionParser(CallParser):
     """Scalar expressions."""
+
+    query: Callable[[], exp.Expr]
+    """The grammar of whole queries, which stands above this one."""
 
     def scalar(self) -> exp.Expr:
         """Return one expression: OR of ANDs of conditions."""
@@ -60,8 +66,6 @@ class ExpressionParser(CallParser):
         begin = self._index
         if not self.take_words("NOT"):
             return self._predicate()
-        if self.at_words("EXISTS"):
-            raise self._no_exists()
         self.enter()
         node = self.placed(begin, exp.Not(this=self._not()))
         self.leave()
@@ -70,9 +74,10 @@ class ExpressionParser(CallParser):
     # predicates
 
     def _predicate(self) -> exp.Expr:
-        if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
-            raise self._no_exists()
         begin = self._index
+        if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
+            self._advance()
+            return self.placed(begin, exp.Exists(this=self._subquery()))
         node = self._binary(1)
         while True:
             negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
@@ -91,7 +96,7 @@ class ExpressionParser(CallParser):
             self.need_word("AND")
             return exp.Between(this=left, low=low, high=self.operand())
         if word == "IN":
-            return exp.In(this=left, expressions=self._in_list())
+            return self._in(left)
         if word == "IS":
             return self._is(left)
         if self.at_words("ANY") or self.at_words("ALL"):
@@ -102,13 +107,22 @@ class ExpressionParser(CallParser):
         node: exp.Expr = (exp.ILike if word == "ILIKE" else exp.Like)(this=left, expression=pattern)
         return exp.Escape(this=node, expression=self.string("an escape character")) if self.take_words("ESCAPE") else node
 
-    def _in_list(self) -> list[exp.Expr]:
+    def _in(self, left: exp.Expr) -> exp.Expr:
+        if self.at(TokenType.L_PAREN) and self.word(1) in _QUERY_WORDS:
+            return exp.In(this=left, query=self._subquery())
         self.need(TokenType.L_PAREN, "(")
-        if self.word() in ("SELECT", "WITH", "VALUES"):
-            raise self.not_yet("IN with a subquery", "join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..")
         items = self.separated(self.scalar)
         self.need(TokenType.R_PAREN, ")")
-        return items
+        return exp.In(this=left, expressions=items)
+
+    def _subquery(self) -> exp.Expr:
+        begin = self._index
+        self.need(TokenType.L_PAREN, "(")
+        if self.word() not in _QUERY_WORDS and not self.at(TokenType.L_PAREN):
+            raise self.unexpected("SELECT", "VALUES", "WITH")
+        node = self.query()
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, exp.Subquery(this=node))
 
     def _is(self, left: exp.Expr) -> exp.Expr:
         begin = self._index
@@ -124,9 +138,6 @@ class ExpressionParser(CallParser):
         value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
         node = exp.Is(this=left, expression=self.placed(begin, value))
         return exp.Not(this=place(node, left.meta["start"], self._prev.end + 1)) if negated else node
-
-    def _no_exists(self) -> PenstockError:
-        return self.not_yet("EXISTS", "join the subquery instead: JOIN (SELECT DISTINCT ..) ON ..")
 
     # operators
 
@@ -209,7 +220,7 @@ class ExpressionParser(CallParser):
             items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
             self.need(TokenType.R_BRACKET, "]")
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
-        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT")):
+        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT", "WINDOW")):
             return self.call(begin)
         if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
             self._advance()
@@ -232,17 +243,26 @@ class ExpressionParser(CallParser):
         parts = [self.identifier("column")]
         while self.at(TokenType.DOT) and not self.at(TokenType.STAR, 1):
             self._advance()
-            parts.append(self.identifier("column"))
+            parts.append(self._end_of_window() if self.at_words("END") and parts[-1].name.lower() in _WINDOWS else self.identifier("column"))
             if len(parts) > MAX_DEPTH:
                 raise too_deep(self.here())
         return self.placed(begin, Reference(expressions=parts))
 
+    def _end_of_window(self) -> exp.Identifier:
+        begin = self._index
+        self._advance()
+        return self.placed(begin, exp.Identifier(this="end", quoted=False))
+
     def _parenthesised(self, begin: int) -> exp.Expr:
-        if self.word() in ("SELECT", "WITH", "VALUES"):
-            raise self.not_yet("a scalar subquery", "join the subquery instead, or compute the value in a view", begin)
+        if self.word() in _QUERY_WORDS:
+            query = self.query()
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, exp.Subquery(this=query))
         node = self.scalar()
-        if self.at(TokenType.COMMA):
-            raise self.not_yet("a row of values in parentheses", "write the comparison column by column, joined by AND")
+        if self.take(TokenType.COMMA):
+            items = [node, *self.separated(self.scalar)]
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, exp.Tuple(expressions=items))
         self.need(TokenType.R_PAREN, ")")
         return self.placed(begin, exp.Paren(this=node))
 

@@ -14,7 +14,7 @@ RESERVED = frozenset(
 """Words that are never taken for a name or an alias unless quoted."""
 
 CLAUSES = (
-    "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "UNION",
+    "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
     "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ON", "USING",
 )  # fmt: skip
 """Words that may open the next part of a query."""
@@ -29,7 +29,7 @@ OTHERS = (
     "ADD", "BEGIN", "CANCEL", "CHANGELOG_MODE", "COLUMNS", "COMMENT", "CONNECTORS", "CUMULATE", "DATE", "DESCRIPTOR", "DIV", "ENFORCED", "ESCAPE",
     "EXECUTE", "EXPLAIN", "EXTRACT", "FIRST", "FUNCTIONS", "HOP", "IF", "JOB", "JOBS", "JSON", "KEY", "LAST", "LOGICAL", "MERMAID", "METADATA",
     "NULLS", "OPTIMIZED", "PARTITION", "PARTITIONED", "PHYSICAL", "PRIMARY", "REPLACE", "RULES", "SESSION", "STATEMENT", "TABLES", "TEMPORARY",
-    "TIMESTAMP", "TIMESTAMP_LTZ", "TRY_CAST", "TUMBLE", "VIEW", "VIEWS", "VIRTUAL", "WATERMARK",
+    "TIMESTAMP", "TIMESTAMP_LTZ", "TRY_CAST", "TUMBLE", "VIEW", "VIEWS", "VIRTUAL", "WATERMARK", "CUBE", "GROUPING", "ROLLUP", "SETS",
 )  # fmt: skip
 """Words that mean something in one place only and may name columns everywhere."""
 

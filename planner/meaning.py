@@ -29,6 +29,8 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
+from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing
 
 # Options that say how fast, how often or in what pieces, never which rows.
@@ -115,6 +117,12 @@ class Meanings:
             case TopN(keys=keys, limit=limit, offset=offset):
                 order = (_sort_text(key, columns) for key in keys)
                 return Meaning(digest("top", below.rows, str(limit), str(offset), *order, *columns), columns)
+            case Over():
+                return _of_over(node, below)
+            case PartitionTop():
+                return _of_partition_top(node, below)
+            case Repeat():
+                return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
             case Limit(limit=limit, offset=offset):
                 return Meaning(digest("limit", below.rows, str(limit), str(offset)), columns)
             case Sink(table=table):
@@ -142,6 +150,25 @@ class Meanings:
         if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             columns += tuple(digest("right", rows, c) for c in right.columns)
         return Meaning(rows, columns)
+
+
+def _of_over(node: Over, below: Meaning) -> Meaning:
+    """What breaks ties takes part: all columns where the answer depends on them."""
+    columns = below.columns
+    order = (_sort_text(key, columns) for key in node.order)
+    ties = columns if node.breaks_ties else ()
+    within = digest("within", str(node.timely), str(node.frame), *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
+    rows = digest("over in time", below.rows, columns[node.time_column]) if node.timely else below.rows
+    return Meaning(rows, columns + tuple(digest("over", rows, within, _call_text(call, columns)) for call in node.calls))
+
+
+def _of_partition_top(node: PartitionTop, below: Meaning) -> Meaning:
+    columns = below.columns
+    order = (_sort_text(key, columns) for key in node.order)
+    ties = columns if node.rank == "row_number" else ()
+    head = ("partition top", below.rows, node.rank, str(node.limit), str(node.window is not None))
+    rows = digest(*head, *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
+    return Meaning(rows, columns if node.rank_name is None else (*columns, digest("rank", rows)))
 
 
 def _of_scan(node: Scan) -> Meaning:

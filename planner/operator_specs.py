@@ -23,6 +23,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
 from planner.physical import (
     BoundedSourceSpec,
     CalcSpec,
@@ -30,6 +31,9 @@ from planner.physical import (
     JoinSpec,
     LimitSpec,
     OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    RepeatSpec,
     SinkSpec,
     SourceSpec,
     TopNSpec,
@@ -39,6 +43,7 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
+from planner.repeat import Repeat
 
 
 class Facts(Protocol):
@@ -49,6 +54,9 @@ class Facts(Protocol):
 
     def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
         """Return the columns that identify a row of a node."""
+
+    def in_time(self, node: Over) -> bool:
+        """Return whether each row of an Over is given once, when time has passed it."""
 
     def bounded_ports(self, join: Join) -> tuple[int, ...]:
         """Return the side of a join that is loaded first."""
@@ -83,10 +91,17 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _join_spec(node, operator_id, facts)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
+        case Repeat():
+            return RepeatSpec(operator_id, name, schema)
         case Limit(limit=limit, offset=offset):
             return LimitSpec(operator_id, name, schema, limit, offset)
         case TopN(keys=order, limit=first, offset=offset):
             return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(node.inputs[0]))
+        case Over():
+            return _over_spec(node, operator_id, facts)
+        case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
+            shows, inserts = node.rank_name is not None, facts.insert_only(inner)
+            return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts)
         case Sink():
             return _sink_spec(node, operator_id, facts)
     raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -106,6 +121,23 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         node.residual,
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
+    )
+
+
+def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
+    return OverSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.partition,
+        node.order,
+        node.frame,
+        node.calls,
+        node.window,
+        facts.in_time(node),
+        node.history,
+        facts.insert_only(node.input),
     )
 
 

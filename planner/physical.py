@@ -9,6 +9,7 @@ from catalog.tables import Table
 from planner.edges import Edge
 from planner.expressions import AggregateCall, Expression, Literal, SortKey
 from planner.logical import JoinKind, LogicalPlan, Phase
+from planner.over import Frame
 from planner.windowing import AttachedWindow, Windowing
 
 DEFAULT_MAX_PARALLELISM = 128
@@ -119,6 +120,11 @@ class UnionSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class RepeatSpec(OperatorSpec):
+    """Give each row as often as its last column says, without that column."""
+
+
+@dataclass(frozen=True)
 class LimitSpec(OperatorSpec):
     """The first rows that come; runs in one task."""
 
@@ -134,6 +140,41 @@ class TopNSpec(OperatorSpec):
     limit: int
     offset: int
     insert_only: bool = False
+
+
+@dataclass(frozen=True)
+class OverSpec(OperatorSpec):
+    """Values of calls appended to rows; see ``planner.over.Over``. ``in_time``: each row once, when the watermark has passed its first order key.
+
+    ``history``: how many earlier rows of its partition a row in time may look at.
+    """
+
+    input_schema: Schema
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame
+    calls: tuple[AggregateCall, ...]
+    window: AttachedWindow | None
+    in_time: bool
+    history: int
+    insert_only: bool
+
+
+@dataclass(frozen=True)
+class PartitionTopSpec(OperatorSpec):
+    """The first rows of each partition by a rank, kept up to date; see ``planner.over.PartitionTop``.
+
+    With ``window`` and an ``insert_only`` input each row is given once, when its window closes.
+    """
+
+    input_schema: Schema
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    rank: str
+    limit: int
+    shows_rank: bool
+    window: AttachedWindow | None
+    insert_only: bool
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
+from planner.grouping_parser import GroupingParser
 from planner.keywords import CLAUSES
-from planner.table_parser import TableParser
 
-_SET_WORDS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+_SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
+_SET_WORDS = tuple(_SET_NODES)
 _AFTER_SELECT = {
     "QUALIFY": "put the query in FROM and filter it with WHERE",
     "WINDOW": "write the window where it is used",
@@ -21,7 +24,7 @@ _AFTER_SELECT = {
 }
 
 
-class QueryParser(TableParser):
+class QueryParser(GroupingParser):
     """Queries."""
 
     def whole_query(self) -> exp.Expr:
@@ -47,7 +50,7 @@ class QueryParser(TableParser):
 
     def whole_sort_item(self) -> exp.Expr:
         """Return the ORDER BY item that fills the text to its end."""
-        node = self._ordered()
+        node = self.sort_item()
         if self._curr:
             raise self.unexpected("ASC", "DESC", "NULLS")
         return node
@@ -82,18 +85,23 @@ class QueryParser(TableParser):
         return self.placed(begin, exp.CTE(this=body, alias=exp.TableAlias(this=name, columns=columns)))
 
     def _set_operations(self, begin: int) -> exp.Expr:
-        node = self._term()
+        return self._chained(begin, ("UNION", "EXCEPT", "MINUS"), self._intersections)
+
+    def _intersections(self) -> exp.Expr:
+        return self._chained(self._index, ("INTERSECT",), self._term)
+
+    def _chained(self, begin: int, words: tuple[str, ...], operand: Callable[[], exp.Expr]) -> exp.Expr:
+        node = operand()
         steps = 0
-        while (word := self.word()) in _SET_WORDS:
-            if word != "UNION":
-                raise self.not_yet(word, "use a LEFT JOIN and keep the rows whose right side is NULL, or an INNER JOIN")
+        while (word := self.word()) in words:
             steps += 1
             if steps > 1000:
-                raise PenstockError("SQL-1007", "more than 1,000 UNION branches are over the limit", span=self.here(), sqlstate="54001")
+                raise PenstockError("SQL-1007", f"more than 1,000 {word} branches are over the limit", span=self.here(), sqlstate="54001")
             self._advance()
             distinct = not self.take_words("ALL")
-            self.take_words("DISTINCT")
-            node = self.placed(begin, exp.Union(this=node, expression=self._term(), distinct=distinct))
+            if distinct:
+                self.take_words("DISTINCT")
+            node = self.placed(begin, _SET_NODES[word](this=node, expression=operand(), distinct=distinct))
         return node
 
     def _term(self) -> exp.Expr:
@@ -158,12 +166,9 @@ class QueryParser(TableParser):
         begin = self._index
         self._advance()
         self.need_word("BY")
-        for words in (("GROUPING", "SETS"), ("ROLLUP",), ("CUBE",)):
-            if self.at_words(*words) and self.at(TokenType.L_PAREN, len(words)):
-                raise self.not_yet(" ".join(words), "write one query per grouping and join them by UNION ALL")
         if self.at_words("ALL"):
             raise self.not_yet("GROUP BY ALL", "name the columns")
-        return self.placed(begin, exp.Group(expressions=self.separated(self.scalar)))
+        return self.placed(begin, self.groups())
 
     # after the query
 
@@ -185,9 +190,10 @@ class QueryParser(TableParser):
         begin = self._index
         self._advance()
         self.need_word("BY")
-        return self.placed(begin, exp.Order(expressions=self.separated(self._ordered)))
+        return self.placed(begin, exp.Order(expressions=self.separated(self.sort_item)))
 
-    def _ordered(self) -> exp.Expr:
+    def sort_item(self) -> exp.Expr:
+        """Return one item of an ORDER BY."""
         begin = self._index
         node = exp.Ordered(this=self.scalar(), desc=False)
         if self.take_words("DESC"):

@@ -43,9 +43,10 @@ class ScopeColumn:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns in reach, in the order ``*`` shows them."""
+    """The columns in reach, in the order ``*`` shows them; in a subquery those of the query around it (``outer``) come second."""
 
     columns: tuple[ScopeColumn, ...] = ()
+    outer: Scope | None = None
 
     @staticmethod
     def of(relation: Relation, table: str | None) -> Scope:
@@ -80,8 +81,14 @@ class Scope:
         """Return whether a table of that name is in reach."""
         return any(table.lower() == name.lower() for table in self.tables)
 
+    def knows(self, parts: Sequence[exp.Identifier]) -> bool:
+        """Return whether a path begins with a table or a column in reach."""
+        return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
+
     def resolve(self, parts: Sequence[exp.Identifier]) -> tuple[ScopeColumn, int]:
         """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044 with candidates."""
+        if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
+            return self.outer.resolve(parts)
         first = parts[0].name
         if len(parts) > 1 and self.has_table(first):
             return self._one(self.find(parts[1].name, first), parts[:2]), 2
@@ -105,7 +112,8 @@ class Scope:
         raise PenstockError("SQL-1043", f'column "{name}" is in {" and in ".join(tables)}', span=span, hint=hint, sqlstate="42702")
 
     def _no_column(self, name: str, table: str | None, span: Span | None) -> PenstockError:
-        within = [c.field.name for c in self.columns if table is None or (c.table or "").lower() == table.lower()]
+        named = [c for c in self.columns if not (c.table or "").startswith("$")]
+        within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
         place = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""
         if not self.columns:
             hint: str | None = "there is no FROM, so no column can be read"

@@ -29,10 +29,12 @@ def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -
     raise flavour.refusal(f"{type(expression).__name__} {expression}", expression.span)
 
 
-def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour) -> exp.Expr:
-    """Return an aggregate call with its DISTINCT and FILTER."""
+def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour, over: Callable[[exp.Expr], exp.Expr] | None = None) -> exp.Expr:
+    """Return an aggregate call with its DISTINCT and FILTER, or with what ``over`` puts behind each aggregate function in it."""
 
     def filtered(function: exp.Expr) -> exp.Expr:
+        if over is not None:
+            return over(function)
         if call.filter is None:
             return function
         return exp.Filter(this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour)))

@@ -68,6 +68,19 @@ def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
     return PenstockError("SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000")
 
 
+_COPIED = ("ALL", "CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+
+
+def _excluded(rest: Any) -> frozenset[str]:
+    """The parts a LIKE clause leaves out: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
+    words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
+    pairs = list(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or any(how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _COPIED for how, what in pairs):
+        hint = f"write (EXCLUDING part), parts being {', '.join(_COPIED)}"
+        raise PenstockError("SQL-1001", "this is no list of what LIKE copies", span=_span(rest), hint=hint, sqlstate="42601")
+    return frozenset(what for how, what in pairs if how == "EXCLUDING")
+
+
 class StatementBuilder(Transformer):
     """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the statement's own."""
 
@@ -165,11 +178,15 @@ class StatementBuilder(Transformer):
             span=self.span,
         )
 
-    def create_table_like(self, children: list[Any]) -> Any:
-        raise _not_yet("CREATE TABLE .. LIKE", "write the columns out; SHOW CREATE TABLE prints them", _one(children, Name).span)
+    def create_table_like(self, children: list[Any]) -> nodes.CreateTableLike:
+        source = _all(children, Name)[1]
+        rest = next((child for child in children if isinstance(child, Token)), None)
+        excluding = frozenset() if rest is None else _excluded(rest)
+        return nodes.CreateTableLike(self.create_table([c for c in children if c is not source]), source, excluding, span=self.span)
 
-    def create_table_as(self, children: list[Any]) -> Any:
-        raise _not_yet("CREATE TABLE .. AS SELECT", "create the table with its columns, then INSERT INTO it", _one(children, Name).span)
+    def create_table_as(self, children: list[Any]) -> nodes.CreateTableAs:
+        query = _one(children, nodes.Query)
+        return nodes.CreateTableAs(self.create_table([c for c in children if c is not query]), query, span=self.span)
 
     def create_view(self, children: list[Any]) -> nodes.CreateView:
         return nodes.CreateView(

@@ -115,6 +115,23 @@ class CreateTable(Statement):
 
 
 @dataclass(frozen=True)
+class CreateTableLike(Statement):
+    """CREATE TABLE .. LIKE: what ``table`` adds to or changes of the table it copies; ``excluding`` names what is not copied, in upper case."""
+
+    table: CreateTable
+    source: Name
+    excluding: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class CreateTableAs(Statement):
+    """CREATE TABLE .. AS: a table whose columns are those of a query, and a job that fills it; ``table`` has no columns."""
+
+    table: CreateTable
+    query: Query
+
+
+@dataclass(frozen=True)
 class CreateView(Statement):
     """CREATE VIEW."""
 

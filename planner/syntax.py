@@ -11,9 +11,21 @@ from catalog.types import DataType
 
 
 class FunctionCall(exp.Expression):
-    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter`` condition."""
+    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter``, ``over``."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "distinct": False, "star": False, "filter": False}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "distinct": False, "star": False, "filter": False, "over": False}
+
+
+class OverClause(exp.Expression):
+    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and ``last`` (no unit: no frame written)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"partition": False, "order": False, "unit": False, "first": False, "last": False}
+
+
+class FrameBound(exp.Expression):
+    """One end of a frame: ``this`` the distance (none: without end, or the row itself when ``current``), ``following`` its side."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": False, "current": False, "following": False}
 
 
 class Reference(exp.Expression):
@@ -55,6 +67,18 @@ class CastTo(exp.Expression):
     def sql_type(self) -> DataType:
         """The type to cast to."""
         return self.meta["sql_type"]
+
+
+class GroupingSets(exp.Expression):
+    """The grouping sets of a GROUP BY, multiplied out: ``expressions`` are tuples of keys."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
+class ColumnAt(exp.Expression):
+    """A column the binder has put among the rows itself; its position is held in ``meta['index']``, ``this`` is its name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 class NamedArgument(exp.Expression):
@@ -113,6 +137,7 @@ _CLAUSE_WORDS = {
     "offset": "OFFSET",
     "distinct": "DISTINCT",
     "filter": "FILTER",
+    "over": "OVER",
 }
 
 

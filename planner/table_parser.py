@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
@@ -13,15 +11,12 @@ from planner.expression_parser import ExpressionParser
 from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-_NO_ALIAS = {"EMIT": ("ON", "CHANGES", "FINAL", "WITH"), "MINUS": ("SELECT",), "TABLESAMPLE": (), "PIVOT": (), "UNPIVOT": ()}
+_NO_ALIAS = {"EMIT": ("ON", "CHANGES", "FINAL", "WITH"), "MINUS": ("SELECT", "ALL"), "TABLESAMPLE": (), "PIVOT": (), "UNPIVOT": ()}
 _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
 
 
 class TableParser(ExpressionParser):
     """What stands in FROM."""
-
-    query: Callable[[], exp.Expr]
-    """The grammar of whole queries, which stands above this one."""
 
     # aliases
 
@@ -222,8 +217,11 @@ class TableParser(ExpressionParser):
         if word not in _JOIN_SIDES:
             return None
         self._advance()
-        if word in ("LEFT", "RIGHT") and self.word() in ("SEMI", "ANTI"):
-            raise self.not_yet(f"{word} {self.word()} JOIN", "use an INNER or LEFT JOIN and project the left side's columns")
+        if word == "RIGHT" and self.word() in ("SEMI", "ANTI"):
+            raise self.not_yet(f"{word} {self.word()} JOIN", f"exchange the tables and write LEFT {self.word()} JOIN")
+        if word == "LEFT" and self.word() in ("SEMI", "ANTI"):
+            word = self.word()
+            self._advance()
         if word in ("LEFT", "RIGHT", "FULL"):
             self.take_words("OUTER")
         self.need_word("JOIN")

@@ -83,9 +83,9 @@ class TokenReader(parser.Parser):
     # names
 
     def is_name(self, ahead: int = 0) -> bool:
-        """Return whether a quoted name or a word that is not reserved stands there (``left.a`` names the left table of the Table API)."""
+        """Return whether a quoted name or a word that is not reserved stands there (but ``left.a`` and ``window.start`` are paths)."""
         word = self.word(ahead)
-        if word in ("LEFT", "RIGHT"):
+        if word in ("LEFT", "RIGHT", "WINDOW"):
             return self.at(TokenType.DOT, ahead + 1)
         return self.at(TokenType.IDENTIFIER, ahead) or (word != "" and word not in RESERVED)
 

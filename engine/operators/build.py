@@ -15,6 +15,9 @@ from planner.physical import (
     JoinSpec,
     LimitSpec,
     OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    RepeatSpec,
     SinkSpec,
     SourceSpec,
     TopNSpec,
@@ -26,7 +29,7 @@ from planner.physical import (
 )
 from planner.windowing import Windowing, WindowKind
 
-STATELESS = (CalcSpec, UnionSpec, WindowTableSpec)
+STATELESS = (CalcSpec, UnionSpec, WindowTableSpec, RepeatSpec)
 
 
 def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
@@ -116,6 +119,12 @@ def _union(spec: UnionSpec, options: JobOptions) -> Operator:
     return UnionOperator(spec, options)
 
 
+def _repeat(spec: RepeatSpec, options: JobOptions) -> Operator:
+    from engine.operators.repeat import RepeatOperator
+
+    return RepeatOperator(spec, options)
+
+
 def _limit(spec: LimitSpec, options: JobOptions) -> Operator:
     from engine.operators.limit import LimitOperator
 
@@ -126,6 +135,30 @@ def _top_n(spec: TopNSpec, options: JobOptions) -> Operator:
     from engine.operators.top_n import TopNOperator
 
     return TopNOperator(spec, options)
+
+
+def _over(spec: OverSpec, options: JobOptions) -> Operator:
+    if spec.in_time:
+        from engine.operators.over_in_time import OverInTimeOperator
+
+        return OverInTimeOperator(spec, options)
+    from engine.operators.over_changes import OverChangesOperator
+
+    return OverChangesOperator(spec, options)
+
+
+def _partition_top(spec: PartitionTopSpec, options: JobOptions) -> Operator:
+    if not spec.insert_only:
+        from engine.operators.partition_top import PartitionTopOperator
+
+        return PartitionTopOperator(spec, options)
+    if spec.window is not None:
+        from engine.operators.window_top import WindowTopOperator
+
+        return WindowTopOperator(spec, options)
+    from engine.operators.first_rows import FirstRowsOperator
+
+    return FirstRowsOperator(spec, options)
 
 
 def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
@@ -146,6 +179,9 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     JoinSpec: _join,
     UnionSpec: _union,
     LimitSpec: _limit,
+    RepeatSpec: _repeat,
     TopNSpec: _top_n,
+    OverSpec: _over,
+    PartitionTopSpec: _partition_top,
     SinkSpec: _sink,
 }

@@ -10,6 +10,7 @@ from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.row_difference import difference
 from engine.state.row_order import RowOrder
 from planner.physical import TopNSpec
 
@@ -41,7 +42,9 @@ class TopNOperator(Operator):
             batch = self._cut(batch)
         self._store(self._rows.consolidated(batch, keep=True))
         shown = self._first(self._all_rows())
-        self._give_difference(self._shown, shown, out)
+        change = difference(self._shown, shown)
+        if change is not None:
+            out.collect(change)
         self._shown = shown
         self._context.metrics.state_entries = len(self._rows)
 
@@ -82,18 +85,3 @@ class TopNOperator(Operator):
         visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
         chosen = np.flatnonzero(visible > 0)
         return Batch(ordered.rows.take(pa.array(chosen)), visible[chosen])
-
-    def _give_difference(self, before: Batch, after: Batch, out: Output) -> None:
-        """Give what must be taken back and what must be added, equal rows cancelled."""
-        assert before.weights is not None and after.weights is not None
-        rows = pa.concat_batches([before.rows, after.rows])
-        changes = np.concatenate([-before.weights, after.weights])
-        slots = KeyIndex(self._schema.types).lookup_or_insert(rows.columns, rows.num_rows)
-        _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
-        net = np.zeros(first.size, np.int64)
-        np.add.at(net, inverse, changes)
-        changed = np.flatnonzero(net)
-        if changed.size:
-            changed = changed[np.lexsort((first[changed], net[changed] > 0))]
-            weights = net[changed]
-            out.collect(Batch(rows.take(pa.array(first[changed])), None if (weights == 1).all() else weights))

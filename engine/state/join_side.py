@@ -97,11 +97,21 @@ class JoinSide(KeyedState):
         if not known.size:
             return np.zeros(0, np.int64)
         self.all_ones = False
-        gone = self.store.add_weights(ids[known], weights[known])
-        self._identity.remove(self._identity_of[gone])
-        self._id_of[self._identity_of[gone]] = -1
-        self._identity_of[gone] = -1
+        return self._forget(self.store.add_weights(ids[known], weights[known]))
+
+    def _forget(self, gone: np.ndarray) -> np.ndarray:
+        """Take rows the store no longer has out of the indexes; return the key slots that became empty."""
+        if self._identity is not None:
+            self._identity.remove(self._identity_of[gone])
+            self._id_of[self._identity_of[gone]] = -1
+            self._identity_of[gone] = -1
         return self.links.unlink(gone)
+
+    def remove(self, ids: np.ndarray) -> np.ndarray:
+        """Forget distinct rows whatever their weight; return the key slots that became empty."""
+        if not ids.size:
+            return np.zeros(0, np.int64)
+        return self._forget(self.store.add_weights(ids, -self.store.weights(ids)))
 
     def _one_each(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
         """Insert-only batches of a retracting side may repeat a row: make it one row of a greater weight."""

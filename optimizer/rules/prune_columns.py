@@ -29,6 +29,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
 from planner.windowing import AttachedWindow, Windowing
 
 Needed = frozenset[int]
@@ -90,6 +91,10 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_window_table(node, needed)
         case Aggregate(phase=Phase.SINGLE) | WindowAggregate(phase=Phase.SINGLE):
             return _prune_aggregate(node, needed)
+        case Over():
+            return _prune_over(node, needed)
+        case PartitionTop():
+            return _prune_partition_top(node, needed)
         case Join():
             return _prune_join(node, needed)
         case Union(branches=branches):
@@ -171,6 +176,42 @@ def _rebuild_aggregate(
     if isinstance(window, AttachedWindow):
         return WindowAggregate(child, AttachedWindow(positions[window.start_column], positions[window.end_column]), keys, calls, names)
     return WindowAggregate(child, _move_window(window, positions), keys, calls, names)
+
+
+def _prune_over(node: Over, needed: Needed) -> Pruned:
+    """Calls nobody reads go, and with the last of them the node, unless it drops rows without a time."""
+    width = len(node.input.schema)
+    keep = [i for i in range(len(node.calls)) if width + i in needed] or ([0] if node.timely else [])
+    if not keep:
+        return _prune(node.input, needed)
+    kept = replace(node, calls=tuple(node.calls[i] for i in keep), names=tuple(node.names[i] for i in keep))
+    reads = frozenset(i for i in needed if i < width) | frozenset(node.partition) | _reads(key.expression for key in node.order)
+    reads |= _reads(arg for call in kept.calls for arg in call.args) | _bounds_of(node.window)
+    child, positions = _narrow(node.input, range(width) if kept.breaks_ties else reads)
+    order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
+    calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in kept.calls)
+    partition, window = tuple(positions[key] for key in node.partition), _moved_window(node.window, positions)
+    pruned = replace(kept, input=child, partition=partition, order=order, calls=calls, window=window)
+    return pruned, positions | {width + old: len(child.schema) + new for new, old in enumerate(keep)}
+
+
+def _prune_partition_top(node: PartitionTop, needed: Needed) -> Pruned:
+    width = len(node.input.schema)
+    reads = frozenset(i for i in needed if i < width) | frozenset(node.partition) | _reads(key.expression for key in node.order)
+    child, positions = _narrow(node.input, range(width) if node.rank == "row_number" else reads | _bounds_of(node.window))
+    order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
+    partition, window = tuple(positions[key] for key in node.partition), _moved_window(node.window, positions)
+    shown = node.rank_name if width in needed else None
+    pruned = PartitionTop(child, partition, order, node.rank, node.limit, shown, window)
+    return pruned, positions | ({} if shown is None else {width: len(child.schema)})
+
+
+def _bounds_of(window: AttachedWindow | None) -> Needed:
+    return frozenset() if window is None else frozenset({window.start_column, window.end_column})
+
+
+def _moved_window(window: AttachedWindow | None, positions: dict[int, int]) -> AttachedWindow | None:
+    return None if window is None else AttachedWindow(positions[window.start_column], positions[window.end_column])
 
 
 def _prune_join(node: Join, needed: Needed) -> Pruned:

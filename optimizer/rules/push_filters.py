@@ -22,6 +22,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Over, PartitionTop
 from planner.windowing import Windowing, WindowKind
 
 Parts = tuple[Expression, ...]
@@ -83,6 +84,9 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
         case Aggregate() | WindowAggregate():
             down = tuple(part for part in parts if part.columns() and _reads_only(part, _whole_groups(node)) and is_movable(part))
             return _rest(parts, down), (tuple(part.remap(dict(enumerate(node.keys))) for part in down),)
+        case Over() | PartitionTop():
+            down = tuple(part for part in parts if part.columns() and _reads_only(part, set(node.partition)) and is_movable(part))
+            return _rest(parts, down), (down,)
         case Join():
             return _through_join(node, parts)
     return parts, ((),) * len(node.inputs)

@@ -26,6 +26,11 @@ def test_rows_that_need_not_meet_stay() -> None:
     assert edges(laid("SELECT k FROM orders WHERE a > 1 UNION ALL SELECT k FROM people")) == []
 
 
+def test_the_changes_of_one_task_stay_in_one_under_a_union() -> None:
+    text = "SELECT u FROM orders UNION ALL SELECT COUNT(*) AS n FROM orders"
+    assert edges(laid(text)) == [Partition(()), Partition(())]
+
+
 def test_groups_meet_by_key_and_a_global_group_in_one_task() -> None:
     assert edges(laid("SELECT k, COUNT(*) AS n FROM orders GROUP BY k")) == [Partition((0,))]
     assert edges(laid("SELECT COUNT(*) AS n FROM orders")) == [Partition(())]

@@ -9,6 +9,7 @@ from pathlib import Path
 from catalog.catalog import Catalog
 from catalog.errors import PenstockError, SourceText
 from catalog.settings import Settings
+from catalog.show_create import create_statement
 from planner import logical
 from planner import statement_nodes as nodes
 from planner.binder import Binder
@@ -36,6 +37,13 @@ def _run(node: nodes.Statement, binder: Binder) -> str:
             table = binder.bind_create_table(node)
             binder.catalog.create_table(table, node.if_not_exists, node.name.span)
             return f"table {table.name}"
+        case nodes.CreateTableLike():
+            table = binder.bind_create_table_like(node)
+            binder.catalog.create_table(table, node.table.if_not_exists, node.table.name.span)
+            return create_statement(table)
+        case nodes.CreateTableAs():
+            sink = binder.bind_create_table_as(node)
+            return f"{create_statement(sink.table)}\n{plan_text(sink)}"
         case nodes.CreateView():
             view = binder.bind_create_view(node)
             binder.catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)

@@ -32,6 +32,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.over import Frame, FrameUnit, Over, PartitionTop
 from planner.windowing import AttachedWindow, Windowing, WindowKind
 
 DATA = Path(__file__).parents[3] / "queries" / "data"
@@ -131,6 +132,23 @@ def _attached(rows: LogicalPlan) -> LogicalPlan:
 AWKWARD = ((lit("a\\'b", STRING), lit(1, INT)), (lit('x\ny\t"`', STRING), lit(None, INT)))
 
 
+def _over(rows: LogicalPlan) -> LogicalPlan:
+    """Calls of every kind over the longest delays of each carrier, rows without a time left out."""
+    late = Filter(rows, call("greater", BOOLEAN, col(rows, "dep_delay"), lit(240, INT)))
+    delay, order = col(late, "dep_delay"), (SortKey(col(late, 0)),)
+    rest = (lit(2, BIGINT), lit(-1, INT))
+    calls = (agg("rank", INT), agg("lag", INT, delay, *rest), agg("last_value", INT, delay), agg("sum", BIGINT, delay), agg("avg", DOUBLE, delay))
+    names = tuple(f"o{i}" for i in range(len(calls)))
+    rows = Over(late, (2,), order, Frame(FrameUnit.ROWS, -3, 0), calls, names, True)
+    total = (agg("max", INT, delay), agg("count", BIGINT), agg("row_number", INT))
+    return Over(rows, (1,), order, Frame(FrameUnit.RANGE, -2 * DAY_US, HOUR_US), total, ("m", "n", "r"))
+
+
+def _partition_top(rows: LogicalPlan) -> LogicalPlan:
+    order = (SortKey(col(rows, "dep_delay"), True, False), SortKey(col(rows, 0)))
+    return PartitionTop(rows, (2,), order, "row_number", 3, "place")
+
+
 def plans() -> dict[str, LogicalPlan]:
     """All shapes by name."""
     tumble, names, scan = windowed(WindowKind.TUMBLE, size_us=7 * DAY_US), airlines(), flights()
@@ -148,6 +166,8 @@ def plans() -> dict[str, LogicalPlan]:
         "cross": Aggregate(Join(names, names, JoinKind.INNER, (), ()), (), (agg("count", BIGINT),), ("n",)),
         "values": Values(AWKWARD, Schema((Field("s", STRING), Field("i", INT)))),
         "no rows": Values((), Schema((Field("s", STRING),))),
+        "over": _over(departures()),
+        "partition top": _partition_top(departures()),
         "limit": Aggregate(Limit(names, 5, 2), (), (agg("count", BIGINT),), ("n",)),
     }
     few = Filter(tumble, call("less", BOOLEAN, col(tumble, 2), lit(60, BIGINT)))

@@ -133,3 +133,49 @@ Sink to the client [n]
         └── WindowAggregate session(ts, 9 s, per k) by k: count(*)
             └── WatermarkAssign ts AS ts
                 └── Scan orders [ts, k]
+====
+# calls nobody reads go; an aggregate over peers needs no other column
+SELECT k, s FROM (SELECT *, SUM(age) OVER (PARTITION BY k) AS s, RANK() OVER (PARTITION BY name ORDER BY id) AS r FROM people)
+---
+Sink to the client [k, s]
+└── Project k, s
+    └── Project k, name, age, id, over1 AS s, over2 AS r
+        └── Over per name by id: rank() AS over2
+            └── Over per k: sum(age) AS over1
+                └── Scan people [k, name, age, id]
+=>
+Sink to the client [k, s]
+└── Project k, s
+    └── Project k, over1 AS s
+        └── Over per k: sum(age) AS over1
+            └── Scan people [k, age]
+====
+# what numbers rows reads all columns, for ties
+SELECT k, n FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY age) AS n FROM people)
+---
+Sink to the client [k, n]
+└── Project k, n
+    └── Project k, name, age, id, over1 AS n
+        └── Over per k by age: row_number() AS over1
+            └── Scan people [k, name, age, id]
+=>
+Sink to the client [k, n]
+└── Project k, n
+    └── Project k, over1 AS n
+        └── Over per k by age: row_number() AS over1
+            └── Scan people [k, name, age, id]
+====
+# a rank nobody reads is not kept up to date
+SELECT k FROM (SELECT *, DENSE_RANK() OVER (PARTITION BY k ORDER BY age) AS n FROM people) WHERE n <= 2
+---
+Sink to the client [k]
+└── Project k
+    └── Project k, name, age, id, over1 AS n
+        └── PartitionTop dense_rank AS over1 <= 2 per k by age
+            └── Scan people [k, name, age, id]
+=>
+Sink to the client [k]
+└── Project k
+    └── Project k
+        └── PartitionTop dense_rank <= 2 per k by age
+            └── Scan people [k, age]

@@ -236,3 +236,37 @@ Sink to the client [id]
     └── Filter r <> 'never'
         └── Project id, CAST(current_timestamp() AS STRING) AS r
             └── Scan people [k, name, age, id] where id > 3
+====
+# below OVER, if it reads the partition alone: then whole partitions go
+SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY age) AS r FROM people) WHERE k = 'x' AND id > 2
+---
+Sink to the client [id]
+└── Project id
+    └── Filter (k = 'x') AND (id > 2)
+        └── Project k, name, age, id, over1 AS r
+            └── Over per k by age: rank() AS over1
+                └── Scan people [k, name, age, id]
+=>
+Sink to the client [id]
+└── Project id
+    └── Project k, name, age, id, over1 AS r
+        └── Filter id > 2
+            └── Over per k by age: rank() AS over1
+                └── Scan people [k, name, age, id] where k = 'x'
+====
+# not below OVER, if it reads anything else
+SELECT id FROM (SELECT *, SUM(age) OVER () AS s FROM people) WHERE k = 'x' AND s > 2
+---
+Sink to the client [id]
+└── Project id
+    └── Filter (k = 'x') AND (s > 2)
+        └── Project k, name, age, id, over1 AS s
+            └── Over: sum(age) AS over1
+                └── Scan people [k, name, age, id]
+=>
+Sink to the client [id]
+└── Project id
+    └── Project k, name, age, id, over1 AS s
+        └── Filter (k = 'x') AND (over1 > 2)
+            └── Over: sum(age) AS over1
+                └── Scan people [k, name, age, id]

@@ -1,0 +1,47 @@
+"""Frames measured along the order key: for each row the first and last row within its distances, by two pointers."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, VOID
+
+FAR = 2**62
+"""A distance that no frame reaches: the frame has no end on that side."""
+_MIN, _MAX = -(2**63), 2**63 - 1
+
+
+@njit(I64(I64, I64), nogil=True, cache=True)
+def _shifted(value, distance):
+    """Return their sum, held within 64 bits."""
+    if distance > 0 and value > _MAX - distance:
+        return _MAX
+    if distance < 0 and value < _MIN - distance:
+        return _MIN
+    return value + distance
+
+
+@njit(VOID(IN_I64, IN_I64, IN_I64, I64, I64, OUT_I64, OUT_I64), nogil=True, cache=True)
+def within(values, starts, ends, first, last, low, high):
+    """Write the frame ``low`` up to and without ``high`` of each row: those of its partition with values from value + first to value + last.
+
+    Rows ascend by partition (``starts`` and ``ends`` by row), then value. Distances of FAR or more reach the partition's end.
+    """
+    a = b = 0
+    for i in range(values.size):
+        if i == 0 or starts[i] != starts[i - 1]:
+            a = b = starts[i]
+        if first <= -FAR:
+            low[i] = starts[i]
+        else:
+            bound = _shifted(values[i], first)
+            while a < ends[i] and values[a] < bound:
+                a += 1
+            low[i] = a
+        if last >= FAR:
+            high[i] = ends[i]
+        else:
+            bound = _shifted(values[i], last)
+            while b < ends[i] and values[b] <= bound:
+                b += 1
+            high[i] = b

@@ -1,0 +1,173 @@
+"""OVER in time: rows wait until the watermark has passed them, then each gets its values, once and for all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Role
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels import columns as col
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.over_values import Before, OverValues
+from engine.partitions import Partitions, partitioned
+from engine.state.accumulators import Accumulators
+from engine.state.key_index import KeyIndex
+from engine.state.partition_ends import PartitionEnds
+from engine.state.partition_totals import PartitionTotals
+from engine.state.row_order import RowOrder
+from engine.state.slot_sets import DistinctSlots
+from engine.state.timed_rows import TimedRows
+from planner.expressions import Column
+from planner.over import PLACES, RANKS, FrameUnit
+from planner.physical import OverSpec
+
+
+class OverInTimeOperator(Operator):
+    """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the watermark, are dropped and counted.
+
+    Kept of what has passed: rows within a RANGE distance of the watermark, the last rows of each partition that ROWS and LAG reach, its first row for
+    FIRST_VALUE, and its totals for ranks and frames that begin with the partition. Partitions within windows are forgotten when their window ends.
+    """
+
+    def __init__(self, spec: OverSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._input = spec.input_schema.to_arrow()
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
+        key = spec.order[0].expression
+        assert isinstance(key, Column)
+        self._time_column = key.index
+        of_window = spec.input_schema[key.index].role is Role.WINDOW_TIME
+        self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
+        functions = {call.function for call in spec.calls}
+        running = spec.frame.start is None
+        self._zone = options.time_zone
+        self._running = [call for call in spec.calls if running and call.function not in RANKS | PLACES]
+        self._keeps_totals = bool(self._running) or bool(functions & RANKS)
+        self._keeps_first = running and "first_value" in functions
+        self._range_us = -spec.frame.start if spec.frame.unit is FrameUnit.RANGE and spec.frame.start is not None else None
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._spec.partition]
+        groups = context.key_groups.max_parallelism
+        self._keys = KeyIndex(types)
+        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups)
+        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups)
+        self._ends: PartitionEnds | None = None
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows, "totals": self._totals}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._in_time(batch)
+        if batch.weights is not None:
+            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        if batch.num_rows:
+            self._rows.hold(batch.rows)
+            self._metrics.state_entries = len(self._rows)
+
+    def _in_time(self, batch: Batch) -> Batch:
+        """Drop and count the rows without a time and the late ones."""
+        column = batch.rows.column(self._time_column)
+        if column.null_count:
+            self._metrics.count("null_time_rows", column.null_count)
+            batch = batch.filter(column.is_valid())
+            column = batch.rows.column(self._time_column)
+        own = max(self._watermark_us, self._rows.passed_us)
+        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own + self._slack_us) - self._slack_us)
+        count = int(np.count_nonzero(late))
+        self._metrics.late_rows += count
+        return batch.filter(pa.array(~late)) if count else batch
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""
+        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(passed_us)
+        if due.size:
+            self._pass(due, passed_us, out)
+        self._expire(passed_us)
+        self._close(time_us)
+        self._metrics.state_entries = len(self._rows)
+
+    def _pass(self, due: np.ndarray, time_us: int, out: Output) -> None:
+        """Give the due rows their values, and keep of their partitions what later rows need."""
+        rows, totals = self._rows, self._totals
+        totals.reserve()
+        touched = self._distinct.of(rows.slots(due), self._keys.capacity)
+        positions, earlier = rows.passed.expand(touched)
+        ids = np.concatenate([earlier, due])
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)
+        counts = np.zeros(self._keys.capacity, np.int64)
+        np.add.at(counts, touched[positions], 1)
+        first = part.starts + counts[part.slots]
+        groups = self._values.peers.of(part)
+        before = Before(first, totals.rows[part.slots], totals.groups[part.slots], totals.accumulators)
+        values = self._values.of(part, groups, before)
+        wanted = np.flatnonzero(np.arange(ids.size) >= first)
+        fresh = part.rows.take(pa.array(wanted))
+        out.collect(Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema)))
+        if self._keeps_totals:
+            begins = wanted[groups.firsts[wanted] == wanted]
+            totals.add(part.slots[wanted], fresh, part.slots[begins])
+        if self._ends is not None:
+            self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
+        self._keep(part, ids[part.origins], first, time_us)
+
+    def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
+        here = np.arange(ids.size)
+        kept = here >= part.ends - self._spec.history
+        if self._range_us:
+            kept |= self._rows.times(ids) >= time_us - self._range_us
+        if self._keeps_first:
+            kept |= here == part.starts
+        old = here < first
+        self._rows.keep(ids[kept & ~old])
+        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+
+    def _expire(self, time_us: int) -> None:
+        """Let go of rows that no later row's distance reaches, and of partitions nothing is kept of."""
+        if self._spec.history or self._keeps_first or self._keeps_totals:
+            return
+        linked = self._rows.linked_ids()
+        if self._range_us:
+            self._rows.forget(linked[self._rows.times(linked) < time_us - self._range_us], linked[:0])
+        self._free(self._unused(self._keys.live_slots()))
+
+    def _unused(self, slots: np.ndarray) -> np.ndarray:
+        """Return the slots that have no row."""
+        used = np.zeros(self._keys.capacity, np.bool_)
+        used[self._rows.slots(self._rows.store.live_ids())] = True
+        return slots[~used[slots]]
+
+    def _close(self, time_us: int) -> None:
+        """Forget the partitions whose window has ended."""
+        if self._spec.window is None:
+            return
+        live = self._keys.live_slots()
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            self._ends.note(live, self._window_ends(live), self._keys.capacity)
+        ended = self._ends.due(live, time_us)
+        if ended.size:
+            _, ids = self._rows.passed.expand(ended)
+            self._rows.forget(ids, ids[:0])
+            self._free(self._unused(ended))
+            self._metrics.windows_closed += int(ended.size)
+
+    def _window_ends(self, slots: np.ndarray) -> np.ndarray:
+        """Return when the windows of partitions end, which is one of their columns."""
+        assert self._spec.window is not None
+        return col.words(self._keys.keys(slots)[self._spec.partition.index(self._spec.window.end_column)])
+
+    def _free(self, slots: np.ndarray) -> None:
+        if slots.size:
+            self._totals.reserve()
+            self._totals.clear(slots)
+            self._keys.remove(slots)

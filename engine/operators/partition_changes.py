@@ -1,0 +1,107 @@
+"""What operators share that answer by whole partitions under any changes: per batch, what a touched partition showed and what it shows now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels.columns import words
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.partitions import Partitions, partitioned
+from engine.state.join_side import JoinSide
+from engine.state.key_index import KeyIndex
+from engine.state.partition_ends import PartitionEnds
+from engine.state.row_difference import difference
+from engine.state.row_order import RowOrder
+from engine.state.slot_sets import DistinctSlots
+from engine.window_rows import WindowRows
+from planner.physical import OverSpec, PartitionTopSpec
+
+
+class PartitionChanges(Operator):
+    """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions; a row of weight w counts as w rows.
+
+    Partitions within windows are forgotten when their window closes, and rows that come later than that are dropped and counted.
+    """
+
+    def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
+        self._partition = spec.partition
+        self._insert_only = spec.insert_only
+        self._window = spec.window
+        self._input = spec.input_schema.to_arrow()
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
+        groups = context.key_groups.max_parallelism
+        self._rows = JoinSide(self._input, self._partition, self._keys, groups, retracting=not self._insert_only, counts=False)
+        self._ends: PartitionEnds | None = None
+        self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def show(self, part: Partitions) -> list[pa.Array]:
+        """Return the output columns of whole partitions."""
+        raise AssertionError(type(self))
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if self._placing is not None:
+            batch = self._placing.place(batch, self._watermark_us).batch
+        batch = self._rows.consolidated(batch, keep=True)
+        if not batch.num_rows:
+            return
+        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._partition], batch.num_rows)
+        touched = self._distinct.of(slots, self._keys.capacity)
+        if self._window is not None:
+            self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
+        before = self._shown(touched)
+        emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+        change = difference(before, self._shown(touched))
+        if change is not None:
+            out.collect(change)
+        self._keys.remove(emptied)
+        self._metrics.state_entries = len(self._rows)
+
+    def _shown(self, slots: np.ndarray) -> Batch:
+        positions, ids = self._rows.links.expand(slots)
+        counts = np.maximum(self._rows.store.weights(ids), 0)
+        if (counts != 1).any():
+            positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
+        part = partitioned(self._rows.store.take(ids), slots[positions], self._order)
+        return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
+
+    def _noted(self) -> PartitionEnds:
+        """The ends of windows, those of restored rows included."""
+        assert self._window is not None
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            rows = self._rows.store.take(self._rows.store.live_ids())
+            slots = self._keys.lookup([rows.column(key) for key in self._partition], rows.num_rows)
+            self._ends.note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
+        return self._ends
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self._watermark_us = time_us
+        if self._window is None:
+            return
+        ended = self._noted().due(self._keys.live_slots(), time_us)
+        if ended.size:
+            _, ids = self._rows.links.expand(ended)
+            self._rows.remove(ids)
+            self._keys.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+            self._metrics.state_entries = len(self._rows)
+
+
+def columns_of(rows: pa.RecordBatch, more: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return the columns of rows with more behind them."""
+    return [*rows.columns, *more]

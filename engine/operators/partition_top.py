@@ -1,0 +1,27 @@
+"""Top-N per partition under any changes: all rows are kept, for one taken back lets another in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.job_options import JobOptions
+from engine.operators.partition_changes import PartitionChanges, columns_of
+from engine.partitions import Partitions
+from engine.peers import Peers
+from planner.physical import PartitionTopSpec
+
+
+class PartitionTopOperator(PartitionChanges):
+    """Shows the rows of a partition whose rank is at most the limit, with the rank where it is asked for."""
+
+    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._peers = Peers(spec.order, options.time_zone)
+        self._rank, self._limit, self._shows_rank = spec.rank, spec.limit, spec.shows_rank
+
+    def show(self, part: Partitions) -> list[pa.Array]:
+        ranks = self._peers.ranks(part, self._rank)
+        first = np.flatnonzero(ranks <= self._limit)
+        rows = part.rows.take(pa.array(first))
+        return columns_of(rows, [pa.array(ranks[first].astype(np.int32))] if self._shows_rank else [])

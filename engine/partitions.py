@@ -1,0 +1,42 @@
+"""Partitions: rows sorted by partition, then by an order, and where each partition begins and ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from engine.state.row_order import RowOrder
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Sorted rows. By row, int64: ``slots``, the partition's; ``starts`` and ``ends``, its first position and the one behind its last.
+
+    ``origins`` says where each row stood before it was sorted.
+    """
+
+    rows: pa.RecordBatch
+    slots: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    origins: np.ndarray
+
+    def kept(self, mask: np.ndarray) -> Partitions:
+        """Return the rows of a mask, still sorted."""
+        chosen = np.flatnonzero(mask)
+        return _bounded(self.rows.take(pa.array(chosen)), self.slots[chosen], self.origins[chosen])
+
+
+def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder) -> Partitions:
+    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn."""
+    by_order = order.sorted(rows)
+    origins = by_order[np.argsort(slots[by_order], kind="stable")]
+    return _bounded(rows.take(pa.array(origins)), slots[origins], origins)
+
+
+def _bounded(rows: pa.RecordBatch, slots: np.ndarray, origins: np.ndarray) -> Partitions:
+    firsts = np.flatnonzero(np.diff(slots, prepend=slots[:1] - 1)) if slots.size else np.zeros(0, np.int64)
+    lengths = np.diff(np.append(firsts, slots.size))
+    return Partitions(rows, slots, np.repeat(firsts, lengths), np.repeat(firsts + lengths, lengths), origins)

@@ -1,0 +1,101 @@
+"""Subqueries: IN and EXISTS among the conditions of WHERE become SEMI and ANTI joins, everywhere else a subquery is a value joined to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from planner.bind_context import BindContext
+from planner.binder_expressions import ExpressionBinder
+from planner.binder_joins import FromClause, join_on, key_pair, with_keys
+from planner.binder_tables import bounded
+from planner.expressions import Call, Expression, conjunction
+from planner.inner_query import InnerRows, conjunct_trees, has_subquery, inner_rows, tested_values
+from planner.logical import Filter, Join, JoinKind, LogicalPlan
+from planner.scope import Scope
+from planner.subqueries import attach, column
+from planner.subquery_values import SubqueryValues, any_row, logical, null_facts
+
+
+def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:
+    """Return the rows for which every condition is TRUE: plain conditions first, then subqueries in the order they are written."""
+    trees = [part for tree in where for part in conjunct_trees(tree)]
+    plain = [ExpressionBinder(source.scope, context, "WHERE").condition(tree) for tree in trees if not has_subquery(tree)]
+    plan = Filter(source.plan, conjunction(tuple(plain))) if plain else source.plan
+    for tree in trees:
+        if has_subquery(tree):
+            plan = _tested(plan, source.scope, tree, context)
+    return FromClause(plan, source.scope if joins_bounded(plan, source.plan) else source.scope.without_roles())
+
+
+def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
+    """Return whether all that subqueries have joined above a node is bounded, so that its rows still come in their time."""
+    while plan is not bottom:
+        if isinstance(plan, Join) and not bounded(plan.right):
+            return False
+        plan = plan.inputs[0]
+    return True
+
+
+def _tested(plan: LogicalPlan, scope: Scope, tree: exp.Expr, context: BindContext) -> LogicalPlan:
+    """Return the rows of a plan for which one condition with a subquery in it is TRUE."""
+    negated, core = False, tree
+    while isinstance(core, exp.Not | exp.Paren):
+        negated ^= isinstance(core, exp.Not)
+        core = core.this
+    binder = ExpressionBinder(scope, context, "WHERE", subqueries=SubqueryValues(filtered))
+    if isinstance(core, exp.Exists):
+        rows = inner_rows(core.this, scope, len(plan.schema), context, filtered, list_matters=False)
+        return _whether_any(plan, rows, negated)
+    if isinstance(core, exp.In) and core.args.get("query") is not None:
+        return _whether_in(plan, core, negated, binder)
+    wide, (condition,) = attach(plan, [binder.condition(tree)])
+    return Filter(wide, condition)
+
+
+def _whether_any(plan: LogicalPlan, rows: InnerRows, negated: bool) -> LogicalPlan:
+    kind = JoinKind.ANTI if negated else JoinKind.SEMI
+    if not rows.shared:
+        return Join(plan, any_row(rows.plan), kind, (), ())
+    return join_on(plan, rows.plan, kind, rows.shared)
+
+
+def _whether_in(plan: LogicalPlan, tree: exp.Expr, negated: bool, binder: ExpressionBinder) -> LogicalPlan:
+    plan, values = attach(plan, [binder.bind(part) for part in tested_values(tree)])
+    rows = inner_rows(tree.args["query"], binder.scope, len(plan.schema), binder.context, filtered)
+    pairs = rows.pairs(values, tree, binder)
+    if not negated:
+        return join_on(plan, rows.plan, JoinKind.SEMI, (*rows.shared, *(_equal(pair) for pair in pairs)))
+    return _not_in(plan, rows, pairs)
+
+
+def _equal(pair: tuple[Expression, Expression]) -> Call:
+    return logical("equal", *pair)
+
+
+def _not_in(plan: LogicalPlan, rows: InnerRows, pairs: Sequence[tuple[Expression, Expression]]) -> LogicalPlan:
+    """Keep a row when no comparison is TRUE or NULL: a NULL on either side keeps it only where it meets no row at all."""
+    width = rows.width
+    keyed = [key_pair(part, width) for part in rows.shared]
+    may_be_null = any(value.nullable for pair in pairs for value in pair)
+    if not may_be_null:
+        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_equal(pair) for pair in pairs)))
+    if len(pairs) > 1 or None in keyed:
+        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)))
+    left, right = pairs[0]
+    plan = join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, _equal(pairs[0])))
+    keys = [pair for pair in keyed if pair is not None]
+    facts = null_facts(rows.plan, [key for _, key in keys], rows.own(right))
+    wide, left_keys = with_keys(plan, [key for key, _ in keys])
+    holds_null = column(facts, len(facts.schema) - 1).remap({len(facts.schema) - 1: len(wide.schema) + len(facts.schema) - 1})
+    residual = logical("or", holds_null, logical("is_null", left)) if left.nullable else holds_null
+    return Join(wide, facts, JoinKind.ANTI, left_keys, tuple(range(len(facts.schema) - 1)), residual)
+
+
+def _not_false(pair: tuple[Expression, Expression]) -> Expression:
+    found: Expression = _equal(pair)
+    for value in pair:
+        if value.nullable:
+            found = logical("or", found, logical("is_null", value))
+    return found

@@ -1,0 +1,186 @@
+SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
+---
+error[SQL-1065]: row_number OVER cannot stand in WHERE
+  1 | SELECT auction FROM bid WHERE ROW_NUMBER() OVER (ORDER BY price) = 1
+    |                                            ^^^^^^^^^^^^^^^^^^^^^
+hint: compute it in the select list of a subquery, give it a name, and use that name here
+====
+SELECT ROW_NUMBER() FROM bid
+---
+error[SQL-1065]: row_number stands only with OVER
+  1 | SELECT ROW_NUMBER() FROM bid
+    |        ^^^^^^^^^^^^
+hint: write OVER (PARTITION BY .. ORDER BY ..) behind it
+====
+SELECT LAG(price) FROM bid
+---
+error[SQL-1065]: lag stands only with OVER
+  1 | SELECT LAG(price) FROM bid
+    |        ^^^^^^^^^^
+hint: write OVER (PARTITION BY .. ORDER BY ..) behind it
+====
+SELECT RANK() OVER (PARTITION BY channel) FROM bid
+---
+error[SQL-1065]: rank needs an ORDER BY
+  1 | SELECT RANK() OVER (PARTITION BY channel) FROM bid
+    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write OVER (PARTITION BY .. ORDER BY ..)
+====
+SELECT ROW_NUMBER(price) OVER (ORDER BY price) FROM bid
+---
+error[SQL-1102]: row_number takes no argument, not 1
+  1 | SELECT ROW_NUMBER(price) OVER (ORDER BY price) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT LAG(price, auction) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1102]: lag takes a whole number of rows
+  1 | SELECT LAG(price, auction) OVER (ORDER BY ts) FROM bid
+    |                   ^^^^^^^
+hint: write lag(x, 2)
+====
+SELECT LAG(price, 1, price) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1601]: lag takes a constant default
+  1 | SELECT LAG(price, 1, price) OVER (ORDER BY ts) FROM bid
+    |                      ^^^^^
+hint: wrap the call in COALESCE
+====
+SELECT UPPER(channel) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1065]: upper does not go with OVER
+  1 | SELECT UPPER(channel) OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value
+====
+SELECT COUNT(DISTINCT channel) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1601]: DISTINCT with OVER is not supported yet
+  1 | SELECT COUNT(DISTINCT channel) OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: GROUP BY the values first, in a subquery
+====
+SELECT SUM(price) FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1601]: FILTER with OVER is not supported yet
+  1 | SELECT SUM(price) FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write CASE WHEN .. THEN x END inside the call
+====
+SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) FROM bid
+---
+error[SQL-1066]: the frame ends before it begins
+  1 | SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) FROM bid
+    |                                                                     ^^^^^^^^^^^
+hint: put the earlier bound first
+====
+SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM bid
+---
+error[SQL-1066]: a frame cannot begin at UNBOUNDED FOLLOWING
+  1 | SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN UNBOUNDED FOLLOWING AND CURRENT ROW) FROM bid
+    |                                                     ^^^^^^^^^^^^^^^^^^^
+====
+SELECT SUM(price) OVER (ORDER BY price RANGE 3 PRECEDING) FROM bid
+---
+error[SQL-1066]: this is no RANGE distance of a DECIMAL(10, 2) key
+  1 | SELECT SUM(price) OVER (ORDER BY price RANGE 3 PRECEDING) FROM bid
+    |                                              ^
+hint: TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS
+====
+SELECT SUM(price) OVER (ORDER BY ts, price RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+---
+error[SQL-1066]: a RANGE distance goes with exactly one ORDER BY key
+  1 | SELECT SUM(price) OVER (ORDER BY ts, price RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+    |                                                  ^^^^^^^^^^^^^^^^^^^^
+hint: order by one column, or use ROWS
+====
+SELECT SUM(price) OVER (ORDER BY ts ROWS INTERVAL '3' SECONDS PRECEDING) FROM bid
+---
+error[SQL-1066]: ROWS takes a whole number of rows
+  1 | SELECT SUM(price) OVER (ORDER BY ts ROWS INTERVAL '3' SECONDS PRECEDING) FROM bid
+    |                                          ^^^^^^^^^^^^^^^^^^^^
+hint: write ROWS 10 PRECEDING
+====
+SELECT RANK() OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bid
+---
+error[SQL-1066]: rank takes no frame
+  1 | SELECT RANK() OVER (ORDER BY ts ROWS 3 PRECEDING) FROM bid
+    |                                      ^^^^^^^^^^^
+hint: leave ROWS or RANGE out
+====
+SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+---
+error[SQL-1601]: first_value over a RANGE distance is not supported yet
+  1 | SELECT FIRST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: use ROWS
+====
+SELECT SUM(price) OVER w FROM bid
+---
+error[SQL-1601]: a named window is not supported yet
+  1 | SELECT SUM(price) OVER w FROM bid
+    |                   ^^^^
+hint: write the window in parentheses behind OVER
+====
+SELECT SUM(price) OVER (PARTITON BY channel) FROM bid
+---
+error[SQL-1001]: unexpected "PARTITON"
+  1 | SELECT SUM(price) OVER (PARTITON BY channel) FROM bid
+    |                         ^^^^^^^^
+hint: did you mean "PARTITION"?
+====
+SELECT SUM(price) OVER (PARTITION BY chanel) FROM bid
+---
+error[SQL-1042]: column "chanel" does not exist in bid
+  1 | SELECT SUM(price) OVER (PARTITION BY chanel) FROM bid
+    |                                      ^^^^^^
+hint: did you mean "channel"?
+====
+SELECT channel, RANK() OVER (ORDER BY price) FROM bid GROUP BY channel
+---
+error[SQL-1061]: column "price" is neither in GROUP BY nor in an aggregate
+  1 | SELECT channel, RANK() OVER (ORDER BY price) FROM bid GROUP BY channel
+    |                                       ^^^^^
+hint: add it to GROUP BY, or write any_value(price)
+====
+SELECT auction FROM bid ORDER BY ROW_NUMBER() OVER (ORDER BY price) LIMIT 3
+---
+error[SQL-1065]: row_number OVER cannot stand in ORDER BY
+  1 | SELECT auction FROM bid ORDER BY ROW_NUMBER() OVER (ORDER BY price) LIMIT 3
+    |                                               ^^^^^^^^^^^^^^^^^^^^^
+hint: compute it in the select list of a subquery, give it a name, and use that name here
+====
+SELECT RNAK() OVER (ORDER BY price) FROM bid
+---
+error[SQL-1101]: there is no function rnak
+  1 | SELECT RNAK() OVER (ORDER BY price) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean "rank"?
+====
+SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+---
+error[SQL-1601]: last_value over a RANGE distance is not supported yet
+  1 | SELECT LAST_VALUE(price) OVER (ORDER BY ts RANGE INTERVAL '3' SECONDS PRECEDING) FROM bid
+    |                                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: use ROWS
+====
+SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
+---
+error[SQL-1601]: IGNORE NULLS is not supported yet
+  1 | SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
+    |                           ^^^^^^
+hint: filter the rows without a value out in a subquery
+====
+SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
+---
+error[SQL-1065]: rank OVER cannot stand in an aggregate
+  1 | SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
+    |                   ^^^^^^^^^^^^^^^^^^
+hint: compute it in the select list of a subquery, give it a name, and use that name here
+====
+SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
+---
+error[SQL-1706]: SESSION stands under GROUP BY alone, not under SELECT
+  1 | SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
+    |                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end

@@ -1,0 +1,236 @@
+SELECT * FROM bid WHERE auction IN (SELECT id, name FROM person)
+---
+error[SQL-1085]: IN compares 1 value with 2 columns
+  1 | SELECT * FROM bid WHERE auction IN (SELECT id, name FROM person)
+    |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: list 1 value in the subquery
+====
+SELECT * FROM bid WHERE (auction, bidder) IN (SELECT id FROM person)
+---
+error[SQL-1085]: IN compares 2 values with 1 column
+  1 | SELECT * FROM bid WHERE (auction, bidder) IN (SELECT id FROM person)
+    |                                              ^^^^^^^^^^^^^^^^^^^^^^^
+hint: list 2 values in the subquery
+====
+SELECT (SELECT size FROM city)
+---
+error[SQL-1086]: a subquery that is a value may give one row only
+  1 | SELECT (SELECT size FROM city)
+    |        ^^^^^^^^^^^^^^^^^^^^^^^
+hint: aggregate it, as in SELECT max(..), or add LIMIT 1
+====
+SELECT (SELECT size, name FROM city LIMIT 1)
+---
+error[SQL-1085]: a subquery that is a value gives one column, this gives 2
+  1 | SELECT (SELECT size, name FROM city LIMIT 1)
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: list one column
+====
+SELECT (SELECT max(size) FROM city WHERE name > bid.channel) FROM bid
+---
+error[SQL-1601]: a subquery that is a value shares equalities with the query around it, this is another condition
+  1 | SELECT (SELECT max(size) FROM city WHERE name > bid.channel) FROM bid
+    |                                          ^^^^^^^^^^^^^^^^^^
+hint: compare with = there, or put EXISTS or IN among the conditions of WHERE by itself
+====
+SELECT (SELECT max(size + bid.auction) FROM city WHERE name = bid.channel) FROM bid
+---
+error[SQL-1601]: a subquery that is a value reads the query around it in its WHERE only
+  1 | SELECT (SELECT max(size + bid.auction) FROM city WHERE name = bid.channel) FROM bid
+    |                ^^^^^^^^^^^^^^^^^^^^^^^
+hint: compute with it outside of the subquery
+====
+SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
+---
+error[SQL-1601]: a subquery cannot read "bid.channel" of a query around it in this place
+  1 | SELECT (SELECT max(size) FROM city WHERE name = bid.channel GROUP BY country) FROM bid
+    |                                                 ^^^
+hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
+====
+SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
+---
+error[SQL-1042]: column "chanel" does not exist in bid
+  1 | SELECT (SELECT max(size) FROM city WHERE name = bid.chanel) FROM bid
+    |                                                     ^^^^^^
+hint: did you mean "channel"?
+====
+SELECT * FROM bid WHERE price > 1 OR channel IN (SELECT name FROM city WHERE size < bid.price)
+---
+error[SQL-1601]: a subquery that is a value shares equalities with the query around it, this is another condition
+  1 | SELECT * FROM bid WHERE price > 1 OR channel IN (SELECT name FROM city WHERE size < bid.price)
+    |                                                                              ^^^^^^^^^^^^^^^^
+hint: compare with = there, or put EXISTS or IN among the conditions of WHERE by itself
+====
+SELECT * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
+---
+error[SQL-1601]: a subquery cannot read "bid.channel" of a query around it in this place
+  1 |  * FROM bid WHERE EXISTS (SELECT 1 FROM city WHERE name IN (SELECT name FROM airline WHERE carrier = bid.channel))
+    |                                                                                                      ^^^
+hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
+====
+SELECT channel, count(*) FROM bid GROUP BY (SELECT max(size) FROM city)
+---
+error[SQL-1601]: a subquery cannot stand in GROUP BY
+  1 | SELECT channel, count(*) FROM bid GROUP BY (SELECT max(size) FROM city)
+    |                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
+====
+SELECT sum((SELECT max(size) FROM city)) FROM bid
+---
+error[SQL-1601]: a subquery cannot stand in an aggregate
+  1 | SELECT sum((SELECT max(size) FROM city)) FROM bid
+    |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
+====
+SELECT * FROM bid JOIN city ON bid.auction IN (SELECT size FROM city)
+---
+error[SQL-1601]: a subquery cannot stand in ON
+  1 | SELECT * FROM bid JOIN city ON bid.auction IN (SELECT size FROM city)
+    |                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
+====
+SELECT (auction, bidder) FROM bid
+---
+error[SQL-1601]: a row of values in parentheses is not supported here
+  1 | SELECT (auction, bidder) FROM bid
+    |        ^^^^^^^^^^^^^^^^^
+hint: a row stands left of IN (SELECT ..); compare column by column, joined by AND
+====
+SELECT grouping(channel) FROM bid
+---
+error[SQL-1063]: GROUPING goes with GROUP BY
+  1 | SELECT grouping(channel) FROM bid
+    |        ^^^^^^^^^^^^^^^^^
+hint: add GROUP BY ROLLUP (..)
+====
+SELECT channel, grouping(bidder) FROM bid GROUP BY ROLLUP (channel)
+---
+error[SQL-1063]: bidder is no key of GROUP BY
+  1 | SELECT channel, grouping(bidder) FROM bid GROUP BY ROLLUP (channel)
+    |                          ^^^^^^
+hint: GROUPING takes keys of GROUP BY
+====
+SELECT count(*) FROM bid GROUP BY CUBE (auction, bidder, price, channel, ts, 1, 2, 3, 4)
+---
+error[SQL-1007]: a CUBE of 9 makes more than 256 grouping sets
+  1 | SELECT count(*) FROM bid GROUP BY CUBE (auction, bidder, price, channel, ts, 1, 2, 3, 4)
+    |                                                                                         ^
+hint: name the sets you need: GROUPING SETS (..)
+====
+SELECT name, size FROM city INTERSECT SELECT name FROM airline
+---
+error[SQL-1083]: the branches of INTERSECT differ in width: 2 columns and 1
+  1 | SELECT name, size FROM city INTERSECT SELECT name FROM airline
+    |                                       ^^^^^^^^^^^^^^^^^^^^^^^^
+hint: name the same columns in every branch
+====
+SELECT size FROM city EXCEPT SELECT joined FROM person
+---
+error[SQL-1084]: column "size" of EXCEPT has no common type: INT, TIMESTAMP(3)
+  1 | SELECT size FROM city EXCEPT SELECT joined FROM person
+    |                              ^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: CAST it in one branch
+====
+SELECT TUMBLE_END(ts, INTERVAL '2' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
+---
+error[SQL-1708]: tumble_end reads another window than GROUP BY names
+  1 | SELECT TUMBLE_END(ts, INTERVAL '2' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: repeat the arguments of tumble in GROUP BY
+====
+SELECT count(*) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)
+---
+error[SQL-1707]: GROUP BY names two different windows
+  1 | SELECT count(*) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR), HOP(ts, INTERVAL '1' HOUR, INTERVAL '2' HOUR)
+    |                                                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: window the rows in FROM: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..)), one subquery for each window
+====
+SELECT count(*) FROM bid GROUP BY TUMBLE(ts)
+---
+error[SQL-1102]: tumble in GROUP BY takes a time column and its lengths
+  1 | SELECT count(*) FROM bid GROUP BY TUMBLE(ts)
+    |                                   ^^^^^^^^^^
+hint: write TUMBLE(ts, INTERVAL .. MINUTE)
+====
+SELECT window(ts, '1 hour') FROM bid GROUP BY window(ts, '1 hour')
+---
+error[SQL-1708]: the window window is no value by itself
+  1 | SELECT window(ts, '1 hour') FROM bid GROUP BY window(ts, '1 hour')
+    |        ^^^^^^^^^^^^^^^^^^^^
+hint: select window.start and window.end
+====
+SELECT TUMBLE_PROCTIME(ts, INTERVAL '1' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
+---
+error[SQL-1708]: tumble_proctime is not supported
+  1 | SELECT TUMBLE_PROCTIME(ts, INTERVAL '1' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: use tumble_rowtime: windows go by event time
+====
+SELECT count(*) FROM log GROUP BY window(noticed, '1 hour')
+---
+error[SQL-1701]: "noticed" is no time attribute, so no window can be cut on it
+  1 | SELECT count(*) FROM log GROUP BY window(noticed, '1 hour')
+    |                                          ^^^^^^^
+hint: add WATERMARK FOR noticed AS noticed - INTERVAL '5' SECOND to CREATE TABLE log
+====
+SELECT count(*) FROM bid GROUP BY SESSION(ts, INTERVAL '5' MINUTE), bidder + 1
+---
+error[SQL-1706]: sessions in GROUP BY go with keys that are columns
+  1 | SELECT count(*) FROM bid GROUP BY SESSION(ts, INTERVAL '5' MINUTE), bidder + 1
+    |                                                                     ^^^^^^^^^^
+hint: compute the key in a subquery in FROM and group by its column
+====
+SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) FROM bid
+---
+error[SQL-1101]: there is no function tumble_start
+  1 | SELECT TUMBLE_START(ts, INTERVAL '1' HOUR) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: docs/FUNCTIONS.md lists every function
+====
+CREATE TABLE copy LIKE bidd
+---
+error[SQL-1041]: table "bidd" does not exist
+  1 | CREATE TABLE copy LIKE bidd
+    |                        ^^^^
+hint: did you mean "bid"?
+====
+CREATE TABLE copy LIKE bid (INCLUDING NOTHING)
+---
+error[SQL-1001]: this is no list of what LIKE copies
+  1 | CREATE TABLE copy LIKE bid (INCLUDING NOTHING)
+    |                            ^^^^^^^^^^^^^^^^^^^
+hint: write (EXCLUDING part), parts being ALL, CONSTRAINTS, GENERATED, METADATA, OPTIONS, PARTITIONS, WATERMARKS
+====
+CREATE TABLE copy WITH ('connector' = 'print') AS SELECT NULL AS x
+---
+error[SQL-1309]: column "x" is always NULL, so the table cannot know its type
+  1 | CREATE TABLE copy WITH ('connector' = 'print') AS SELECT NULL AS x
+    |                                                   ^^^^^^^^^^^^^^^^
+hint: write CAST(NULL AS type) AS x
+====
+CREATE TABLE copy WITH ('connector' = 'datagenn') AS SELECT 1 AS x
+---
+error[SQL-1502]: there is no connector 'datagenn'
+  1 | CREATE TABLE copy WITH ('connector' = 'datagenn') AS SELECT 1 AS x
+    |                         ^^^^^^^^^^^
+hint: did you mean "datagen"?
+====
+CREATE TABLE copy WITH ('connector' = 'print') AS SELECT channel, channel FROM bid
+---
+error[SQL-1301]: column "channel" is declared twice
+  1 | CREATE TABLE copy WITH ('connector' = 'print') AS SELECT channel, channel FROM bid
+    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT sum((SELECT max(size) FROM city)) OVER () FROM bid
+---
+error[SQL-1601]: a subquery cannot stand in OVER
+  1 | SELECT sum((SELECT max(size) FROM city)) OVER () FROM bid
+    |            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here
+====
+SELECT channel FROM bid INTERSCT SELECT name FROM city
+---
+error[SQL-1001]: unexpected "INTERSCT"
+  1 | SELECT channel FROM bid INTERSCT SELECT name FROM city
+    |                         ^^^^^^^^
+hint: did you mean "INTERSECT"?

@@ -1,0 +1,266 @@
+# IN is a SEMI join; a join of two streams ends the time attribute
+SELECT auction, ts FROM bid WHERE auction IN (SELECT id FROM person)
+---
+Project expressions=(auction, ts) names=(auction, ts)
+  : auction BIGINT, ts TIMESTAMP(3) [event time]
+  Join kind=semi left_keys=(0) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    WatermarkAssign time_column=3 watermark=joined
+      Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+        Scan person columns=(0, 1, 2, 3, 4, 5)
+          : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+====
+# over a bounded table it does not
+SELECT auction, ts FROM bid WHERE channel IN (SELECT name FROM city) AND price > 10
+---
+Project expressions=(auction, ts) names=(auction, ts)
+  : auction BIGINT, ts TIMESTAMP(3) [event time]
+  Join kind=semi left_keys=(3) right_keys=(0)
+    Filter predicate=(price > 10.00)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
+====
+# NOT IN over columns that are never NULL is an ANTI join
+SELECT name FROM person WHERE id NOT IN (SELECT id FROM person WHERE city = 'Rome')
+---
+Project expressions=(name) names=(name)
+  : name STRING
+  Join kind=anti left_keys=(0) right_keys=(0)
+    WatermarkAssign time_column=3 watermark=joined
+      Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+        Scan person columns=(0, 1, 2, 3, 4, 5)
+          : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+    Filter predicate=(city = 'Rome')
+      WatermarkAssign time_column=3 watermark=joined
+        Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+          Scan person columns=(0, 1, 2, 3, 4, 5)
+            : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+====
+# else a second ANTI join sees to the NULLs: it drops all rows, or those whose own value is NULL
+SELECT auction FROM bid WHERE auction NOT IN (SELECT size FROM city)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=anti residual=(holds_null OR is_null(auction))
+    Join kind=anti left_keys=(0) right_keys=(3)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(name, country, size, CAST(size AS BIGINT)) names=(name, country, size, key1)
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+    Project expressions=((rows > values)) names=(holds_null)
+      Filter predicate=(rows > 0)
+        Aggregate aggregates=(count(*), count(CAST(size AS BIGINT))) names=(rows, values) phase=single
+          : rows BIGINT NOT NULL, values BIGINT NOT NULL
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+# per shared key
+SELECT auction FROM bid WHERE auction NOT IN (SELECT size FROM city WHERE city.name = bid.channel)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=anti left_keys=(3) right_keys=(0) residual=(holds_null OR is_null(auction))
+    Join kind=anti left_keys=(3, 0) right_keys=(0, 3)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(name, country, size, CAST(size AS BIGINT)) names=(name, country, size, key2)
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+    Project expressions=(name, (rows > values)) names=(key1, holds_null)
+      Aggregate keys=(0) aggregates=(count(*), count(CAST(size AS BIGINT))) names=(rows, values) phase=single
+        : name STRING, rows BIGINT NOT NULL, values BIGINT NOT NULL
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+====
+# IN of a row, with another condition shared
+SELECT auction FROM bid b WHERE (auction, channel) NOT IN (SELECT c.size, c.name FROM city c WHERE c.size < b.price)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=anti residual=(((CAST(size AS DECIMAL(12, 2)) < CAST(price AS DECIMAL(12, 2))) AND (((auction = CAST(size AS BIGINT)) OR is_null(auction)) OR is_null(CAST(size AS BIGINT)))) AND (((channel = name) OR is_null(channel)) OR is_null(name)))
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
+====
+# EXISTS: equalities are keys, the rest is the residual condition, own conditions filter below
+SELECT name FROM person p WHERE EXISTS (SELECT * FROM bid b WHERE b.bidder = p.id AND b.price > p.score AND b.channel = 'web')
+---
+Project expressions=(name) names=(name)
+  : name STRING
+  Join kind=semi left_keys=(0) right_keys=(1) residual=(CAST(price AS DOUBLE) > score)
+    WatermarkAssign time_column=3 watermark=joined
+      Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+        Scan person columns=(0, 1, 2, 3, 4, 5)
+          : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+    Filter predicate=(channel = 'web')
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# NOT of NOT EXISTS, nothing shared
+SELECT auction FROM bid WHERE NOT (NOT EXISTS (SELECT 1 FROM city WHERE size > 5))
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=semi
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Project expressions=(TRUE) names=(found)
+      Filter predicate=(rows > 0)
+        Aggregate aggregates=(count(*)) names=(rows) phase=single
+          : rows BIGINT NOT NULL
+          Filter predicate=(size > 5)
+            Scan city columns=(0, 1, 2)
+              : name STRING, country STRING, size INT
+====
+# subqueries in subqueries
+SELECT auction FROM bid WHERE channel IN (SELECT name FROM city WHERE country IN (SELECT name FROM airline))
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=semi left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Join kind=semi left_keys=(1) right_keys=(1)
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
+      Scan airline columns=(0, 1)
+        : carrier STRING, name STRING
+====
+# under OR, and in the select list, IN and EXISTS are values
+SELECT auction, bidder IN (SELECT id FROM person) AS known FROM bid WHERE price > 5 OR EXISTS (SELECT 1 FROM city WHERE name = channel)
+---
+Project expressions=(auction, CASE WHEN is_not_null(found) THEN TRUE WHEN is_null(holds_null) THEN FALSE WHEN holds_null THEN NULL WHEN is_null(bidder) THEN NULL ELSE FALSE END) names=(auction, known)
+  : auction BIGINT, known BOOLEAN
+  Join kind=left
+    Join kind=left left_keys=(1) right_keys=(0)
+      Filter predicate=((price > 5.00) OR is_not_null(found))
+        Join kind=left left_keys=(3) right_keys=(0)
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+          Project expressions=(name, TRUE) names=(key1, found)
+            Aggregate keys=(0) phase=single
+              : name STRING
+              Scan city columns=(0, 1, 2)
+                : name STRING, country STRING, size INT
+      Project expressions=(id, TRUE) names=(key1, found)
+        Aggregate keys=(0) phase=single
+          : id BIGINT NOT NULL
+          WatermarkAssign time_column=3 watermark=joined
+            Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+              Scan person columns=(0, 1, 2, 3, 4, 5)
+                : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+    Project expressions=((rows > values)) names=(holds_null)
+      Filter predicate=(rows > 0)
+        Aggregate aggregates=(count(*), count(id)) names=(rows, values) phase=single
+          : rows BIGINT NOT NULL, values BIGINT NOT NULL
+          WatermarkAssign time_column=3 watermark=joined
+            Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+              Scan person columns=(0, 1, 2, 3, 4, 5)
+                : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+====
+# an aggregate without keys always has its row
+SELECT auction, price - (SELECT max(size) FROM city) AS above FROM bid
+---
+Project expressions=(auction, (price - CAST(max(size) AS DECIMAL(10, 0)))) names=(auction, above)
+  : auction BIGINT, above DECIMAL(13, 2)
+  Join kind=inner
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate aggregates=(max(size)) names=(max(size)) phase=single
+      : max(size) INT
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
+====
+# a correlated one is grouped by what it shares; a count without rows is 0
+SELECT name, (SELECT count(*) FROM bid WHERE bidder = person.id) AS bids, (SELECT max(price) FROM bid WHERE bidder = person.id) + 1 AS best FROM person
+---
+Project expressions=(name, CASE WHEN is_not_null(count(*)) THEN count(*) ELSE 0 END, (max(price) + 1)) names=(name, bids, best)
+  : name STRING, bids BIGINT NOT NULL, best DECIMAL(11, 2)
+  Join kind=left left_keys=(0) right_keys=(0)
+    Join kind=left left_keys=(0) right_keys=(0)
+      WatermarkAssign time_column=3 watermark=joined
+        Project expressions=(id, name, city, joined, born, score, CAST(joined AS DATE)) names=(id, name, city, joined, born, score, joined_day)
+          Scan person columns=(0, 1, 2, 3, 4, 5)
+            : id BIGINT NOT NULL, name STRING, city STRING, joined TIMESTAMP(3), born DATE, score DOUBLE
+      Aggregate keys=(1) aggregates=(count(*)) names=(count(*)) phase=single
+        : bidder BIGINT, count(*) BIGINT NOT NULL
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+          Scan bid columns=(0, 1, 2, 3, 4)
+            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(1) aggregates=(max(price)) names=(max(price)) phase=single
+      : bidder BIGINT, max(price) DECIMAL(10, 2)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# in HAVING and over groups
+SELECT channel, count(*) AS n, (SELECT max(size) FROM city WHERE name = channel) AS size FROM bid GROUP BY channel HAVING count(*) > (SELECT min(size) FROM city)
+---
+Project expressions=(channel, count(*), max(size)) names=(channel, n, size)
+  : channel STRING, n BIGINT NOT NULL, size INT
+  Join kind=left left_keys=(0) right_keys=(0)
+    Filter predicate=(count(*) > CAST(min(size) AS BIGINT))
+      Join kind=inner
+        Aggregate keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
+          : channel STRING, count(*) BIGINT NOT NULL
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+        Aggregate aggregates=(min(size)) names=(min(size)) phase=single
+          : min(size) INT
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+    Aggregate keys=(0) aggregates=(max(size)) names=(max(size)) phase=single
+      : name STRING, max(size) INT
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
+====
+# one row by its form
+SELECT (SELECT name FROM city ORDER BY size DESC LIMIT 1) AS biggest
+---
+Project expressions=(name) names=(biggest)
+  : biggest STRING
+  Join kind=left
+    Values rows=((0))
+      : nothing INT NOT NULL
+    Project expressions=(name) names=(name)
+      TopN keys=(size DESC NULLS LAST) limit=1 offset=0
+        Project expressions=(name, size) names=(name, order1)
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+SELECT * FROM bid LEFT SEMI JOIN city ON bid.channel = city.name AND bid.price > city.size
+---
+Join kind=semi left_keys=(3) right_keys=(0) residual=(CAST(price AS DECIMAL(12, 2)) > CAST(size AS DECIMAL(12, 2)))
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+    Scan bid columns=(0, 1, 2, 3, 4)
+      : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+  Scan city columns=(0, 1, 2)
+    : name STRING, country STRING, size INT
+====
+SELECT auction FROM bid LEFT ANTI JOIN city c ON bid.channel = c.name
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=anti left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
