@@ -30,4 +30,6 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
 
 
 def _unsupported_order(message: str) -> PenstockError:
-    return PenstockError("SQL-1314", message, hint="select what it orders by too, add LIMIT n to keep the first rows up to date, or drop ORDER BY", sqlstate="0A000")
+    return PenstockError(
+        "SQL-1314", message, hint="select what it orders by too, add LIMIT n to keep the first rows up to date, or drop ORDER BY", sqlstate="0A000"
+    )
