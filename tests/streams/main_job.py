@@ -17,9 +17,10 @@ from tests.streams.oracle import FLIGHTS, ROOT
 TEXT = (ROOT / "queries" / "flights.sql").read_text(encoding="utf-8")
 
 
-def script(flights: Path, out: Path) -> str:
-    """Return the script over ``flights`` with its Parquet in ``out``."""
+def script(flights: Path, out: Path, rows_per_second: int = 0) -> str:
+    """Return the script over ``flights``, replayed no faster than asked, with its Parquet in ``out``."""
     places = {"queries/data/flights'": f"{flights}'", "queries/data/": f"{ROOT}/queries/data/", "out/flights/delays'": f"{out}'"}
+    places |= {"'source.replay' = 'true'": f"'source.replay' = 'true', 'source.rows-per-second' = '{rows_per_second}'"}
     return re.sub("|".join(places), lambda found: places[found[0]], TEXT)
 
 

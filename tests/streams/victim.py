@@ -48,9 +48,7 @@ class Victim:
     def start(self, *, parallelism: int = 1, slowly: bool = True) -> None:
         """Start the process over whatever state there is."""
         self.runs += 1
-        text = script(self.flights, self.out)
-        if slowly:
-            text = text.replace("'source.replay' = 'true'", f"'source.replay' = 'true', 'source.rows-per-second' = '{self.rows_per_second}'", 1)
+        text = script(self.flights, self.out, self.rows_per_second if slowly else 0)
         path = self.root / "flights.sql"
         path.write_text(text, encoding="utf-8")
         words = ["run", str(path), "--state", str(self.root / "state"), "-p", str(parallelism), "--csv"]
