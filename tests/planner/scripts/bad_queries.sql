@@ -212,7 +212,7 @@ CREATE TABLE copy WITH ('connector' = 'datagenn') AS SELECT 1 AS x
 ---
 error[SQL-1502]: there is no connector 'datagenn'
   1 | CREATE TABLE copy WITH ('connector' = 'datagenn') AS SELECT 1 AS x
-    |                         ^^^^^^^^^^^
+    |                                       ^^^^^^^^^^
 hint: did you mean "datagen"?
 ====
 CREATE TABLE copy WITH ('connector' = 'print') AS SELECT channel, channel FROM bid
