@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from pathlib import Path
 
 from catalog.errors import PenstockError
@@ -45,7 +46,8 @@ def _name(java: Java, spark_jars: Path) -> str:
     core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
     spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
     home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
-    return f"{spark}-{home}-{java.build}.jsa"
+    place = zlib.crc32(str(spark_jars).encode())  # Java takes an archive only for the very class path it was written with
+    return f"{spark}-{home}-{java.build}-{place:08x}.jsa"
 
 
 def _adopt(archive: Path) -> None:
