@@ -30,7 +30,6 @@ class JobOptions:
     restart: RestartStrategy = field(default_factory=NoRestart)
     time_zone: str = "UTC"
     idle_timeout_ms: int = 30_000
-    state_ttl_ms: int = 0
     channel_capacity: int = 8
     retained_checkpoints: int = 2
     tolerable_failed_checkpoints: int = 10
@@ -50,7 +49,6 @@ class JobOptions:
             restart=_strategy(settings),
             time_zone=settings.get("table.local-time-zone") or "UTC",
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
-            state_ttl_ms=settings.get("table.exec.state.ttl") or 0,
         )
 
 

@@ -13,7 +13,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_tables import Source, bind_source, bounded
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
 from planner.logical import Join, JoinKind, LogicalPlan, Project
-from planner.scope import Relation, Scope, ScopeColumn
+from planner.scope import Scope, ScopeColumn
 from planner.syntax import consume, span_of
 
 _KINDS = {
@@ -191,11 +191,3 @@ def _full_using(plan: LogicalPlan, shared: Sequence[tuple[str, int, int]], scope
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)}
     columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in scope.columns)
     return FromClause(Project(plan, tuple(expressions), tuple(names)), Scope(tuple(merged) + columns))
-
-
-def relation_of(clause: FromClause) -> Relation:
-    """Return a FROM clause as a relation of all its columns by position, as the Table API continues it."""
-    fields = list(clause.plan.schema.fields)
-    for column in clause.scope.columns:
-        fields[column.index] = column.field
-    return Relation(clause.plan, tuple(fields))

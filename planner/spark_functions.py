@@ -138,11 +138,6 @@ def aggregate(name: str) -> AggregateSpelling:
     return spelling
 
 
-def same_aggregates(names: str) -> dict[str, AggregateSpelling]:
-    """Return the spellings of aggregates, named with blanks between, that have the same name there."""
-    return {name: aggregate(name) for name in names.split()}
-
-
 def _sum0(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
     return function("coalesce", filtered(function("sum", *args)), integer(0))
 

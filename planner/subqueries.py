@@ -34,11 +34,6 @@ class ScalarSubquery(Expression):
         return "(subquery)"
 
 
-def holds_subquery(expressions: Sequence[Expression]) -> bool:
-    """Return whether a subquery stands in one of the expressions."""
-    return any(isinstance(node, ScalarSubquery) for expression in expressions for node in expression.walk())
-
-
 def attach(plan: LogicalPlan, expressions: Sequence[Expression]) -> tuple[LogicalPlan, tuple[Expression, ...]]:
     """Return the plan with the subqueries of its expressions joined to it, columns added at its end only, and the expressions reading these."""
     known: list[tuple[ScalarSubquery, int]] = []

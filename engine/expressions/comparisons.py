@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import BOOLEAN, DataType, Double, Float, Row
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, nulls_of, values_of
+from engine.expressions.columns import Datum, Kernel, aligned, columnwise
 from engine.expressions.site import Factory, Site, plain
 
 _PLAIN: dict[str, Kernel] = {
@@ -175,17 +174,6 @@ def _extreme(largest: bool) -> Factory:
         return floats
 
     return factory
-
-
-def ordering_key(column: pa.Array) -> pa.Array:
-    """Return floats as integers that sort as SQL orders them: -0.0 beside 0.0, NaN above all; other columns as they are."""
-    if not pa.types.is_floating(column.type):
-        return column
-    values = values_of(pc.cast(column, pa.float64())) + 0.0
-    bits = values.view("i8")
-    keys = (bits ^ ((bits >> 63) & 0x7FFF_FFFF_FFFF_FFFF)).copy()
-    keys[np.isnan(values)] = 0x7FFF_FFFF_FFFF_FFFF
-    return array_of(keys, nulls_of(column), pa.int64())
 
 
 COMPARISONS: dict[str, Factory] = {
