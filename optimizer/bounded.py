@@ -8,8 +8,8 @@ from catalog.errors import PenstockError
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
 from optimizer.streamable import check_streamable
-from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WindowAggregate, WindowTable
-from planner.over import Over
+from planner.expressions import Literal
+from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WatermarkAssign
 
 
 def choose_runtime(
@@ -20,6 +20,7 @@ def choose_runtime(
     ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
     everything on our runtime. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
+    A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
     What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
     rules; the plan returned is to be optimized for its runtime by the caller.
     """
@@ -27,7 +28,7 @@ def choose_runtime(
     if mode == "batch":
         _refuse_endless(plan, known)
     whole = mode == "batch" or (mode == "automatic" and known.bounded(plan))
-    if whole and isinstance(plan, Sink) and plan.table is None and _reads_tables(plan):
+    if whole and not _only_ours(plan) and isinstance(plan, Sink) and plan.table is None and _reads_tables(plan):
         return "batch", plan
     ours = plan if mode == "streaming" else _Frontier(known, mode, disabled).cut(plan)
     check_streamable(ours, known)
@@ -42,6 +43,10 @@ def _refuse_endless(plan: LogicalPlan, facts: PlanFacts) -> None:
                 f"table {node.table.name} never ends, and execution.runtime-mode is batch",
                 hint="SET 'execution.runtime-mode' = 'automatic', or give the table an end",
             )
+
+
+def _only_ours(plan: LogicalPlan) -> bool:
+    return any(node.only_ours for node in plan.walk())
 
 
 def _reads_tables(plan: LogicalPlan) -> bool:
@@ -60,13 +65,14 @@ class _Frontier:
         """Return the plan with BoundedInput nodes.
 
         ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its watermark, so that time
-        still reaches that node.
+        still reaches that node; but only at the end of its rows, for a backend gives them in no order and none of them is late.
         """
         if not isinstance(node, Sink | StatementSet) and self._is_bounded(node) and not (timed and self.facts.time_attributes(node)):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
-        timed = timed or isinstance(node, WindowTable | WindowAggregate) or (isinstance(node, Over) and node.timely)
-        cut = tuple(self.cut(child, timed) for child in node.inputs)
+        cut = tuple(self.cut(child, timed or node.goes_by_time) for child in node.inputs)
+        if isinstance(node, WatermarkAssign) and isinstance(cut[0], BoundedInput):
+            return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
 
     def _is_bounded(self, node: LogicalPlan) -> bool:
-        return _reads_tables(node) and (self.mode == "batch" or self.facts.bounded(node))
+        return _reads_tables(node) and not _only_ours(node) and (self.mode == "batch" or self.facts.bounded(node))

@@ -37,6 +37,16 @@ class LogicalPlan:
         """Return the same node over other inputs."""
         return self
 
+    @property
+    def only_ours(self) -> bool:
+        """Whether no bounded backend has a word for this node, so that our own runtime runs it over bounded rows too."""
+        return False
+
+    @property
+    def goes_by_time(self) -> bool:
+        """Whether the node needs the event time of its input."""
+        return False
+
     def transform(self, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
         """Return the plan rebuilt bottom-up through ``rewrite``; the one recursion over plans."""
         inputs = self.inputs
@@ -166,6 +176,10 @@ class WindowTable(_Unary):
     def __post_init__(self) -> None:
         demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
 
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
     @cached_property
     def schema(self) -> Schema:
         kind = self.input.schema[self.window.time_column].type
@@ -219,6 +233,10 @@ class WindowAggregate(_Unary):
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
 
     @cached_property
     def schema(self) -> Schema:

@@ -102,6 +102,10 @@ class Over(LogicalPlan):
         return replace(self, input=inputs[0])
 
     @property
+    def goes_by_time(self) -> bool:
+        return self.timely
+
+    @property
     def breaks_ties(self) -> bool:
         """Whether the answer depends on the order of rows that are equal in all order keys, and so on all columns."""
         ordinal = {"row_number", *PLACES}

@@ -67,6 +67,31 @@ def test_batch_mode_reads_recordings_as_tables_and_refuses_endless_ones() -> Non
     assert caught.value.code == "SQL-1311"
 
 
+class Ours(Limit):
+    """Stands for a node no backend has a word for."""
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("mode", ["automatic", "batch"])
+def test_what_no_backend_has_a_word_for_is_ours(mode: str) -> None:
+    sink = optimize(bind("SELECT p.k, q.name FROM people AS p JOIN people AS q ON p.k = q.k"))
+    assert isinstance(sink, Sink)
+    runtime, plan = choose_runtime(Sink(Ours(sink.input, 3), None), mode)
+    assert runtime == "streaming"
+    assert isinstance(plan, Sink) and isinstance(plan.input, Ours) and isinstance(plan.input.input, BoundedInput)
+
+
+def test_no_row_of_a_backend_is_late() -> None:
+    timed = WindowTable(Ours(stream(orders()), 3), Windowing(WindowKind.TUMBLE, 0, 1_000_000))
+    plan = choose_runtime(Sink(timed, None), "batch")[1]
+    (assign,) = [node for node in plan.walk() if isinstance(node, WatermarkAssign)]
+    assert isinstance(assign.input, BoundedInput)
+    assert str(assign.watermark) == "NULL"
+
+
 def test_rows_for_a_table_are_written_by_our_runtime() -> None:
     runtime, plan = choose_runtime(optimize(bind(PUT)), "automatic")
     assert runtime == "streaming"
