@@ -10,6 +10,7 @@ from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
 from catalog.filesystem_options import FILESYSTEM_OPTIONS, split_suffixes
 from catalog.names import did_you_mean
+from catalog.nexmark_options import NEXMARK_OPTIONS
 from catalog.options import Option, OptionKind, OptionValue
 from catalog.schema import Field, Schema
 from catalog.tables import Table
@@ -56,6 +57,9 @@ _ALL = (
         exactly_once=True,
     ),
     Connector("datagen", "generated rows, the same ones for the same seed", DATAGEN_OPTIONS, source=True, pushes_filters=True, replayable=True),
+    Connector(
+        "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
+    ),
     Connector(
         "print",
         "prints each change",
@@ -132,6 +136,8 @@ def boundedness(table: Table) -> Boundedness:
     name = table.connector
     if name == "datagen":
         return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
+    if name == "nexmark":
+        return Boundedness.UNBOUNDED if option(table, "events.num") is None else Boundedness.REPLAY
     if name == "registered" and option(table, "source.unbounded"):
         return Boundedness.UNBOUNDED
     if name == "filesystem" and option(table, "source.monitor-interval") is not None:

@@ -11,6 +11,7 @@ from engine.connectors.datagen import DatagenSource
 from engine.connectors.errors_source import ErrorsSource
 from engine.connectors.filesystem_sink import FilesystemSink
 from engine.connectors.filesystem_source import FilesystemSource
+from engine.connectors.nexmark_source import NexmarkSource
 from engine.connectors.print_sink import PrintSink
 from engine.connectors.registered_source import RegisteredTableSource
 from engine.connectors.sink import SinkRequest, SinkWriter
@@ -19,6 +20,7 @@ from engine.connectors.source import ScanRequest, SourceConnector
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "filesystem": FilesystemSource,
     "datagen": DatagenSource,
+    "nexmark": NexmarkSource,
     "registered": RegisteredTableSource,
     "errors": ErrorsSource,
 }

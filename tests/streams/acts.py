@@ -49,10 +49,10 @@ class Script:
     Only the SELECT of an INSERT is run, so that every query gives its changes to a collect sink.
     """
 
-    def __init__(self, name: str, settings: dict[str, str]) -> None:
+    def __init__(self, name: str, settings: dict[str, str], text: str | None = None) -> None:
         self.session = Session({"bounded.backend": "duckdb", **settings})
         self.session.backends.default = str(self.session.settings.get("bounded.backend"))  # as submitting by a statement does
-        text = (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace("queries/data/", f"{ROOT}/queries/data/")
+        text = text or (ROOT / "queries" / f"{name}.sql").read_text(encoding="utf-8").replace("queries/data/", f"{ROOT}/queries/data/")
         for statement in self.session.parse(text, f"{name}.sql"):
             if isinstance(statement.node, Insert | Query):
                 query = statement.node.query if isinstance(statement.node, Insert) else statement.node
@@ -86,8 +86,8 @@ class Script:
 
 
 def rows_read(job: Job) -> int:
-    """Return how many rows the replayed source has given."""
-    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source flights"), default=0)
+    """Return how many rows the replayed source has given (the one that has given most, where there are several)."""
+    return max((operator.rows_out for operator in job.metrics().operators if operator.name.startswith("source ")), default=0)
 
 
 def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:

@@ -1,0 +1,34 @@
+"""Random letters: the text of each row is a function of its word alone, so any row can be made again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import IN_I32, IN_U8, IN_U64, OUT_U8, VOID
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_FIVE_BITS = np.uint64(31)
+_PER_WORD = 12
+
+
+@kernel(VOID(IN_U64, IN_I32, IN_U8, OUT_U8))
+def fill_letters(words, offsets, letters, out):
+    """Write into ``out[offsets[i]:offsets[i + 1]]`` letters drawn from the 32 of ``letters`` by noise that begins at ``words[i]``."""
+    for i in range(words.size):
+        state = words[i]
+        at = offsets[i]
+        end = offsets[i + 1]
+        while at < end:
+            state += _GOLDEN
+            z = state
+            z = (z ^ (z >> np.uint64(30))) * _FIRST
+            z = (z ^ (z >> np.uint64(27))) * _SECOND
+            z = z ^ (z >> np.uint64(31))
+            stop = min(at + _PER_WORD, end)
+            for place in range(at, stop):
+                out[place] = letters[z & _FIVE_BITS]
+                z >>= np.uint64(5)
+            at = stop

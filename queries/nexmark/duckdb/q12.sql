@@ -1,0 +1,1 @@
+SELECT bidder, count(*) AS bids FROM bid GROUP BY bidder

@@ -1,0 +1,63 @@
+"""The auction site of the tests: its events as Arrow tables read straight off the connector, and DuckDB's answers over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from catalog.nexmark_options import NEXMARK_TABLES
+from tests.engine.connectors.reading import drain, open_source, table_of
+from tests.streams.oracle import ROOT
+
+FOLDER = ROOT / "queries" / "nexmark"
+QUERIES = tuple(sorted((path.stem for path in FOLDER.glob("q*.sql")), key=lambda name: int(name[1:])))
+
+
+def events(table: str, **options: str) -> pa.Table:
+    """Return all rows of a nexmark table, in the order the connector gives them."""
+    declared = table_of(NEXMARK_TABLES[table], {"connector": "nexmark", "table": table} | {key.replace("_", "."): v for key, v in options.items()})
+    batches = [batch.rows for batch in drain(open_source(declared)).batches]
+    return pa.Table.from_batches(batches, batches[0].schema)
+
+
+def duckdb_text(query: str) -> str:
+    """Return a query in DuckDB's words: its own text where those are the same."""
+    other = FOLDER / "duckdb" / f"{query}.sql"
+    return (other if other.exists() else FOLDER / f"{query}.sql").read_text(encoding="utf-8").strip().rstrip(";")
+
+
+@cache
+def database(count: int, rate: int) -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB that knows so many events, in one split and in order."""
+    connection = duckdb.connect()
+    for name in ("person", "auction", "bid"):
+        rows = events(name, **{"events.num": str(count), "event-rate": str(rate)})
+        connection.register("rows", rows)
+        connection.execute(f"CREATE TABLE {name} AS FROM rows")
+        connection.unregister("rows")
+    return connection
+
+
+@cache
+def expected(query: str, count: int, rate: int) -> Counter[tuple[Any, ...]]:
+    """Return DuckDB's answer to a query, as a multiset of rows."""
+    return Counter(database(count, rate).execute(duckdb_text(query)).fetchall())
+
+
+def script(query: str, count: int, rate: int, **options: str) -> str:
+    """Return the tables and a query as one script, over so many events (``options`` of the connector besides)."""
+    more = "".join(f", '{key.replace('_', '-')}' = '{value}'" for key, value in ({"event-rate": str(rate)} | options).items())
+    tables = (FOLDER / "tables.sql").read_text(encoding="utf-8").replace("'events.num' = '100000'", f"'events.num' = '{count}'{more}")
+    return tables + (FOLDER / f"{query}.sql").read_text(encoding="utf-8")
+
+
+def rounded(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Return the rows with floating values cut to twelve digits: sums of them depend on the order they are added in."""
+    out: Counter[tuple[Any, ...]] = Counter()
+    for row, count in rows.items():
+        out[tuple(float(f"{value:.12g}") if isinstance(value, float) else value for value in row)] += count
+    return out
