@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -34,6 +34,11 @@ class Field:
     def is_event_time(self) -> bool:
         """Whether windows may be cut on this column."""
         return self.role in (Role.EVENT_TIME, Role.WINDOW_TIME)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the column is a time attribute, by events or by the clock."""
+        return self.is_event_time or self.role is Role.PROCESSING_TIME
 
     def renamed(self, name: str) -> Field:
         """Return the field under another name."""
@@ -91,3 +96,8 @@ class Schema:
     def to_arrow(self) -> pa.Schema:
         """Return the Arrow schema of batches with these columns; every Arrow field is nullable."""
         return pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self.fields])
+
+
+def without_event_time(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Return columns without the event times and windows that end where rows come later than their time; processing times stay."""
+    return tuple(field if field.role in (None, Role.PROCESSING_TIME) else replace(field, role=None) for field in fields)

@@ -17,6 +17,7 @@ from catalog.types import (
     Date,
     Decimal,
     String,
+    TimestampLtz,
     is_integer,
     is_numeric,
     is_timestamp,
@@ -207,6 +208,7 @@ TIMES: tuple[Function, ...] = (
     Function("unix_date", "unix_date(d)", "Days since 1970-01-01.", fixed(DATE, result=INT), (1, 1)),
     Function("date_from_unix_date", "date_from_unix_date(n)", "The DATE n days after 1970-01-01.", fixed(INT, result=DATE), (1, 1)),
     _now("current_timestamp", "The time now, TIMESTAMP_LTZ.", TIMESTAMP_LTZ, "now"),
+    _now("proctime", "The time a row is processed, TIMESTAMP_LTZ(3); alone in a column a time attribute.", TimestampLtz(3)),
     _now("localtimestamp", "The time now in the session zone, TIMESTAMP.", TIMESTAMP),
     _now("current_date", "The date now in the session zone.", DATE, "curdate"),
 )

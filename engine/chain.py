@@ -78,14 +78,16 @@ class _Link:
             self._operator.on_watermark(time_us, self._out)
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
-        self._out.watermark(time_us)
+        if self._operator.passes_time or time_us == MAX_WATERMARK_US:
+            self._out.watermark(time_us)
 
     def idle(self) -> None:
         try:
             self._operator.on_idle(self._out)
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
-        self._out.idle()
+        if self._operator.passes_time:
+            self._out.idle()
 
     def split(self, event: SplitEvent) -> None:
         self._operator.on_split(event, self._out)
@@ -175,12 +177,14 @@ class OperatorChain:
         self._time_us = time_us
         self._head.metrics.watermark_us = time_us
         self._guarded(0, lambda: self._head.operator.on_watermark(time_us, self._outs[0]))
-        self._outs[0].watermark(time_us)
+        if self._head.operator.passes_time or time_us == MAX_WATERMARK_US:
+            self._outs[0].watermark(time_us)
 
     def idle(self) -> None:
         """Pass on that time stands still."""
         self._guarded(0, lambda: self._head.operator.on_idle(self._outs[0]))
-        self._outs[0].idle()
+        if self._head.operator.passes_time:
+            self._outs[0].idle()
 
     def tick(self, now_ms: int) -> None:
         """Tell processing time, in wall milliseconds, to the operators that want it."""

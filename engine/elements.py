@@ -66,9 +66,13 @@ class Watermark:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after)."""
+    """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after).
+
+    ``then_stop``: nothing follows it, neither rows nor time.
+    """
 
     checkpoint_id: int
+    then_stop: bool = False
 
 
 @dataclass(frozen=True)

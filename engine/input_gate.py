@@ -38,6 +38,7 @@ class InputGate:
         self._bounded = [port in bounded_ports for port in self._ports]
         self._held = self._holding()
         self._pending: deque[GateEvent] = deque()
+        self._then_stop = False
         self._cursor = 0
         self.port = 0
 
@@ -81,7 +82,8 @@ class InputGate:
                 self._pending.extend(self._watermarks.on_watermark(index, time_us))
             case Idle():
                 self._pending.extend(self._watermarks.on_idle(index))
-            case Barrier(checkpoint_id):
+            case Barrier(checkpoint_id, then_stop):
+                self._then_stop = then_stop
                 self._release(self._alignment.on_barrier(index, checkpoint_id))
             case EndOfInput():
                 self._on_end(index)
@@ -99,7 +101,7 @@ class InputGate:
 
     def _release(self, checkpoint_id: int | None) -> None:
         if checkpoint_id is not None:
-            self._pending.append(Barrier(checkpoint_id))
+            self._pending.append(Barrier(checkpoint_id, self._then_stop))
 
     def _holding(self) -> bool:
         """Whether bounded ports are still open while others wait for them."""

@@ -111,7 +111,12 @@ class Services:
 
 
 class Operator:
-    """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task snapshots its declared state."""
+    """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task snapshots its declared state.
+
+    ``passes_time``: time from above goes on to what follows; one that makes time itself lets nothing by but time's end.
+    """
+
+    passes_time = True
 
     def open(self, context: Context) -> None:
         """Get ready; state is restored after this and before the first row."""

@@ -188,9 +188,9 @@ class TaskOutput:
         """Forward that time stands still here."""
         self._control(Idle())
 
-    def barrier(self, checkpoint_id: int) -> None:
+    def barrier(self, checkpoint_id: int, then_stop: bool = False) -> None:
         """Forward a barrier."""
-        self._control(Barrier(checkpoint_id))
+        self._control(Barrier(checkpoint_id, then_stop))
 
     def end(self) -> None:
         """Say that nothing follows."""

@@ -175,7 +175,7 @@ class Task:
         due_ms = float("inf")
         for due in (None if self._output.blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
-        if self.chain.ticks:
+        if self.chain.ticks and not self._paused:
             if now_ms >= self._next_tick_ms:
                 self._next_tick_ms = now_ms + TICK_MS
                 self.chain.tick(self._clock.wall_ms())
@@ -212,8 +212,8 @@ class Task:
                 self.chain.watermark(time_us)
             case Idle():
                 self.chain.idle()
-            case Barrier(checkpoint_id):
-                self._checkpoint(checkpoint_id)
+            case Barrier(checkpoint_id, then_stop):
+                self._checkpoint(checkpoint_id, then_stop)
             case PortEnd(port):
                 self.chain.port_end(port)
             case EndOfInput():
@@ -224,18 +224,18 @@ class Task:
         match message:
             case TriggerCheckpoint(checkpoint_id, then_stop):
                 if self.phase is Phase.RUNNING and self._gate is None:
-                    self._checkpoint(checkpoint_id)
-                    self._paused = then_stop
+                    self._checkpoint(checkpoint_id, then_stop)
             case CheckpointComplete(checkpoint_id):
                 if self.phase is not Phase.CLOSED:
                     self.chain.checkpoint_complete(checkpoint_id)
                     self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
 
-    def _checkpoint(self, checkpoint_id: int) -> None:
-        """Flush, snapshot, and only then let the barrier go on."""
+    def _checkpoint(self, checkpoint_id: int, then_stop: bool) -> None:
+        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks."""
         self.chain.before_barrier(checkpoint_id)
         operators = self._snapshot()
-        self._output.barrier(checkpoint_id)
+        self._output.barrier(checkpoint_id, then_stop)
+        self._paused = then_stop
         self._last_checkpoint_id = checkpoint_id
         self._report(SnapshotTaken(self._attempt, self.task_id, checkpoint_id, operators))
 

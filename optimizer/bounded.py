@@ -10,6 +10,7 @@ from optimizer.properties import PlanFacts
 from optimizer.streamable import check_streamable
 from planner.expressions import Literal
 from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WatermarkAssign
+from planner.processing_time import ProcessingTime
 
 
 def choose_runtime(
@@ -69,7 +70,7 @@ class _Frontier:
         """
         if not isinstance(node, Sink | StatementSet) and self._is_bounded(node) and not (timed and self.facts.time_attributes(node)):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
-        cut = tuple(self.cut(child, timed or node.goes_by_time) for child in node.inputs)
+        cut = tuple(self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time) for child in node.inputs)
         if isinstance(node, WatermarkAssign) and isinstance(cut[0], BoundedInput):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)

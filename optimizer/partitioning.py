@@ -21,6 +21,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 
 Partitioning = frozenset[tuple[int, ...]]
 """Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns equal)."""
@@ -35,6 +36,8 @@ def partitioning(node: LogicalPlan) -> Partitioning:
             return frozenset({keys}) if keys else _NONE
         case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Over() | PartitionTop() | Sink():
             return partitioning(node.inputs[0])
+        case ProcessingTime(input=inner, time_column=time):
+            return frozenset(keys for keys in partitioning(inner) if time not in keys)
         case Project():
             return _renamed(partitioning(node.input), _places(node))
         case Aggregate(keys=keys) | WindowAggregate(keys=keys):

@@ -7,12 +7,18 @@ from catalog.functions import is_fallible
 from catalog.types import INTEGERS, DataType, Date, Decimal, Double, Float, Null, String, Timestamp, TimestampLtz, is_integer
 from planner.expressions import Call, Cast, Expression
 
+CLOCK_FUNCTIONS = frozenset({"proctime", "current_timestamp", "localtimestamp", "current_date"})
 _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
 
 
 def is_deterministic(expression: Expression) -> bool:
     """Return whether equal rows always give equal values, whenever and however often they are computed."""
     return all(function_is_deterministic(node.function) for node in expression.walk() if isinstance(node, Call))
+
+
+def reads_clock(expression: Expression) -> bool:
+    """Return whether an expression asks for the time it is."""
+    return any(isinstance(node, Call) and node.function in CLOCK_FUNCTIONS for node in expression.walk())
 
 
 def may_raise(expression: Expression) -> bool:

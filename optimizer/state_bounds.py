@@ -7,6 +7,7 @@ from typing import Protocol
 
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 
 
 class _Facts(Protocol):
@@ -54,6 +55,8 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
             return StateBound("a count")
         case WatermarkAssign():
             return StateBound("one watermark per split")
+        case ProcessingTime():
+            return StateBound("the last time given")
     return _NOTHING
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from catalog.errors import PenstockError
 from optimizer.properties import PlanFacts
-from planner.logical import LogicalPlan, Sink, Sort, WindowTable
+from optimizer.safety import reads_clock
+from planner.logical import LogicalPlan, Project, Sink, Sort, WindowTable
+from planner.processing_time import ProcessingTime
 from planner.windowing import WindowKind
 
 
 def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
-    SQL-1313 session windows without their own GROUP BY, SQL-1314 an ORDER BY that is not the last word or of endless rows.
+    SQL-1313 session windows without their own GROUP BY, SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
+    clock over rows that are taken back.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -23,10 +26,19 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                     hint="GROUP BY window_start, window_end and exactly the columns of the window's PARTITION BY",
                     sqlstate="0A000",
                 )
+            case ProcessingTime(input=inner) if not facts.insert_only(inner):
+                raise _clock_over_updates("windows and OVER by processing time take rows that are given once")
+            case Project(input=inner, expressions=expressions) if any(map(reads_clock, expressions)) and not facts.insert_only(inner):
+                raise _clock_over_updates("the current time cannot be shown beside rows that are taken back: it would have gone on by then")
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):
                 raise _unsupported_order("an endless result has no order")
             case Sort() if not any(node is known for known in last):
                 raise _unsupported_order("on a stream ORDER BY without LIMIT can only be the last clause")
+
+
+def _clock_over_updates(message: str) -> PenstockError:
+    hint = "read the clock before the rows are grouped or joined, or window the rows so that each is given once"
+    return PenstockError("SQL-1315", message, hint=hint, sqlstate="0A000")
 
 
 def _unsupported_order(message: str) -> PenstockError:

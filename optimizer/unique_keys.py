@@ -26,6 +26,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 from planner.windowing import AttachedWindow, WindowKind
 
 Key = frozenset[int]
@@ -53,6 +54,8 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return frozenset({frozenset()}) if len(rows) <= 1 else _NONE
         case BoundedInput(plan=plan):
             return below(plan)
+        case ProcessingTime(input=inner, time_column=time):
+            return frozenset(key for key in below(inner) if time not in key)
         case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink():
             return below(node.inputs[0])
         case Project():

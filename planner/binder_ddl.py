@@ -16,7 +16,7 @@ from catalog.types import is_timestamp
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
-from planner.expressions import Column, Expression
+from planner.expressions import Column, Expression, expression_role
 from planner.logical import Values
 from planner.scope import Relation, Scope
 from planner.statement_nodes import ColumnDef, ComputedColumnDef, CreateTable, MetadataColumnDef, Name, PhysicalColumnDef, WatermarkDef
@@ -152,7 +152,7 @@ def _declared(statement: CreateTable, source: Schema, computed: Sequence[Compute
 def _declared_field(column: ColumnDef, source: Schema, computed: dict[str, Expression]) -> Field:
     name = column.name.text
     if isinstance(column, ComputedColumnDef):
-        return Field(name, computed[name].type, computed[name].nullable)
+        return Field(name, computed[name].type, computed[name].nullable, expression_role(computed[name]))
     index = source.index_of(name)
     assert index is not None
     return source[index]

@@ -12,7 +12,7 @@ from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_joins import FromClause
-from planner.binder_windows import WindowArguments, no_time, windowing
+from planner.binder_windows import WindowArguments, in_its_time, no_time, windowing
 from planner.expressions import Column
 from planner.group_windows import TABLE, window_arguments
 from planner.logical import WindowTable
@@ -29,12 +29,15 @@ def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], cont
     if not isinstance(time, Column):
         hint = f"add a computed column with a WATERMARK to the table, or write {kind}(ts, ..) with its time attribute"
         raise PenstockError("SQL-1701", f"{kind} takes a time attribute, not an expression", span=time.span, hint=hint, sqlstate="42804")
-    if not fields[time.index].is_event_time:
-        raise no_time(fields[time.index], Relation(source.plan, tuple(fields)), time.span)
+    rows = Relation(source.plan, tuple(fields))
+    if not fields[time.index].is_time:
+        raise no_time(fields[time.index], rows, time.span)
     keys = _partition(tree, binder) if kind == "SESSION" else ()
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
-    plan = WindowTable(source.plan, window)
-    return FromClause(plan, Scope(source.scope.columns + _columns(plan)))
+    timed = in_its_time(rows, time.index)
+    plan = WindowTable(timed.plan, window)
+    shown = source.scope if timed is rows else source.scope.without_roles()
+    return FromClause(plan, Scope(shown.columns + _columns(plan)))
 
 
 def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:

@@ -20,6 +20,7 @@ from planner.coercions import coerced
 from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
 from planner.logical import LogicalPlan, Project
 from planner.over import OVER_ONLY, PLACES, RANKS, RUNNING, WHOLE, Frame, FrameUnit, Over, settled_roles
+from planner.processing_time import ProcessingTime
 from planner.syntax import FrameBound, FunctionCall, IntervalLiteral, OverClause, consume, span_of
 from planner.windowing import AttachedWindow
 
@@ -206,6 +207,7 @@ def append_over(
     places = [0] * len(mapped)
     for members in _shared(mapped):
         first = mapped[members[0]]
+        plan, shown = _by_the_clock(plan, shown, first.order)
         frame = next((mapped[i].frame for i in members if mapped[i].frame is not None), None) or RUNNING
         partition = tuple(dict.fromkeys(keys[key] for key in first.partition))
         window = _window(partition, shown)
@@ -218,6 +220,15 @@ def append_over(
         kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
         shown = [*kept, *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True))]
     return plan, shown, places
+
+
+def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]) -> tuple[LogicalPlan, list[Field]]:
+    """An order that begins with a processing time, ascending, is the order rows come in; time goes by the clock from there on."""
+    first = order[0].expression if order and not order[0].descending else None
+    if not isinstance(first, Column) or shown[first.index].role is not Role.PROCESSING_TIME:
+        return plan, shown
+    plan = ProcessingTime(plan, first.index)
+    return plan, list(plan.schema.fields)
 
 
 def _mapped(call: OverCall, over_rows: Callable[[Expression], Expression]) -> OverCall:

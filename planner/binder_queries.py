@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.schema import without_event_time
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_select import bind_select, position_of, sort_keys
@@ -96,7 +96,7 @@ def _ordered(relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, contex
     if keys:
         check_order(endless(plan), limit is not None, nested, span_of(tree.args["order"]))
     if keys and limit is not None:
-        fields = relation.fields if bounded(plan) else tuple(replace(field, role=None) for field in relation.fields)
+        fields = relation.fields if bounded(plan) else without_event_time(relation.fields)
         return Relation(TopN(plan, tuple(keys), limit, offset), fields)
     if keys:
         plan = Sort(plan, tuple(keys))

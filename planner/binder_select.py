@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean
-from catalog.schema import Field
+from catalog.schema import Field, without_event_time
 from planner.bind_context import BindContext
 from planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
 from planner.binder_expressions import ExpressionBinder
@@ -21,7 +21,7 @@ from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_streaming import check_session
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
-from planner.expressions import Column, Expression, SortKey
+from planner.expressions import Column, Expression, SortKey, expression_role
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
@@ -71,7 +71,7 @@ class BoundSelect:
         rows, expressions = attach(self.rows, (*self.outputs, *extra))
         fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
         if not joins_bounded(rows, self.rows):
-            fields = tuple(replace(field, role=None) for field in fields)
+            fields = without_event_time(fields)
         plan = self._projected(rows, expressions, names)
         if self.distinct:
             plan = Aggregate(plan, tuple(range(len(fields))), (), ())
@@ -87,8 +87,7 @@ class BoundSelect:
         return Project(rows, expressions, names)
 
     def _field(self, name: str, expression: Expression) -> Field:
-        role = self.fields[expression.index].role if isinstance(expression, Column) and expression.index < len(self.fields) else None
-        return Field(name, expression.type, expression.nullable, role)
+        return Field(name, expression.type, expression.nullable, expression_role(expression, self.fields))
 
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:

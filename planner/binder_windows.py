@@ -11,12 +11,13 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
-from catalog.schema import Field
+from catalog.schema import Field, without_event_time
 from catalog.types import is_timestamp
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.expressions import Literal
 from planner.logical import LogicalPlan, Scan, WindowTable
+from planner.processing_time import ProcessingTime
 from planner.scope import Relation, Scope
 from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction, consume, span_of
 from planner.windowing import Windowing, WindowKind
@@ -64,6 +65,7 @@ def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callabl
     relation: Relation = source.relation
     time = _time_column(arguments, relation)
     keys = _partition(arguments.function, data, source.scope)
+    relation = in_its_time(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
     return Relation(plan, older + plan.schema.fields[-3:])
@@ -101,14 +103,21 @@ def _time_column(arguments: WindowArguments, relation: Relation) -> int:
         raise PenstockError("SQL-1102", "the time column is written DESCRIPTOR(column)", span=span_of(descriptor), hint=hint, sqlstate="42883")
     identifier = descriptor.expressions[0]
     column, _ = Scope.of(relation, None).resolve([identifier])
-    if not column.field.is_event_time:
+    if not column.field.is_time:
         raise no_time(column.field, relation, span_of(identifier))
     return column.index
 
 
+def in_its_time(relation: Relation, time: int) -> Relation:
+    """Return rows whose time goes on by one of their time attributes: under the clock where that is a processing time."""
+    if relation.fields[time].is_event_time:
+        return relation
+    return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
+
+
 def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
     """Return the complaint that a column of a relation is no time attribute, with what would make it one."""
-    times = [f.name for f in relation.fields if f.is_event_time]
+    times = [f.name for f in relation.fields if f.is_time]
     message = f'"{field.name}" is no time attribute, so no window can be cut on it'
     if times:
         hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
@@ -116,7 +125,7 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
         table = _table_name(relation.plan)
         hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{f' {table}' if table else ''}"
     else:
-        hint = f"a time attribute is a TIMESTAMP column with a WATERMARK; {field.name} is {field.type}"
+        hint = f"a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); {field.name} is {field.type}"
     return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
 
 

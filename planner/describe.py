@@ -32,6 +32,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
+from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing, WindowKind
 
@@ -54,6 +55,8 @@ def describe(node: LogicalPlan) -> str:
             return f"Project {', '.join(_item(e, n, inner.schema) for e, n in zip(expressions, names, strict=True))}"
         case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
             return f"WatermarkAssign {inner.schema[time].name} AS {named(watermark, inner.schema)}"
+        case ProcessingTime(input=inner, time_column=time):
+            return f"ProcessingTime {inner.schema[time].name}"
         case WindowTable(input=inner, window=window):
             return f"WindowTable {window_text(window, inner.schema)}"
         case Aggregate() | WindowAggregate():
@@ -221,6 +224,8 @@ def operator_name(node: LogicalPlan) -> str:
             return f"bounded {', '.join(tables)}"
         case WatermarkAssign(input=inner, time_column=time):
             return f"watermark {inner.schema[time].name}"
+        case ProcessingTime(input=inner, time_column=time):
+            return f"processing time {inner.schema[time].name}"
         case WindowTable(window=window):
             return f"{window.kind.value} windows"
         case Aggregate(phase=phase):

@@ -178,6 +178,7 @@ TIME_FUNCTIONS: dict[str, Spelling] = {
     "unix_date": lambda call, args: cast(binary(exp.Sub, args[0], cast(text(_EPOCH_DAY), _kind(Date()))), _kind(call.type)),
     "date_from_unix_date": lambda call, args: binary(exp.Add, cast(text(_EPOCH_DAY), _kind(Date())), args[0]),
     "current_timestamp": lambda call, args: function("now"),
+    "proctime": lambda call, args: function("now"),
     "localtimestamp": lambda call, args: cast(function("now"), _kind(TIMESTAMP)),
     "current_date": lambda call, args: cast(cast(function("now"), _kind(TIMESTAMP)), _kind(Date())),
 }

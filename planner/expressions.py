@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
 
 from catalog.errors import Span
+from catalog.schema import Field, Role
 from catalog.types import BOOLEAN, DataType
 
 LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | datetime | time | timedelta
@@ -230,3 +231,10 @@ def conjunction(parts: tuple[Expression, ...]) -> Expression:
     for part in parts[1:]:
         result = Call(BOOLEAN, result.nullable or part.nullable, function="and", args=(result, part))
     return result
+
+
+def expression_role(expression: Expression, fields: Sequence[Field] = ()) -> Role | None:
+    """Return the role in time of a computed column: a bare column's own among ``fields``, processing time for a bare PROCTIME()."""
+    if isinstance(expression, Column):
+        return fields[expression.index].role if expression.index < len(fields) else None
+    return Role.PROCESSING_TIME if isinstance(expression, Call) and expression.function == "proctime" else None

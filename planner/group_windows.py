@@ -102,13 +102,10 @@ def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
         kind, _, part = name.partition("_")
         if kind != function or part not in (*_PARTS, "proctime"):
             return node
-        if part == "proctime":
-            hint = f"use {kind}_rowtime: windows go by event time"
-            raise PenstockError("SQL-1708", f"{name} is not supported", span=span_of(node), hint=hint, sqlstate="0A000")
         if node.expressions != call.expressions:
             hint = f"repeat the arguments of {kind} in GROUP BY"
             raise PenstockError("SQL-1708", f"{name} reads another window than GROUP BY names", span=span_of(node), hint=hint, sqlstate="42803")
-        return _column(_PARTS[part], node)
+        return place_like(FunctionCall(this="proctime", expressions=[]), node) if part == "proctime" else _column(_PARTS[part], node)
 
     return replaced
 

@@ -11,7 +11,7 @@ from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
 from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
-from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
+from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
 from planner.windowing import AttachedWindow, Windowing, demand, window_fields
 
 
@@ -132,7 +132,7 @@ class Filter(_Unary):
 
 @dataclass(frozen=True)
 class Project(_Unary):
-    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming)."""
+    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming); a bare PROCTIME() is processing time."""
 
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
@@ -145,8 +145,7 @@ class Project(_Unary):
     def schema(self) -> Schema:
         fields = []
         for name, expression in zip(self.names, self.expressions, strict=True):
-            role = self.input.schema[expression.index].role if isinstance(expression, Column) else None
-            fields.append(Field(name, expression.type, expression.nullable, role))
+            fields.append(Field(name, expression.type, expression.nullable, expression_role(expression, self.input.schema.fields)))
         return Schema(tuple(fields))
 
 

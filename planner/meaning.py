@@ -30,6 +30,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing
 
@@ -109,6 +110,9 @@ class Meanings:
                 return Meaning(below.rows, tuple(_column_text(e, columns) for e in expressions))
             case WatermarkAssign(time_column=time, watermark=watermark):
                 return Meaning(digest("watermark", below.rows, columns[time], expression_text(watermark, columns)), columns)
+            case ProcessingTime(time_column=time):
+                rows = digest("processing time", below.rows, columns[time])
+                return Meaning(rows, (*columns[:time], digest("stamp", rows), *columns[time + 1 :]))
             case WindowTable(window=window):
                 rows = digest("windows", below.rows, _window_text(window, columns))
                 return Meaning(rows, columns + tuple(digest("window", rows, str(i)) for i in range(3)))

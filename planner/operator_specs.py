@@ -33,6 +33,7 @@ from planner.physical import (
     OperatorSpec,
     OverSpec,
     PartitionTopSpec,
+    ProcessingTimeSpec,
     RepeatSpec,
     SinkSpec,
     SourceSpec,
@@ -43,6 +44,7 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
+from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
 
 
@@ -81,6 +83,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return BoundedSourceSpec(operator_id, name, schema, plan)
         case WatermarkAssign(time_column=time, watermark=watermark):
             return WatermarkSpec(operator_id, name, schema, time, watermark, int(settings.get("table.exec.source.idle-timeout")))
+        case ProcessingTime(time_column=time):
+            return ProcessingTimeSpec(operator_id, name, schema, time)
         case WindowTable(window=window):
             return WindowTableSpec(operator_id, name, schema, window)
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):

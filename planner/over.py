@@ -61,7 +61,7 @@ WHOLE = Frame(FrameUnit.RANGE, None, None)
 
 def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tuple[Field, ...]:
     """Return columns of rows that may come again, later than their time, without the roles that ends; within windows the windows' own stay."""
-    kept = WINDOW_ROLES if window is not None else frozenset()
+    kept = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
     return tuple(field if field.role in kept or field.role is None else replace(field, role=None) for field in fields)
 
 

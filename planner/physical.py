@@ -65,6 +65,13 @@ class WatermarkSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class ProcessingTimeSpec(OperatorSpec):
+    """Stamp a column with the clock, which is the watermark from here on."""
+
+    time_column: int
+
+
+@dataclass(frozen=True)
 class WindowTableSpec(OperatorSpec):
     """Append window columns, one row per window."""
 

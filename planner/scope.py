@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
-from catalog.schema import Field
+from catalog.schema import Field, without_event_time
 from planner.logical import LogicalPlan
 from planner.syntax import span_of
 
@@ -63,8 +63,9 @@ class Scope:
         return Scope(self.columns + tuple(replace(column, index=column.index + offset) for column in other.columns))
 
     def without_roles(self) -> Scope:
-        """Return the scope with no time attributes."""
-        return Scope(tuple(replace(column, field=replace(column.field, role=None)) for column in self.columns))
+        """Return the scope with no event times; processing times last, for the clock goes on whatever is done to rows."""
+        fields = without_event_time([column.field for column in self.columns])
+        return Scope(tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True)))
 
     def nullable(self) -> Scope:
         """Return the scope with every column nullable."""

@@ -105,6 +105,7 @@ FUNCTIONS: dict[str, Spelling] = {
     "add": _moved(exp.Add),
     "subtract": _moved(exp.Sub),
     "div": lambda call, args: exp.Paren(this=exp.IntDiv(this=args[0], expression=args[1])),
+    "proctime": lambda call, args: function("current_timestamp"),
     "is_true": is_truth(True),
     "is_false": is_truth(False),
     "like": like(exp.Like),

@@ -18,6 +18,7 @@ KERNELS: dict[str, Factory] = {**ARITHMETIC, **COMPARISONS, **MATHEMATICS, **TEX
 
 CLOCK_FUNCTIONS: dict[str, Callable[[EvaluationContext], Datum]] = {
     "current_timestamp": clock_instant,
+    "proctime": clock_instant,
     "localtimestamp": clock_local,
     "current_date": clock_date,
 }

@@ -17,6 +17,7 @@ from planner.physical import (
     OperatorSpec,
     OverSpec,
     PartitionTopSpec,
+    ProcessingTimeSpec,
     RepeatSpec,
     SinkSpec,
     SourceSpec,
@@ -75,6 +76,12 @@ def _watermark(spec: WatermarkSpec, options: JobOptions) -> Operator:
     from engine.operators.watermark import WatermarkOperator
 
     return WatermarkOperator(spec, options)
+
+
+def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
+    from engine.operators.processing_time import ProcessingTimeOperator
+
+    return ProcessingTimeOperator(spec, options)
 
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
@@ -173,6 +180,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     BoundedSourceSpec: _bounded_source,
     CalcSpec: _calc,
     WatermarkSpec: _watermark,
+    ProcessingTimeSpec: _processing_time,
     WindowTableSpec: _window_table,
     WindowAggregateSpec: _window_aggregate,
     GroupAggregateSpec: _group_aggregate,

@@ -30,6 +30,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 from planner.windowing import AttachedWindow, Windowing
 
 Needed = frozenset[int]
@@ -87,6 +88,9 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
         case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
             child, positions = _prune(inner, needed | {time} | watermark.columns())
             return WatermarkAssign(child, positions[time], watermark.remap(positions)), positions
+        case ProcessingTime(input=inner, time_column=time):
+            child, positions = _prune(inner, needed | {time})
+            return ProcessingTime(child, positions[time]), positions
         case WindowTable():
             return _prune_window_table(node, needed)
         case Aggregate(phase=Phase.SINGLE) | WindowAggregate(phase=Phase.SINGLE):

@@ -23,6 +23,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.processing_time import ProcessingTime
 from planner.windowing import Windowing, WindowKind
 
 Parts = tuple[Expression, ...]
@@ -78,6 +79,9 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
             return _rest(parts, down), (down,)
         case WatermarkAssign() | Sort():
             return (), (parts,)
+        case ProcessingTime(input=inner, time_column=time):
+            down = _in_turn(parts, set(range(len(inner.schema))) - {time})
+            return _rest(parts, down), (down,)
         case Union(branches=branches):
             down = tuple(part for part in parts if is_movable(part))
             return _rest(parts, down), (down,) * len(branches)

@@ -101,11 +101,11 @@ def test_snapshot_before_alignment_is_complete_is_caught(monkeypatch: pytest.Mon
 def test_barrier_forwarded_before_the_snapshot_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = Task._checkpoint
 
-    def forward_first(self: Task, checkpoint_id: int) -> None:
-        self._output.barrier(checkpoint_id)
+    def forward_first(self: Task, checkpoint_id: int, then_stop: bool) -> None:
+        self._output.barrier(checkpoint_id, then_stop)
         if self._gate is None and not self._output.blocked:
             self.chain.poll()  # what runs between a forwarded barrier and a snapshot taken too late
-        checkpoint(self, checkpoint_id)
+        checkpoint(self, checkpoint_id, then_stop)
 
     monkeypatch.setattr(Task, "_checkpoint", forward_first)
     monkeypatch.setattr(Alignment, "on_barrier", once_per_checkpoint(Alignment.on_barrier))

@@ -210,7 +210,7 @@ def test_a_stopped_source_reads_nothing_after_its_barrier() -> None:
     rig.task.post(TriggerCheckpoint(1, then_stop=True))
     rig.task.step()
     assert rig.task.step().did is Did.WAITING
-    assert rig.sent() == ["rows", Barrier(1)]
+    assert rig.sent() == ["rows", Barrier(1, True)]
 
 
 def test_rows_are_counted_at_every_operator() -> None:

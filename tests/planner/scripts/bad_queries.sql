@@ -159,13 +159,6 @@ error[SQL-1708]: the window window is no value by itself
     |        ^^^^^^^^^^^^^^^^^^^^
 hint: select window.start and window.end
 ====
-SELECT TUMBLE_PROCTIME(ts, INTERVAL '1' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
----
-error[SQL-1708]: tumble_proctime is not supported
-  1 | SELECT TUMBLE_PROCTIME(ts, INTERVAL '1' HOUR) FROM bid GROUP BY TUMBLE(ts, INTERVAL '1' HOUR)
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: use tumble_rowtime: windows go by event time
-====
 SELECT count(*) FROM log GROUP BY window(noticed, '1 hour')
 ---
 error[SQL-1701]: "noticed" is no time attribute, so no window can be cut on it

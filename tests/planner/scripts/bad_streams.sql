@@ -10,7 +10,7 @@ SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(at), INTERVAL '1' MINUTE)
 error[SQL-1701]: "at" is no time attribute, so no window can be cut on it
   1 | SELECT * FROM TUMBLE(TABLE log, DESCRIPTOR(at), INTERVAL '1' MINUTE)
     |                                            ^^
-hint: a time attribute is a TIMESTAMP column with a WATERMARK; at is BIGINT
+hint: a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); at is BIGINT
 ====
 SELECT * FROM TUMBLE(TABLE bid, DESCRIPTOR(price), INTERVAL '1' MINUTE)
 ---
