@@ -39,11 +39,16 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
     return open_connection(url, settings=settings, catalog=catalog)
 
 
+_DECORATORS = frozenset({"udf"})
 _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
 
 
 def __getattr__(name: str) -> Any:
-    """Return a constructor of the Table API, loading it on first use."""
+    """Return a constructor of the Table API or a decorator of Python functions, loading it on first use."""
+    if name in _DECORATORS:
+        from planner import python_calls
+
+        return getattr(python_calls, name)
     if name in _TABLE_API:
         from planner import table_api
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
+from catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
 from catalog.tables import Table, View
 
 Relation = Table | View
 
 
 class Catalog:
-    """Tables and views in one namespace. A temporary relation hides a permanent one of the same name until it is dropped."""
+    """Tables and views in one namespace, Python functions in another.
 
-    def __init__(self) -> None:
+    A temporary relation hides a permanent one of the same name until it is dropped.
+    """
+
+    def __init__(self, functions: PythonFunctions | None = None) -> None:
         self._permanent: dict[str, Relation] = {}
         self._temporary: dict[str, Relation] = {}
+        self.functions = functions or PythonFunctions(_no_import)
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
@@ -111,3 +116,7 @@ class Catalog:
 
     def _near(self, name: str) -> str:
         return did_you_mean(name, self.names(), others=True) or "no table is declared yet: CREATE TABLE declares one"
+
+
+def _no_import(entry: FunctionEntry, span: Span | None) -> PythonFunction:
+    raise PenstockError("SQL-1335", f"this catalog imports no Python modules, not even for function {entry.name}", span=span, sqlstate="42501")

@@ -81,8 +81,10 @@ def is_fallible(canonical: str) -> bool:
     return function is not None and function.fallible
 
 
-def resolve(name: str, args: Sequence[object], span: Span | None = None) -> Signature:
+def resolve(name: str, args: Sequence[object], span: Span | None = None, others: Sequence[str] = ()) -> Signature:
     """Return the signature of a scalar call; ``args`` are DataTypes, or typed expressions (a constant's value may decide a type).
+
+    ``others`` are names besides the registry's that a user may have meant.
 
     Raises SQL-1101 unknown function, SQL-1102 wrong number of arguments, SQL-1103 wrong types, SQL-1104 an aggregate where none may stand.
     """
@@ -92,7 +94,7 @@ def resolve(name: str, args: Sequence[object], span: Span | None = None) -> Sign
             "SQL-1104", f"{name.lower()} is an aggregate function and cannot stand here", span=span, hint="aggregate first, in a subquery"
         )
     if function is None:
-        raise _unknown(name, span)
+        raise _unknown(name, span, others)
     return _sign(function, args, span)
 
 
@@ -108,8 +110,8 @@ def resolve_aggregate(name: str, args: Sequence[object], distinct: bool = False,
     return _sign(function, args, span)
 
 
-def _unknown(name: str, span: Span | None) -> PenstockError:
-    hint = did_you_mean(name, function_names()) or "docs/FUNCTIONS.md lists every function"
+def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:
+    hint = did_you_mean(name, [*others, *function_names()]) or "docs/FUNCTIONS.md lists every function"
     return PenstockError("SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883")
 
 

@@ -65,6 +65,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("deployment", SettingKind.ENUM, "embedded", "where tasks run", ("embedded",)),
     Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
     Setting("result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")),
+    Setting("python.modules", SettingKind.STRING, "", "Python modules a stored catalog's functions may come from, separated by commas"),
     Setting("optimizer.disabled-rules", SettingKind.STRING, "", "names of optimizer rules to skip, separated by commas"),
     Setting("optimizer.split-aggregates", SettingKind.BOOL, "true", "aggregate before an exchange and again after it"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from catalog.connectors import redacted
+from catalog.python_functions import FunctionEntry
 from catalog.tables import Table, View
 from catalog.types import Array, DataType, Map, Row
 
@@ -10,6 +11,12 @@ from catalog.types import Array, DataType, Map, Row
 def create_statement(relation: Table | View, *, redact: bool = True) -> str:
     """Return CREATE TABLE or CREATE VIEW for a relation; secrets among its options are ``******`` unless ``redact`` is off (for the store)."""
     return _view_text(relation) if isinstance(relation, View) else _table_text(relation, redact)
+
+
+def function_statement(entry: FunctionEntry) -> str:
+    """Return CREATE FUNCTION for a function that SQL declared."""
+    assert entry.target is not None
+    return f"CREATE FUNCTION {quoted_name(entry.name)} AS {quoted_text(entry.target)} LANGUAGE PYTHON"
 
 
 def quoted_name(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from catalog.catalog import Catalog
 from catalog.errors import Kind, PenstockError
-from catalog.show_create import create_statement
+from catalog.show_create import create_statement, function_statement
 
 FORMAT = 1
 
@@ -40,7 +40,8 @@ class CatalogStore:
 
     def save(self, catalog: Catalog) -> None:
         """Write the permanent tables and views, whole or not at all: a new file beside the old one, synced, then renamed over it."""
-        statements = [create_statement(relation, redact=False) for relation in catalog.permanent()]
+        statements = [function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary]
+        statements += [create_statement(relation, redact=False) for relation in catalog.permanent()]
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         fresh = self.path.with_suffix(".json.new")
         try:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import PenstockError
+from catalog.python_functions import PythonFunction
 from client import exceptions
 from client.cursor import Cursor
 from client.exceptions import NotSupportedError, client_error
@@ -73,6 +74,14 @@ class Connection:
         self._check_open()
         try:
             self.session.register(name, source, time_column=time_column, delay=delay, stream=stream)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def create_function(self, function: PythonFunction, name: str | None = None) -> None:
+        """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises ProgrammingError."""
+        self._check_open()
+        try:
+            self.session.create_function(function, name)
         except PenstockError as error:
             raise client_error(error) from error
 

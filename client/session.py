@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Any
 from catalog.catalog import Catalog
 from catalog.connectors import Boundedness, boundedness
 from catalog.errors import PenstockError, SourceText
+from catalog.python_functions import PythonFunction, PythonFunctions
 from catalog.settings import Settings
 from catalog.store import CatalogStore
 from catalog.tables import Table as TableNoun
+from client.function_statements import register_function
 from client.job_statements import told_of_job
+from client.python_modules import PythonModules
 from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
@@ -52,11 +55,14 @@ class Session:
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
     ``wait_for``: how a job is waited for when ``table.dml-sync`` is set, giving a sentence about its end.
     ``drop_foreign_state``: start anew over a state that is of another query. ``warms_backend``: start Spark before a query needs it.
+    ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, state_dir: Path | None = None, catalog_dir: Path | None = None) -> None:
-        self.catalog = Catalog()
         self.settings = Settings(dict(settings or {}))
+        self.modules = PythonModules(self.settings)
+        self.catalog = Catalog(PythonFunctions(self.modules.import_stored))
+        self.loading = False
         self.state_dir = state_dir
         self.drop_foreign_state = False
         self.warms_backend = False
@@ -155,6 +161,11 @@ class Session:
         with self._lock:
             register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
 
+    def create_function(self, function: PythonFunction, name: str | None = None) -> None:
+        """Make a decorated Python function callable from SQL; raises SQL-1330 for a name of the language and SQL-1334 for an undecorated function."""
+        with self._lock:
+            register_function(self, function, name)
+
     def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
         """Return a table or view as a Table API object; ``run`` takes its finished plans (by default ``run_plan``)."""
         from planner.table_api import open_table  # the fluent way in: for programs that use it
@@ -182,8 +193,10 @@ class Session:
 
     def _keep_catalog(self, store: CatalogStore) -> None:
         """Fill the catalog from a store, and from now on keep it there."""
+        self.loading = True
         for statement in store.load():
             self.execute(statement)
+        self.loading = False
         self.store = store
 
     @cached_property

@@ -10,6 +10,7 @@ from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.show_create import create_statement
 from catalog.tables import Table, View
+from client.function_statements import python_function_rows
 from client.job_statements import list_jobs
 from client.results import Result, text_rows, verbatim_result
 from client.settings_statements import all_settings
@@ -55,8 +56,8 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
         case nodes.ShowKind.VIEWS:
             return text_rows(["view", "query"], [(v.name, v.query) for v in catalog.views() if matches(v.name, like)])
         case nodes.ShowKind.FUNCTIONS:
-            names = [(name, "aggregate" if is_aggregate(name) else "scalar") for name in function_names() if matches(name, like)]
-            return text_rows(["function", "kind"], sorted(names))
+            names = [(name, "aggregate" if is_aggregate(name) else "scalar") for name in function_names()]
+            return text_rows(["function", "kind"], sorted(row for row in (*names, *python_function_rows(session)) if matches(row[0], like)))
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
         case nodes.ShowKind.JOBS:

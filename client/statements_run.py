@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import Kind, PenstockError
-from client import catalog_statements, explain_statements, job_statements, settings_statements, show_statements
+from client import catalog_statements, explain_statements, function_statements, job_statements, settings_statements, show_statements
 from client.results import Result
 from planner import statement_nodes as nodes
 
@@ -29,6 +29,8 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return catalog_statements.create_filled(session, node)
         case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | nodes.AlterTableSet():
             return catalog_statements.change_catalog(session, node)
+        case nodes.CreateFunction() | nodes.DropFunction():
+            return function_statements.change_functions(session, node)
         case nodes.Set() | nodes.Reset():
             return settings_statements.change_settings(session, node)
         case nodes.Show() | nodes.ShowCreate() | nodes.Describe() | nodes.Help():

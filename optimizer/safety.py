@@ -6,6 +6,7 @@ from catalog.functions import is_deterministic as function_is_deterministic
 from catalog.functions import is_fallible
 from catalog.types import INTEGERS, DataType, Date, Decimal, Double, Float, Null, String, Timestamp, TimestampLtz, is_integer
 from planner.expressions import Call, Cast, Expression
+from planner.python_calls import PythonCall
 
 CLOCK_FUNCTIONS = frozenset({"proctime", "current_timestamp", "localtimestamp", "current_date"})
 _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
@@ -13,7 +14,11 @@ _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
 
 def is_deterministic(expression: Expression) -> bool:
     """Return whether equal rows always give equal values, whenever and however often they are computed."""
-    return all(function_is_deterministic(node.function) for node in expression.walk() if isinstance(node, Call))
+    return all(_call_is_deterministic(node) for node in expression.walk() if isinstance(node, Call))
+
+
+def _call_is_deterministic(call: Call) -> bool:
+    return call.body.deterministic if isinstance(call, PythonCall) else function_is_deterministic(call.function)
 
 
 def reads_clock(expression: Expression) -> bool:
@@ -33,7 +38,7 @@ def is_movable(expression: Expression) -> bool:
 
 def _node_may_raise(node: Expression) -> bool:
     if isinstance(node, Call):
-        return is_fallible(node.function)
+        return isinstance(node, PythonCall) or is_fallible(node.function)
     return isinstance(node, Cast) and not node.safe and not always_casts(node.arg.type, node.type)
 
 

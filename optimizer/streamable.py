@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from catalog.errors import PenstockError
 from optimizer.properties import PlanFacts
-from optimizer.safety import reads_clock
-from planner.logical import LogicalPlan, Project, Sink, Sort, WindowTable
+from optimizer.safety import is_deterministic, reads_clock
+from planner.expressions import Call
+from planner.logical import Filter, LogicalPlan, Project, Sink, Sort, WindowTable
 from planner.processing_time import ProcessingTime
 from planner.windowing import WindowKind
 
@@ -30,6 +31,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _clock_over_updates("windows and OVER by processing time take rows that are given once")
             case Project(input=inner, expressions=expressions) if any(map(reads_clock, expressions)) and not facts.insert_only(inner):
                 raise _clock_over_updates("the current time cannot be shown beside rows that are taken back: it would have gone on by then")
+            case Filter() | Project() if not facts.insert_only(node.input):
+                _check_steady(node)
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):
                 raise _unsupported_order("an endless result has no order")
             case Sort() if not any(node is known for known in last):
@@ -39,6 +42,20 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
 def _clock_over_updates(message: str) -> PenstockError:
     hint = "read the clock before the rows are grouped or joined, or window the rows so that each is given once"
     return PenstockError("SQL-1315", message, hint=hint, sqlstate="0A000")
+
+
+def _check_steady(node: Filter | Project) -> None:
+    """A row that is taken back must be the row that was given, so nothing in it may have another value by then."""
+    for expression in node.expressions if isinstance(node, Project) else (node.predicate,):
+        wavering = next((part for part in expression.walk() if isinstance(part, Call) and not is_deterministic(part)), None)
+        if wavering is not None:
+            raise PenstockError(
+                "SQL-1315",
+                f"{wavering.function} may give another value when a row is taken back, and the rows here are updated",
+                span=wavering.span,
+                hint="compute it on the rows as they come, before what updates them, or declare the function deterministic if it is",
+                sqlstate="0A000",
+            )
 
 
 def _unsupported_order(message: str) -> PenstockError:

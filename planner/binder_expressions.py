@@ -11,6 +11,7 @@ from sqlglot import exp
 from catalog.errors import PenstockError, Span
 from catalog.functions import can_cast, is_aggregate, resolve
 from catalog.names import did_you_mean
+from catalog.python_functions import PythonScalar, PythonTable
 from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from planner import binder_literals as literals
 from planner.bind_context import BindContext
@@ -20,6 +21,7 @@ from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
 from planner.lexical import MAX_DEPTH, too_deep
 from planner.over import OVER_ONLY
+from planner.python_calls import python_call
 from planner.scope import Scope
 from planner.syntax import AllColumns, CastTo, ColumnAt, FunctionCall, HostValue, IntervalLiteral, Reference, TypedLiteral, consume, span_of
 
@@ -213,7 +215,7 @@ class ExpressionBinder:
 
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
         """Return the call of a scalar function, its arguments cast to what the function wants."""
-        signature = resolve(function, args, span)
+        signature = resolve(function, args, span, self.context.catalog.functions.names())
         wanted = [coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False)]
         if signature.canonical in CONDITIONALS:
             return conditional(signature.canonical, wanted, signature.result, span)
@@ -237,14 +239,26 @@ class ExpressionBinder:
         if name.lower() in GROUPING and self.aggregates is not None:
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
+        python = self._python_scalar(name, span)
         for key, word in (("distinct", "DISTINCT"), ("star", "*"), ("filter", "FILTER")):
             if tree.args.get(key):
-                resolve(name, [self.bind(arg) for arg in tree.expressions], span)
+                if python is None:
+                    resolve(name, [self.bind(arg) for arg in tree.expressions], span)
                 raise PenstockError("SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span)
         args = [self.bind(arg) for arg in tree.expressions]
+        if python is not None:
+            return python_call(name, python, args, span)
         if name.lower() == "extract":
             return self._extract(args, tree)
         return self.call(name, args, span)
+
+    def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
+        """Return the program's scalar function of that name; a table function may not stand in an expression."""
+        function = self.context.catalog.functions.find(name, span)
+        if isinstance(function, PythonTable):
+            hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
+            raise PenstockError("SQL-1107", f"{name} gives rows: it is a table function", span=span, hint=hint, sqlstate="42809")
+        return function if isinstance(function, PythonScalar) else None
 
     def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
         unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None

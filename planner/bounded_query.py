@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.errors import Kind, PenstockError
+from catalog.python_functions import PythonScalar
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner import sql_windows as windows
@@ -64,6 +65,7 @@ class BoundedQuery:
     text: str
     relations: tuple[Relation, ...]
     schema: Schema
+    python_functions: tuple[PythonScalar, ...] = ()
 
 
 def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
@@ -77,7 +79,8 @@ def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:
     if isinstance(plan, Sort | TopN):
         select = writer.sorted(select, plan)
     ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
-    return BoundedQuery(f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema)
+    functions = tuple(flavour.python_functions.values())
+    return BoundedQuery(f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations), plan.schema, functions)
 
 
 _NOTHING = exp.alias_(exp.Literal.number("1"), "nothing")

@@ -31,6 +31,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.python_calls import PythonCall
 from planner.repeat import Repeat
 from planner.windowing import AttachedWindow, Windowing
 
@@ -197,6 +198,8 @@ def expression_text(expression: Expression, columns: tuple[str, ...]) -> str:
             return columns[index]
         case Literal(value=value):
             return digest("literal", kind, repr(value))
+        case PythonCall(function=function, body=body):
+            head = ("python", digest(function, body.version))
         case Call(function=function):
             head = ("call", function)
         case Cast(safe=safe):

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.python_functions import PythonScalar
 from catalog.types import DataType, to_spark
 from planner.expressions import AggregateCall, Call, Literal
 from planner.logical import JoinKind
+from planner.python_calls import PythonCall
 
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]
@@ -31,6 +33,9 @@ class Flavour:
     }
     functions: Mapping[str, Spelling] = {}
     aggregates: Mapping[str, AggregateSpelling] = {}
+
+    def __init__(self) -> None:
+        self.python_functions: dict[str, PythonScalar] = {}
 
     def kind(self, kind: DataType) -> exp.DataType:
         """Return the dialect's type."""
@@ -65,7 +70,11 @@ class Flavour:
         return column
 
     def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
-        """Return a scalar call in the dialect; refuse a function it has no word for."""
+        """Return a scalar call in the dialect, noting Python functions; refuse a function it has no word for."""
+        if isinstance(call, PythonCall):
+            name = python_name(call.body)
+            self.python_functions[name] = call.body
+            return function(name, *(args or [integer(0)]))
         spelling = self.functions.get(call.function)
         if spelling is None:
             raise self.refusal(f"function {call.function}", call.span)
@@ -87,6 +96,11 @@ class Flavour:
             span=span,
             sqlstate="0A000",
         )
+
+
+def python_name(python: PythonScalar) -> str:
+    """Return the name under which a backend knows a Python function."""
+    return f"penstock_python_{python.name.lower()}"
 
 
 def function(name: str, *args: exp.Expr) -> exp.Expr:

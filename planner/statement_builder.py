@@ -212,6 +212,30 @@ class StatementBuilder(Transformer):
             raise _not_yet("this form of ALTER TABLE", hint, _span(rest))
         return nodes.AlterTableSet(children[0], tuple(_all(children, OptionEntry)), span=self.span)
 
+    # functions
+
+    def language(self, children: list[Any]) -> _Flag:
+        token = children[0]
+        if token.value.upper() != "PYTHON":
+            hint = "write LANGUAGE PYTHON"
+            raise PenstockError("SQL-1336", f"functions are written in Python, not in {token.value}", span=_span(token), hint=hint, sqlstate="0A000")
+        return _Flag("language")
+
+    def create_function(self, children: list[Any]) -> nodes.CreateFunction:
+        target = next(child for child in children if isinstance(child, Token))
+        return nodes.CreateFunction(
+            _one(children, Name),
+            _text(target),
+            _span(target),
+            or_replace=_has(children, "or_replace"),
+            if_not_exists=_has(children, "if_not_exists"),
+            temporary=_has(children, "temporary"),
+            span=self.span,
+        )
+
+    def drop_function(self, children: list[Any]) -> nodes.DropFunction:
+        return nodes.DropFunction(_one(children, Name), _has(children, "if_exists"), span=self.span)
+
     # queries
 
     def query(self, children: list[Any]) -> nodes.Query:

@@ -221,6 +221,26 @@ class Reset(Statement):
     key_span: Span = field(default=NOWHERE, compare=False)
 
 
+@dataclass(frozen=True)
+class CreateFunction(Statement):
+    """CREATE FUNCTION name AS 'module.object' LANGUAGE PYTHON."""
+
+    name: Name
+    target: str
+    target_span: Span = field(default=NOWHERE, compare=False)
+    or_replace: bool = False
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
+class DropFunction(Statement):
+    """DROP FUNCTION name."""
+
+    name: Name
+    if_exists: bool = False
+
+
 class ShowKind(StrEnum):
     """What SHOW can list."""
 

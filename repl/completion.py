@@ -94,11 +94,12 @@ class SqlCompleter(Completer):
         return sorted(columns.items())
 
     def _functions(self) -> list[str]:
-        if self._session() is None:
+        session = self._session()
+        if session is None:
             return []
         from catalog.functions import function_names
 
-        return function_names()
+        return [*function_names(), *session.catalog.functions.names()]
 
 
 def _matching(names: Iterable[tuple[str, str]], typed: str) -> Iterator[Completion]:

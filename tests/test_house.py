@@ -24,6 +24,7 @@ BANNED_WORDS = {
     r"\bshell=True\b": "no shells",
     r"\bimport_module\(|\b__import__\(": "no import by name",
 }
+WORD_EXEMPT = {"client/python_modules.py": "CREATE FUNCTION names a Python object, and what it may name is checked there"}
 CORE = [path for path in SOURCES if path.parts[len(ROOT.parts)] in ("engine", "planner", "optimizer", "catalog")]
 CLOCK_WORDS = re.compile(
     r"\btime\.(time|monotonic|perf_counter|sleep)(_ns)?\(|\bdatetime\.now\(|\brandom\.|(?<![.\w])hash\(|\buuid\.uuid|\burandom\("
@@ -81,6 +82,8 @@ def test_no_rooms_without_a_noun() -> None:
 def test_banned_words(pattern: str) -> None:
     found = []
     for path in SOURCES:
+        if relative(path) in WORD_EXEMPT and "import" in pattern:
+            continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if re.search(pattern, line):
                 found.append(f"{relative(path)}:{number}")

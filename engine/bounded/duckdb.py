@@ -15,6 +15,7 @@ from engine.bounded.backend import BoundedResult, Emit
 from engine.bounded.exact import ExactBatches
 from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
+from engine.bounded.python_functions import register_on_duckdb
 from engine.bounded.staging import stage
 from engine.bounded.value_faults import record_fault, value_fault
 from engine.formats.record_blocks import MAX_RECORD_BYTES
@@ -92,6 +93,7 @@ class _DuckDbRun:
         try:
             for number, relation in enumerate(self._query.relations):
                 self._register(f"t_{number}", relation)
+            register_on_duckdb(self._connection, self._query.python_functions)
             reader = self._connection.sql(self._query.text).to_arrow_reader(_BATCH_ROWS)
             for batch in reader:
                 if batch.num_rows:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from engine.bounded.backend import BoundedResult, Emit
 from engine.bounded.exact import ExactBatches
+from engine.bounded.python_functions import register_on_spark
 from engine.bounded.spark_errors import spark_error, spark_failures
 from engine.bounded.spark_relations import SparkRelations
 from engine.bounded.spark_results import StagingJob
@@ -99,6 +100,7 @@ class _SparkRun:
         with SparkRelations(self._session, self._services, scratch) as relations:
             for number, relation in enumerate(self._query.relations):
                 relations.register(f"t_{number}", relation)
+            register_on_spark(self._session, self._query.python_functions)
             frame = self._session.sql(self._query.text)
             batches = self._small(frame) if _is_small(frame) else None
             for batch in self._staged(frame, scratch, batches) if self._staging_dir else self._streamed(frame, scratch, batches):

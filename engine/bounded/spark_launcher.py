@@ -109,6 +109,7 @@ def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
         "SPARK_LOCAL_DIRS": str(directory),
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
     }
     archive, archiving = archive_options(java, home / "jars")

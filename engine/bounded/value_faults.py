@@ -14,6 +14,7 @@ from engine.operator import Services
 from planner.bounded_query import Relation
 from planner.expressions import AggregateCall, Call, Cast, Expression, SortKey
 from planner.logical import LogicalPlan
+from planner.python_calls import PythonCall
 
 Suspect = Callable[[Expression | AggregateCall], bool]
 
@@ -134,7 +135,15 @@ def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
     return bad_argument("a text would be longer than 2 GB"), _calls("repeat", "concat", "lpad", "rpad", "space")
 
 
+def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = found["name"]
+    place = found["place"].replace("\\n", "")
+    fault = Fault("RUN-2010", "39000", f"Python function {name}: {found['what']}", f"raised at {place}")
+    return fault, lambda part: isinstance(part, PythonCall) and part.body.name == name
+
+
 _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ...] = (
+    (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),
     (r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to \"(?P<kind>[^\"]+)\"", _misread),

@@ -16,10 +16,12 @@ from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel
 from engine.expressions.faults import Fault, from_arrow, to_error
+from engine.expressions.python_calls import RowsKernel, python_kernel
 from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
 from engine.expressions.selection import Evaluate, Rows
 from engine.expressions.site import EvaluationContext, Site
 from planner.expressions import Call, Case, Cast, Column, Expression, Literal
+from planner.python_calls import PythonCall
 
 DEFAULT_CONTEXT = EvaluationContext()
 
@@ -103,6 +105,9 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
         case Call(function="and" | "or"):
             parts = guards.flattened(expression)
             return Compiled(guards.connective(expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)))
+        case PythonCall():
+            args = tuple(_compile(arg, context) for arg in expression.args)
+            return _over_rows(expression, python_kernel(expression), args)
         case Call():
             return _call(expression, context)
     raise PenstockError("INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -136,6 +141,18 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
         left, right = evaluates
         return Compiled(lambda rows: run(left(rows), right(rows)))
     return Compiled(lambda rows: run(*[evaluate(rows) for evaluate in evaluates]))
+
+
+def _over_rows(expression: Expression, kernel: RowsKernel, args: tuple[Compiled, ...]) -> Compiled:
+    """Return the node of a kernel that must know how many rows there are, whatever its operands."""
+
+    def evaluate(rows: Rows) -> Datum:
+        try:
+            return kernel(rows.num_rows, [arg.evaluate(rows) for arg in args])
+        except Fault as fault:
+            raise fault.within(expression) from None
+
+    return Compiled(evaluate)
 
 
 def _folded(run: Kernel, constants: list[pa.Scalar | None]) -> Compiled:

@@ -1,0 +1,107 @@
+"""Python scalar functions as kernels: called with columns, or, where the program asked for it, row by row; what they give is checked."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.python_functions import CallMode, PythonFunction
+from catalog.types import DataType, to_arrow
+from engine.expressions.columns import Datum
+from engine.expressions.faults import Fault
+from planner.python_calls import PythonCall
+
+RowsKernel = Callable[[int, list[Datum]], Datum]
+_ENGINE = Path(__file__).resolve().parents[2] / "engine"
+
+
+def python_kernel(call: PythonCall) -> RowsKernel:
+    """Return the kernel of a call: from the number of rows and the arguments to a column of the declared type.
+
+    Faults: RUN-2010 what the function raised, with the line of the program it was raised at; RUN-2011 a result that is no such column.
+    """
+    function, kind = call.body, to_arrow(call.body.result)
+    evaluate = _by_row if function.mode is CallMode.ROW else _by_column
+
+    def kernel(count: int, data: list[Datum]) -> Datum:
+        columns = [pa.repeat(datum, count) if isinstance(datum, pa.Scalar) else datum for datum in data]
+        return evaluate(function, kind, count, columns)
+
+    return kernel
+
+
+def _by_column(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
+    given = called(function, *columns)
+    return as_column(function, given, kind, count)
+
+
+def _by_row(function: PythonFunction, kind: pa.DataType, count: int, columns: list[pa.Array]) -> pa.Array:
+    """The one loop over rows in the engine: the program's own, for a function that takes one row."""
+    rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
+    return values_as_column(function, [called(function, *row) for row in rows], kind)
+
+
+def called(function: PythonFunction, *args: Any) -> Any:
+    """Call the program's function; what it raises becomes RUN-2010."""
+    try:
+        return function.body(*args)
+    except Exception as error:  # the program's own code may raise anything
+        raise raised(function, error) from error
+
+
+def raised(function: PythonFunction, error: Exception) -> Fault:
+    """Return the fault of an exception of the program, told with the program's own line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not Path(frame.filename).is_relative_to(_ENGINE)]
+    place = f"raised at {Path(frames[-1].filename).name}, line {frames[-1].lineno}, in {frames[-1].name}" if frames else None
+    reason = str(error).strip().split("\n")[0]
+    return Fault("RUN-2010", "39000", f"Python function {function.name}: {type(error).__name__}{f': {reason}' if reason else ''}", place)
+
+
+def as_column(function: PythonFunction, given: Any, kind: pa.DataType, count: int) -> pa.Array:
+    """Return what a function gave for ``count`` rows as a column of ``kind``: an Arrow or numpy array of that length, or one value for all rows."""
+    if isinstance(given, pa.ChunkedArray):
+        given = given.combine_chunks()
+    if isinstance(given, np.ndarray):
+        given = _from_numpy(function, given)
+    if isinstance(given, pa.Array):
+        if len(given) != count:
+            raise _bad_result(function, f"gave {len(given)} values for {count} rows")
+        return _cast(function, given, kind)
+    if isinstance(given, list | tuple | dict | set) or hasattr(given, "to_numpy"):
+        raise _bad_result(function, f"gave a {type(given).__name__}, not an Arrow array")
+    value = given if isinstance(given, pa.Scalar) else values_as_column(function, [given], kind)[0]
+    return _cast(function, pa.repeat(value, count), kind)
+
+
+def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return Python values as a column of ``kind``."""
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _bad_result(function, f"gave a value that is no {kind}: {str(error).splitlines()[0]}") from None
+
+
+def _from_numpy(function: PythonFunction, given: np.ndarray) -> pa.Array:
+    try:
+        return pa.array(given)
+    except pa.ArrowException as error:
+        raise _bad_result(function, f"gave a numpy array Arrow cannot read: {str(error).splitlines()[0]}") from None
+
+
+def _cast(function: PythonFunction, given: pa.Array, kind: pa.DataType) -> pa.Array:
+    if given.type == kind:
+        return given
+    try:
+        return given.cast(kind)
+    except pa.ArrowException:
+        raise _bad_result(function, f"gave {given.type} values that are no {kind}") from None
+
+
+def _bad_result(function: PythonFunction, what: str) -> Fault:
+    declared: DataType | None = getattr(function, "result", None)
+    return Fault("RUN-2011", "39004", f"Python function {function.name} {what}", f"it is declared to give {declared}")
