@@ -248,12 +248,12 @@ error[SQL-1601]: UPDATE is not supported yet
     | ^^^^^^
 hint: rows of a stream are changed at its source
 ====
-CREATE FUNCTION f AS 'a.b'
+CREATE FUNCTION f AS 'a.b' LANGUAGE JAVA
 ---
-error[SQL-1601]: CREATE FUNCTION is not supported yet
-  1 | CREATE FUNCTION f AS 'a.b'
-    | ^^^^^^^^^^^^^^^
-hint: use the functions SHOW FUNCTIONS lists
+error[SQL-1336]: functions are written in Python, not in JAVA
+  1 | CREATE FUNCTION f AS 'a.b' LANGUAGE JAVA
+    |                                     ^^^^
+hint: write LANGUAGE PYTHON
 ====
 STOP JOB 'x' WITH SAVEPOINT
 ---
