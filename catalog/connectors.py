@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
-from catalog.filesystem_options import FILESYSTEM_OPTIONS, split_suffixes
+from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, split_suffixes
 from catalog.names import did_you_mean
 from catalog.nexmark_options import NEXMARK_OPTIONS
 from catalog.options import Option, OptionKind, OptionValue
@@ -203,8 +203,9 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         message = f"the path '{redact_url(options['path'])}' does not say its format"
         raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=values.get("path"))
     for key in options:
-        if key.startswith("csv.") and kind.strip().lower() != "csv":
-            raise PenstockError("SQL-1507", f"option '{key}' is of format csv, the format is {kind}", hint="leave it out", span=spans.get(key))
+        owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
+        if owner is not None and kind.strip().lower() != owner:
+            raise PenstockError("SQL-1507", f"option '{key}' is of format {owner}, the format is {kind}", hint="leave it out", span=spans.get(key))
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     if quote is not None and quote == delimiter:
         hint = "a quoted value begins and ends with the one, values are apart by the other"
@@ -218,6 +219,16 @@ def file_format(table: Table) -> str:
     """Return the format of a filesystem table: what its option says, or its path's suffix."""
     declared = option(table, "format")
     return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
+
+
+def gives_changes(table: Table) -> bool:
+    """Return whether a table's rows may be replaced and taken back by what follows in it."""
+    return table.connector == "filesystem" and file_format(table) in CHANGELOG_FORMATS
+
+
+def takes_changes(table: Table) -> bool:
+    """Return whether rows written to a table may be replaced and taken back later."""
+    return connector_of(table).accepts_changelog or gives_changes(table)
 
 
 _SECRET_KEY = re.compile(r"password|passwd|secret|token|credential|jaas|(api|access|private|account|encryption)[-_.]?key")

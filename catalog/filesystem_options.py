@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from catalog.options import Option, OptionKind
 
-FORMATS = ("csv", "json", "parquet", "arrow")
+FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
+CHANGELOG_FORMATS = frozenset({"debezium-json"})  # each record is a change: rows are added, replaced and taken back
+FILE_KINDS = {"debezium-json": "json"}  # formats that say what stands in files of another kind
 FORMAT_SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
@@ -28,6 +30,7 @@ FILESYSTEM_OPTIONS = (
     Option("csv.quote", OptionKind.CHARACTER, '"', "what encloses a value that holds a delimiter"),
     Option("csv.null-literal", OptionKind.STRING, "", "what NULL is written as, besides nothing at all (e.g. NA)"),
     Option("csv.multiline", OptionKind.BOOL, False, "whether a quoted value may hold line ends"),
+    Option("debezium-json.schema-include", OptionKind.BOOL, False, "whether each change stands in a payload beside its schema"),
     Option("source.replay", OptionKind.BOOL, False, "read the files as a stream that ends, instead of a bounded table"),
     Option("source.monitor-interval", OptionKind.DURATION, None, "look for new files this often; the table then never ends", minimum=1),
     Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this (0: as fast as it goes)", minimum=0),

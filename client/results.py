@@ -11,10 +11,11 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from catalog.schema import Field, Schema
 from catalog.types import STRING, from_arrow
-from client.changelog import Fold, change_rows, change_schema, new_rows
+from client.changelog import change_schema, new_rows, op_rows
 from client.feeds import Feed, TableFeed
 from engine.clock import Clock, SystemClock
 from engine.elements import Batch
+from engine.fold import Fold
 from planner.expressions import SortKey
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Result:
     def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
         """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when so long nothing came."""
         while (batch := self.next(timeout_s)) is not None:
-            yield change_rows(batch, self.shape.upsert_key)
+            yield op_rows(batch, self.shape.upsert_key)
 
     @property
     def change_schema(self) -> pa.Schema:

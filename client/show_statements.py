@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, Connector, boundedness, connector_of
+from catalog.connectors import CONNECTORS, Connector, boundedness, takes_changes
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.show_create import create_statement
@@ -115,8 +115,7 @@ def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
 def _about(relation: Table | View) -> str:
     if isinstance(relation, View):
         return f"view {relation.name}"
-    connector = connector_of(relation)
-    changes = "takes changes" if connector.accepts_changelog else "append only"
+    changes = "takes changes" if takes_changes(relation) else "append only"
     return f"table {relation.name}: connector {relation.connector}, {boundedness(relation)}, {changes}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from catalog.connectors import Boundedness
+from catalog.connectors import Boundedness, gives_changes
 from catalog.connectors import boundedness as table_boundedness
 from catalog.tables import Table
 from optimizer.state_bounds import StateBound, state_bound
@@ -81,7 +81,9 @@ class PlanFacts:
 
     def _derive_insert_only(self, node: LogicalPlan) -> bool:
         match node:
-            case Scan() | Values() | BoundedInput():
+            case Scan(table=table):
+                return not gives_changes(table)
+            case Values() | BoundedInput():
                 return True
             case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
                 return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.connectors import connector_of
+from catalog.connectors import takes_changes
 from catalog.errors import PenstockError
 from optimizer.properties import PlanFacts
 from planner.logical import Aggregate, Join, LogicalPlan, Sink, TopN
@@ -11,15 +11,13 @@ from planner.logical import Aggregate, Join, LogicalPlan, Sink, TopN
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who updates and the ways out."""
     for node in plan.walk():
-        if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input):
-            connector = connector_of(node.table)
-            if not connector.accepts_changelog:
-                raise PenstockError(
-                    "SQL-1310",
-                    f"table {node.table.name} ({connector.name}) takes inserts only, but the query updates its results",
-                    detail=_culprit(node.input, facts),
-                    hint=_ways_out(node.input, facts),
-                )
+        if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input) and not takes_changes(node.table):
+            raise PenstockError(
+                "SQL-1310",
+                f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
+                detail=_culprit(node.input, facts),
+                hint=_ways_out(node.input, facts),
+            )
 
 
 def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:

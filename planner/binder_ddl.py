@@ -14,6 +14,7 @@ from catalog.schema import Field, Role, Schema
 from catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
 from catalog.types import is_timestamp
 from planner.bind_context import BindContext
+from planner.binder_changelogs import check_changes
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
 from planner.expressions import Column, Expression, expression_role
@@ -33,7 +34,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> Table:
     watermark = _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
     if watermark is not None:
         declared = Schema(tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared))
-    return Table(
+    table = Table(
         statement.name.text,
         source,
         declared,
@@ -46,6 +47,8 @@ def bind_table(statement: CreateTable, context: BindContext) -> Table:
         statement.temporary,
         statement.comment,
     )
+    check_changes(table, statement)
+    return table
 
 
 def _refuse_repeated(statement: CreateTable) -> None:

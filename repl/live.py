@@ -9,9 +9,9 @@ from typing import TextIO
 
 import pyarrow as pa
 
-from client.changelog import Fold
 from client.job_statements import moment_text
 from client.results import Result
+from engine.fold import Fold
 from repl.printer import Style, kinds_of
 from repl.render import BOLD, RESET, table_lines
 

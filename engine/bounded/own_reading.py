@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from catalog.connectors import gives_changes
 from engine.clock import SystemClock
 from engine.connectors.build import source_connector
 from engine.connectors.registered import RegisteredTables
 from engine.connectors.source import ScanRequest
+from engine.elements import Batch
+from engine.fold import Fold
 from engine.operator import Services
 from planner.bounded_query import Relation
 
@@ -25,7 +28,18 @@ def registered_table(relation: Relation, services: Services) -> pa.Table | None:
 
 
 def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
-    """Yield a relation's rows with exactly the Arrow types of its schema."""
+    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that are there at its end."""
+    batches = _batches(relation, services)
+    if not gives_changes(relation.table):
+        yield from (batch.rows for batch in batches)
+        return
+    fold = Fold(relation.schema.to_arrow())
+    for batch in batches:
+        fold.add(batch)
+    yield from fold.rows().to_batches(_BATCH_ROWS)
+
+
+def _batches(relation: Relation, services: Services) -> Iterator[Batch]:
     request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
     source = source_connector(request)
     arrow = relation.schema.to_arrow()
@@ -34,7 +48,9 @@ def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBat
         try:
             while not reader.ended:
                 batch = reader.poll(_BATCH_ROWS)
-                if batch is not None and batch.num_rows:
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=arrow)
+                if batch is None or not batch.num_rows:
+                    continue
+                given = batch if isinstance(batch, Batch) else Batch(batch)
+                yield given.with_rows(pa.RecordBatch.from_arrays(given.rows.columns, schema=arrow))
         finally:
             reader.close()

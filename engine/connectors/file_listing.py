@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 
 from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
-from catalog.filesystem_options import split_suffixes
+from catalog.filesystem_options import FILE_KINDS, split_suffixes
 from catalog.names import did_you_mean_file
 from engine.formats.file_task import unreadable
 
@@ -109,7 +109,7 @@ class FileListing:
             message = f"{redact_url(info.path)} is not a regular file"
             raise PenstockError("DAT-4103", message, hint="give files or a directory of files", kind=Kind.EXTERNAL)
         kind, _ = split_suffixes(info.path)
-        if kind is not None and kind != self._format:
+        if kind is not None and kind != FILE_KINDS.get(self._format, self._format):
             hint = f"write 'format' = '{kind}', or leave the format out"
             if info.path != self.root:
                 hint = f"give a path that names only its {self._format} files, such as '{self._shown.rstrip('/')}/*.{self._format}'"

@@ -15,6 +15,7 @@ from catalog.types import to_arrow
 from engine.connectors.bad_record_store import BadRecords, RejectedRecord
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.source import Position, ScanRequest
+from engine.elements import Batch
 from engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
 from engine.formats.text_values import from_text
 
@@ -51,7 +52,7 @@ class FilesystemReader:
     def ended(self) -> bool:
         return self._ended
 
-    def poll(self, max_rows: int) -> pa.RecordBatch | None:
+    def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
         for _ in range(_PIECES_PASSED):
             if self._piece is None and not self._ended:
                 self._take(self._reader.next())
@@ -63,15 +64,15 @@ class FilesystemReader:
         if self._piece is None:
             return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
         piece, begin = self._piece, self._given
-        end = min(begin + max_rows, piece.rows.num_rows)
-        batch = self._complete(piece, begin, end)
+        end = piece.whole_records(min(begin + max_rows, piece.rows.num_rows))
+        rows = self._complete(piece, begin, end)
         self._given = end
         self._anchor = piece.anchor
         if end == piece.rows.num_rows:
             self._pass_piece()
         else:
             self._next_row = piece.ordinal_of(end)
-        return batch
+        return rows if piece.weights is None else Batch(rows, piece.weights[begin:end])
 
     def position(self) -> Position:
         return {"row": self._next_row} | ({"anchor": self._anchor} if self._anchor else {})

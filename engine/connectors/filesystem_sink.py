@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.connectors import file_format, option, redact_url
+from catalog.connectors import file_format, option, redact_url, takes_changes
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Schema
 from catalog.tables import Table
+from engine.change_rows import OP_FIELD, change_rows, with_op_column
 from engine.connectors.file_listing import resolve
 from engine.connectors.filesystem_reader import NULL_PARTITION
 from engine.connectors.filesystem_source import csv_dialect
@@ -27,7 +28,7 @@ from engine.formats.file_writers import FileWriter, WriteTask, open_writer
 from engine.formats.text_values import to_text
 
 MAX_OPEN = 64
-_SUFFIXES = {"csv": ".csv", "json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
+_SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
 _SUBTASK = re.compile(r"(\d+)-\d+\.")
 
@@ -54,7 +55,9 @@ class FilesystemSink:
         table = request.table
         self._request = request
         self._format = file_format(table)
-        self._layout = _Layout(table, request.schema)
+        self._with_ops = takes_changes(table)
+        self._layout = _Layout(table, request.schema, self._with_ops)
+        self._in_payload = bool(option(table, "debezium-json.schema-include"))
         self._dialect = csv_dialect(table) if self._format == "csv" else CsvDialect()
         self._codec, self._suffix = _codec(table, self._format)
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
@@ -74,7 +77,8 @@ class FilesystemSink:
                 self._files.discard(name)
 
     def write(self, batch: Batch) -> None:
-        for directory, rows in self._layout.split(batch.rows):
+        given = with_op_column(*change_rows(batch, self._request.upsert_key)) if self._with_ops else batch.rows
+        for directory, rows in self._layout.split(given):
             file = self._file(directory)
             file.writer.write(rows)
             file.rows += rows.num_rows
@@ -127,7 +131,7 @@ class FilesystemSink:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
             staged, self._number = self._files.reserve(str(self._request.subtask), self._number)
-            task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect)
+            task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload)
             file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
             self._number += 1
         return file
@@ -139,14 +143,14 @@ class FilesystemSink:
 
 
 class _Layout:
-    """Which columns of the rows stand in files, and which in directory names."""
+    """Which columns of the rows stand in files, and which in directory names. ``with_ops``: the rows begin with their op."""
 
-    def __init__(self, table: Table, schema: Schema) -> None:
-        names = [field.name for field in table.physical_fields]
+    def __init__(self, table: Table, schema: Schema, with_ops: bool = False) -> None:
+        names = [OP_FIELD.name] * with_ops + [field.name for field in table.physical_fields]
         self._partitions = [names.index(name) for name in table.partitioned_by]
         self._stored = [index for index in range(len(names)) if index not in self._partitions]
         self._names = names
-        arrow = schema.to_arrow()
+        arrow = pa.schema([*[OP_FIELD] * with_ops, *schema.to_arrow()])
         self.stored = pa.schema([pa.field(names[index], arrow.field(index).type) for index in self._stored])
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from catalog.connectors import file_format, option, redact_url
 from catalog.errors import Kind, PenstockError
-from catalog.filesystem_options import split_suffixes
+from catalog.filesystem_options import CHANGELOG_FORMATS, split_suffixes
 from catalog.schema import Field
 from catalog.tables import Table
+from engine.connectors.change_sequence import SEQUENCE, ChangeSequence
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_reader import FilesystemReader
-from engine.connectors.source import Position, ScanRequest
+from engine.connectors.source import Position, ScanRequest, SplitReader
 from engine.formats.file_task import CsvDialect, FileTask
 from engine.formats.parquet import row_group_ranges
 from engine.formats.readers import READERS
@@ -19,7 +20,7 @@ RANGE_ROWS = 1 << 20
 
 
 class FilesystemSource:
-    """Lists and opens the files of one table.
+    """Lists and opens the files of one table. Files of changes are one split, whatever their number.
 
     With a watermark a file is one split, read in its order. Without one, large plain csv and json files are cut into ranges of bytes and
     parquet files into ranges of row groups, so that several subtasks can share a file.
@@ -34,12 +35,21 @@ class FilesystemSource:
         self._known: dict[str, FileSplit] = {}
 
     def splits(self) -> list[str]:
+        files = self._files()
+        return [SEQUENCE] if self._in_sequence else sorted(split.split_id for file in files for split in self._cut(file))
+
+    def _files(self) -> list[FileSplit]:
         files = self._listing.files(missing_ok=self._watch_ms is not None)
         for file in files:
             _refuse_changed(self._known.setdefault(file.path, file), file)
-        return sorted(split.split_id for file in files for split in self._cut(file))
+        return files
 
-    def open(self, split_id: str, position: Position | None) -> FilesystemReader:
+    def open(self, split_id: str, position: Position | None) -> SplitReader:
+        if split_id == SEQUENCE:
+            return ChangeSequence(self._files, self._open_file, self._watched_ms, self._request.clock, position)
+        return self._open_file(split_id, position)
+
+    def _open_file(self, split_id: str, position: Position | None) -> FilesystemReader:
         split = FileSplit.parse(split_id)
         self.check_unchanged(split)
         task = self._task(split)
@@ -55,7 +65,7 @@ class FilesystemSource:
         _refuse_changed(split, now)
 
     def recall(self, split_ids: list[str]) -> None:
-        for split_id in split_ids:
+        for split_id in split_ids if not self._in_sequence else ():
             split = FileSplit.parse(split_id)
             now = self._listing.current(split.path)
             if now is not None:
@@ -63,7 +73,15 @@ class FilesystemSource:
             self._known[split.path] = split
 
     def discover_every_ms(self) -> int | None:
+        return None if self._in_sequence else self._watched_ms
+
+    @property
+    def _watched_ms(self) -> int | None:
         return self._watch_ms if isinstance(self._watch_ms, int) else None
+
+    @property
+    def _in_sequence(self) -> bool:
+        return self._format in CHANGELOG_FORMATS
 
     def rows_per_second(self) -> int:
         rate = option(self._table, "source.rows-per-second")
@@ -89,7 +107,7 @@ class FilesystemSource:
     @property
     def _checks_all(self) -> bool:
         """Whether all columns are decoded whatever is asked: where bad records are left out, which rows there are must not depend on the query."""
-        return self._format in ("csv", "json") and option(self._table, "on-error") != "fail"
+        return self._format in ("csv", "json", "debezium-json") and option(self._table, "on-error") != "fail"
 
     def _compression(self, path: str) -> str | None:
         declared = option(self._table, "compression")
@@ -114,6 +132,7 @@ class FilesystemSource:
             end,
             request.predicate if wanted == asked else None,
             min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
+            bool(option(self._table, "debezium-json.schema-include")),
         )
 
 

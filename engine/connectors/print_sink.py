@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.connectors import option
-from engine.connectors.change_rows import change_rows
+from engine.arrays import array_of, texts
+from engine.change_rows import OPS, change_rows
 from engine.connectors.print_stream import PrintStream, to_stdout
 from engine.connectors.sink import DirectSink, SinkRequest
 from engine.elements import Batch
@@ -30,7 +31,8 @@ class PrintSink(DirectSink):
 
     def write(self, batch: Batch) -> None:
         rows, ops = change_rows(batch, self._key)
-        texts = [pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL") for c in rows.columns]
-        lines = pc.binary_join_element_wise(*texts, ", ") if texts else pa.array([""] * rows.num_rows)
-        lines = pc.binary_join_element_wise(self._prefix, pa.array(ops, pa.string()), "[", lines, "]\n", "")
+        values = [pc.fill_null(to_text(c) if not pa.types.is_nested(c.type) else json_tokens(c), "NULL") for c in rows.columns]
+        lines = pc.binary_join_element_wise(*values, ", ") if values else pa.array([""] * rows.num_rows)
+        named = texts(list(OPS)).take(array_of(ops))
+        lines = pc.binary_join_element_wise(self._prefix, named, "[", lines, "]\n", "")
         self._write("".join(lines.to_pylist()))

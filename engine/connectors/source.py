@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.tables import Table
 from engine.clock import Clock
+from engine.elements import Batch
 from engine.metrics import OperatorMetrics
 from engine.operator import Services
 from planner.expressions import Expression
@@ -36,8 +37,11 @@ class SplitReader(Protocol):
     def ended(self) -> bool:
         """Whether the split has no more rows, for good."""
 
-    def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        """Return up to ``max_rows`` rows of the asked columns; ``None`` when there is nothing now. An empty batch means: come again at once."""
+    def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        """Return up to ``max_rows`` rows of the asked columns; ``None`` when there is nothing now. An empty batch means: come again at once.
+
+        A table of changes gives a Batch with weights, perhaps of a row more, for the rows of one change stay together.
+        """
 
     def position(self) -> Position:
         """Return where to resume: after the last row given, JSON-ready."""

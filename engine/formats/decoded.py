@@ -42,7 +42,7 @@ class Decoded:
 
     ``rows``: the wanted columns in engine types. ``first``: ordinal of the first record of the piece; ``records``: how many it holds, bad ones
     included. ``ordinals``: int64 ordinal per row, ``None`` when they simply follow ``first``. ``anchor``: where reading may begin again to
-    get this piece.
+    get this piece. ``weights``: int64 per row where records are changes; ``None`` means every row is +1.
     """
 
     rows: pa.RecordBatch
@@ -51,6 +51,11 @@ class Decoded:
     ordinals: np.ndarray | None = None
     bad: list[BadRecord] = field(default_factory=list)
     anchor: dict[str, Any] = field(default_factory=dict)
+    weights: np.ndarray | None = None
+
+    def whole_records(self, end: int) -> int:
+        """Return the row at or after ``end`` where a record begins, so that the rows of one change stay together."""
+        return end if self.ordinals is None or end >= len(self.ordinals) else int(np.searchsorted(self.ordinals, self.ordinals[end - 1], "right"))
 
     def ordinal_of(self, row: int) -> int:
         """Return the file ordinal of a row of the piece."""

@@ -29,7 +29,7 @@ class FileTask:
     """One file to read. ``wanted``: columns to give, in order; ``declared``: all physical columns of the table in order.
 
     ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads ``wanted`` positions and may be used to
-    skip what cannot match; rows given may still fail it.
+    skip what cannot match; rows given may still fail it. ``in_payload``: each Debezium change stands in a payload beside its schema.
     """
 
     filesystem: pafs.FileSystem
@@ -42,6 +42,7 @@ class FileTask:
     end: int | None = None
     predicate: Expression | None = None
     batch_rows: int = 32_768
+    in_payload: bool = False
 
     def open_seekable(self) -> pa.NativeFile:
         """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when that fails."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.formats.debezium import debezium_lines
 from engine.formats.file_task import CsvDialect
 from engine.formats.json_text import json_lines
 from engine.formats.text_values import to_text
@@ -22,12 +23,16 @@ ROW_GROUP_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class WriteTask:
-    """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of parquet."""
+    """One file to write: ``path`` must not exist yet; ``codec`` compresses text files whole, or the pages of parquet.
+
+    Of Debezium's JSON the first column is the op of each row; ``in_payload`` writes the schema beside each change.
+    """
 
     path: Path
     schema: pa.Schema
     codec: str | None
     dialect: CsvDialect = field(default_factory=CsvDialect)
+    in_payload: bool = False
 
 
 class FileWriter(Protocol):
@@ -72,10 +77,11 @@ class _DurableFile:
 
 
 class TextWriter:
-    """Writes csv or json lines."""
+    """Writes csv, json lines, or changes as Debezium's JSON."""
 
     def __init__(self, task: WriteTask, kind: str) -> None:
         self._kind = kind
+        self._in_payload = task.in_payload
         self._dialect = task.dialect
         self._file = _DurableFile(task.path, task.codec)
         self.bytes = 0
@@ -85,7 +91,10 @@ class TextWriter:
             self._put(line.encode())
 
     def write(self, rows: pa.RecordBatch) -> None:
-        lines = json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
+        if self._kind == "debezium-json":
+            lines = debezium_lines(rows, self._in_payload)
+        else:
+            lines = json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
         self._put("".join(lines.to_pylist()).encode())
 
     def finish(self) -> int:

@@ -58,7 +58,7 @@ class JsonParser:
 
     def __init__(self, wanted: tuple[Field, ...]) -> None:
         self._wanted = wanted
-        self._wire = pa.schema([pa.field(field.name, _wire_type(field, field.type)) for field in wanted])
+        self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in wanted])
         texts = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i) for i, f in enumerate(wanted)]
         self._careful_wire = pa.schema(texts)
 
@@ -77,7 +77,7 @@ class JsonParser:
     def _typed(self, data: bytes) -> pa.RecordBatch:
         if not data.isascii():
             data.decode()
-        if _begins_with_null(data):
+        if begins_with_null(data):
             raise pa.ArrowInvalid("null is no object")
         try:
             return self._columns_of(data, self._wire)
@@ -121,19 +121,19 @@ class JsonParser:
         return None, "a line must hold exactly one object"
 
 
-def _begins_with_null(data: bytes) -> bool:
+def begins_with_null(data: bytes) -> bool:
     """Whether some line may begin with the word null, which Arrow's reader does not survive."""
     view = np.frombuffer(data, np.uint8)
     firsts = view[np.append(0, np.flatnonzero(view[:-1] == 0x0A) + 1)]
     return not bool((firsts == 0x7B).all()) and _NO_OBJECT.search(data) is not None
 
 
-def _wire_type(field: Field, kind: DataType) -> pa.DataType:
+def wire_type(field: Field, kind: DataType) -> pa.DataType:
     """Return the type Arrow's reader converts to: our own, or text where it needs our rule."""
     nested = [kind.element] if isinstance(kind, Array) else [part for _, part in kind.fields] if isinstance(kind, Row) else []
     if isinstance(kind, Map | YearMonthInterval) or any(isinstance(part, _AS_TEXT | Map) for part in nested):
         message = f"column {field.name} of type {field.type} cannot be read from json"
         raise PenstockError("DAT-4204", message, hint="declare the inner values STRING, or use format parquet")
     for part in nested:
-        _wire_type(field, part)
+        wire_type(field, part)
     return pa.string() if isinstance(kind, _AS_TEXT) else to_arrow(kind)

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.formats.arrow_ipc import ArrowReader
 from engine.formats.csv import CsvReader
+from engine.formats.debezium import DebeziumReader
 from engine.formats.decoded import FileReader
 from engine.formats.file_task import FileTask
 from engine.formats.json_lines import JsonLinesReader
@@ -17,4 +18,5 @@ READERS: dict[str, Callable[[FileTask, dict[str, Any] | None], FileReader]] = {
     "json": JsonLinesReader,
     "parquet": ParquetReader,
     "arrow": ArrowReader,
+    "debezium-json": DebeziumReader,
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.connectors import CONNECTORS
+from catalog.connectors import takes_changes
 from catalog.errors import Kind, PenstockError
 from engine.connectors.build import sink_writer
 from engine.connectors.sink import SinkRequest
@@ -29,7 +29,7 @@ class SinkOperator(Operator, ListState):
         self._started = False
         promised = {field.name.lower() for field in spec.table.source_schema if not field.nullable} if spec.table is not None else set()
         self._never_null = [index for index, field in enumerate(spec.schema) if field.name.lower() in promised]
-        self._takes_changes = spec.table is None or CONNECTORS[spec.table.connector].accepts_changelog
+        self._takes_changes = spec.table is None or takes_changes(spec.table)
 
     def open(self, context: Context) -> None:
         self._context = context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -160,12 +160,13 @@ class SourceOperator(PolledOperator, ListState):
             ready = (split for split in ready if split.reader is not None)
         return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
 
-    def _give(self, rows: pa.RecordBatch, split: _Split, out: Output) -> None:
-        self._given += rows.num_rows
-        kept = rows if self._keep is None else rows.filter(self._keep(rows))
+    def _give(self, given: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
+        self._given += given.num_rows
+        batch = Batch(given, origin=split.origin) if isinstance(given, pa.RecordBatch) else replace(given, origin=split.origin)
+        kept = batch if self._keep is None else batch.filter(self._keep(batch.rows))
         if self._time_of is not None and kept.num_rows:
-            split.time_us = max(split.time_us, self._time_of(kept))
-        out.collect(Batch(kept, origin=split.origin))
+            split.time_us = max(split.time_us, self._time_of(kept.rows))
+        out.collect(kept)
 
     def _finish(self, split: _Split, out: Output) -> None:
         split.position = split.reader.position() if split.reader is not None else split.position

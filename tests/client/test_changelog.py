@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.changelog import Fold, change_rows, group_numbers, new_rows, summed
+from client.changelog import new_rows, op_rows
 from engine.elements import Batch
+from engine.fold import Fold
+from engine.row_sums import group_numbers, summed
 
 
 def batch(rows, weights=None):
@@ -62,20 +64,20 @@ def test_nested_values_are_compared_whole():
 
 
 def test_ops_pair_updates_of_one_key():
-    rows = change_rows(batch([("a", 1), ("b", 1), ("c", 5), ("a", 2), ("d", 9)], [-1, -1, 1, 1, 2]), (0,))
+    rows = op_rows(batch([("a", 1), ("b", 1), ("c", 5), ("a", 2), ("d", 9)], [-1, -1, 1, 1, 2]), (0,))
     assert listed(rows) == [("-U", "a", 1), ("+U", "a", 2), ("-D", "b", 1), ("+I", "c", 5), ("+I", "d", 9), ("+I", "d", 9)]
 
 
 def test_ops_put_the_old_row_first_even_when_it_comes_second():
-    assert listed(change_rows(batch([("a", 2), ("a", 1)], [1, -1]), (0,))) == [("-U", "a", 1), ("+U", "a", 2)]
+    assert listed(op_rows(batch([("a", 2), ("a", 1)], [1, -1]), (0,))) == [("-U", "a", 1), ("+U", "a", 2)]
 
 
 def test_ops_without_a_key_are_inserts_and_deletes():
-    assert [row[0] for row in listed(change_rows(batch([("a", 1), ("a", 2)], [-1, 1]), None))] == ["-D", "+I"]
+    assert [row[0] for row in listed(op_rows(batch([("a", 1), ("a", 2)], [-1, 1]), None))] == ["-D", "+I"]
 
 
 def test_a_key_of_no_columns_is_one_row_for_all():
-    assert [row[0] for row in listed(change_rows(batch([("a", 1), ("a", 2)], [-1, 1]), ()))] == ["-U", "+U"]
+    assert [row[0] for row in listed(op_rows(batch([("a", 1), ("a", 2)], [-1, 1]), ()))] == ["-U", "+U"]
 
 
 def test_new_rows_drop_what_is_taken_back():

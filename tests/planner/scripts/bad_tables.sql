@@ -312,3 +312,39 @@ error[SQL-1041]: table "d" does not exist
     |                                                                                                                  ^
 detail: in view "w": SELECT a FROM d
 hint: there is airline, bid, city, log, person, rich, stamped, totals and 1 more
+====
+# changes: what is taken back must be what was given
+CREATE TABLE t (id INT, path STRING METADATA FROM 'file.path') WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json')
+---
+error[SQL-1515]: column "path": a table of changes has no metadata columns
+  1 | CREATE TABLE t (id INT, path STRING METADATA FROM 'file.path') WITH ('connector' = 'filesystem', 'path' = 'x', 'fo
+    |                         ^^^^
+hint: a row taken back would carry other metadata than the row that was given; leave the column out
+====
+CREATE TABLE t (id INT, day INT) PARTITIONED BY (day) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json')
+---
+error[SQL-1515]: files of changes have no partitions
+  1 | E t (id INT, day INT) PARTITIONED BY (day) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-js
+    |                                       ^^^
+hint: an update may move a row from one partition to another; leave PARTITIONED BY out
+====
+CREATE TABLE t (id INT, at AS CURRENT_TIMESTAMP) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json')
+---
+error[SQL-1515]: column "at" of a table of changes gives another value each time it is computed
+  1 | CREATE TABLE t (id INT, at AS CURRENT_TIMESTAMP) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debez
+    |                         ^^
+hint: a row taken back must be the row that was given; compute it from the row's own columns
+====
+CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'debezium-json.schema-include' = 'true')
+---
+error[SQL-1507]: option 'debezium-json.schema-include' is of format debezium-json, the format is csv
+  1 | id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'debezium-json.schema-include' = 'true')
+    |                                                                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: leave it out
+====
+CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium')
+---
+error[SQL-1505]: option 'format' cannot be 'debezium'
+  1 | CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium')
+    |                                                                                    ^^^^^^^^^^
+hint: it is one of csv, json, parquet, arrow, debezium-json

@@ -1,0 +1,54 @@
+"""The sum of a changelog: which rows are there, and how often."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.arrays import array_of
+from engine.elements import Batch
+from engine.row_sums import summed
+
+
+class Fold:
+    """The sum of a changelog: rows and how often each is there. Rows keep the order in which they first came."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._folded = pa.Table.from_batches([], schema)
+        self._counts = np.empty(0, np.int64)
+        self._pending: list[Batch] = []
+        self._pending_rows = 0
+        self._positive = True
+
+    def add(self, batch: Batch) -> None:
+        """Take a piece of the changelog; it is summed when there is as much new as old, so the work stays linear."""
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._positive = self._positive and batch.weights is None
+        if not self._positive and self._pending_rows > max(100_000, self._folded.num_rows):
+            self._consolidate()
+
+    def rows(self) -> pa.Table:
+        """Return the rows that are there now, each as often as its weight says."""
+        self._consolidate()
+        if (self._counts == 1).all():
+            return self._folded
+        return self._folded.take(array_of(np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0))))
+
+    def _consolidate(self) -> None:
+        if not self._pending:
+            return
+        tables = [self._folded, *(pa.Table.from_batches([batch.rows], self._schema) for batch in self._pending)]
+        counts = np.concatenate([self._counts, *(weights_of(batch) for batch in self._pending)])
+        self._pending, self._pending_rows = [], 0
+        rows = pa.concat_tables(tables)
+        if self._positive:
+            self._folded, self._counts = rows, counts
+        else:
+            self._folded, self._counts = summed(rows, counts)
+
+
+def weights_of(batch: Batch) -> np.ndarray:
+    """Return the weights of a batch, all +1 when it carries none."""
+    return np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights

@@ -1,0 +1,195 @@
+"""Debezium's JSON: each line tells of one change of a row by what it was before and after; read as rows with weights, written from them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as arrow_json
+
+from catalog.schema import Field
+from catalog.types import Timestamp, to_arrow
+from engine.arrays import array_of, is_true, texts, truths
+from engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
+from engine.formats.bad_records import separate
+from engine.formats.decoded import Decoded, batch_of, empty_columns
+from engine.formats.file_task import FileTask
+from engine.formats.json_lines import JsonParser, begins_with_null, wire_type
+from engine.formats.json_text import json_lines
+from engine.formats.record_blocks import Block, RecordBlocks, count_records
+from engine.formats.text_values import checked, from_text
+
+_OPS = {"c": "is created", "r": "was there", "u": "is updated", "d": "is deleted"}
+_ENVELOPE = 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}'
+_SCHEMA_WORDS = {"bool": "boolean", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float": "float", "double": "double"}
+
+
+class DebeziumReader:
+    """Reads one file of changes: a row taken back where there is a ``before``, a row added where there is an ``after``."""
+
+    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
+        self._parser = EnvelopeParser(task.wanted, task.declared, task.in_payload)
+        resumed = anchor if anchor and task.compression is None else {}
+        begin: int | None = resumed.get("byte")
+        self._ordinal: int = resumed.get("row", 0)
+        self._blocks = RecordBlocks(task, begin)
+
+    def next(self) -> Decoded | None:
+        block = self._blocks.next()
+        if block is None:
+            return None
+        decoded = self._parser.rows_of(self._decode(block))
+        decoded.anchor.update(byte=block.offset, row=self._ordinal)
+        self._ordinal += decoded.records
+        return decoded
+
+    def close(self) -> None:
+        self._blocks.close()
+
+    def _decode(self, block: Block) -> Decoded:
+        changes = self._parser.parse(block.data)
+        if changes is not None and changes.num_rows == count_records(block.data, None):
+            return Decoded(changes, self._ordinal, changes.num_rows)
+        return separate(block, self._ordinal, None, self._parser.parse, self._parser.explain)
+
+
+class EnvelopeParser:
+    """Turns bytes of whole lines into changes (``before``, ``after`` and ``op``), and changes into rows."""
+
+    def __init__(self, wanted: tuple[Field, ...], declared: tuple[Field, ...], in_payload: bool) -> None:
+        self._wanted = wanted
+        self._read = wanted or declared[:1]  # which side of a change is there shows only in a column
+        self._in_payload = in_payload
+        self._types = pa.schema([pa.field(field.name, to_arrow(field.type)) for field in self._read])
+        plain = pa.struct([pa.field(field.name, wire_type(field, field.type)) for field in self._read])
+        careful = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else plain.field(i) for i, f in enumerate(self._read)]
+        self._wires = [self._wire(plain), self._wire(pa.struct(careful))]
+
+    def _wire(self, row: pa.DataType) -> pa.Schema:
+        envelope = [pa.field("before", row), pa.field("after", row), pa.field("op", pa.string())]
+        return pa.schema([pa.field("payload", pa.struct(envelope))] if self._in_payload else envelope)
+
+    def parse(self, data: bytes) -> pa.RecordBatch | None:
+        """Return the changes of whole lines; ``None`` when one cannot be read, or is no change."""
+        if not data.strip():
+            return self._changes([pa.array([], pa.struct(list(self._types)))] * 2, pa.array([], pa.string()))
+        try:
+            if not data.isascii():
+                data.decode()
+            if begins_with_null(data):
+                return None
+            try:
+                return self._parsed(data, self._wires[0])
+            except pa.ArrowInvalid:
+                return None if self._wires[0] == self._wires[1] else self._parsed(data, self._wires[1])
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
+            return None
+
+    def _parsed(self, data: bytes, wire: pa.Schema) -> pa.RecordBatch | None:
+        options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+        parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore")
+        table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
+        columns = [column.combine_chunks() for column in table.columns]
+        if self._in_payload:
+            columns = columns[0].flatten()
+        before, after, op = columns
+        changes = self._changes([self._typed(before), self._typed(after)], op)
+        return changes if bool(_well_formed(changes).all()) else None
+
+    def _typed(self, side: pa.StructArray) -> pa.StructArray:
+        columns = [
+            checked(column, b"") if column.type == to_arrow(field.type) else from_text(column, field.type)
+            for field, column in zip(self._read, side.flatten(), strict=True)
+        ]
+        return pa.StructArray.from_arrays(columns, fields=list(self._types), mask=pc.is_null(side))
+
+    def _changes(self, sides: list[pa.Array], op: pa.Array) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([*sides, op], names=["before", "after", "op"])
+
+    def rows_of(self, decoded: Decoded) -> Decoded:
+        """Return decoded changes as rows: what was before is taken back, then what is after is added."""
+        changes = decoded.rows
+        taken = _is(changes, "u", "d")
+        added = _is(changes, "c", "r", "u")
+        count = changes.num_rows
+        ordinals = np.arange(decoded.first, decoded.first + count) if decoded.ordinals is None else decoded.ordinals
+        if not taken.any():
+            rows = self._rows(changes.column("after").flatten(), count)
+            return Decoded(rows, decoded.first, decoded.records, decoded.ordinals, decoded.bad)
+        sides = np.stack([taken, added], axis=1).ravel()
+        places = np.stack([np.arange(count), np.arange(count, 2 * count)], axis=1).ravel()[sides]
+        pairs = zip(changes.column("before").flatten(), changes.column("after").flatten(), strict=True)
+        columns = [pa.concat_arrays(pair).take(array_of(places)) for pair in pairs]
+        weights = np.tile(np.array([-1, 1]), count)[sides]
+        return Decoded(self._rows(columns, len(places)), decoded.first, decoded.records, np.repeat(ordinals, 2)[sides], decoded.bad, weights=weights)
+
+    def _rows(self, columns: list[pa.Array], count: int) -> pa.RecordBatch:
+        return batch_of(columns, self._wanted, count) if self._wanted else empty_columns(count)
+
+    def explain(self, raw: bytes) -> tuple[str | None, str]:
+        """Return the column at fault, if it is one, and what is wrong with one bad line."""
+        if raw.strip() == b"null":
+            return None, "a tombstone tells of no change"
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError):
+            return JsonParser(self._read).explain(raw)
+        if self._in_payload and isinstance(found, dict):
+            if "payload" not in found:
+                return None, "there is no payload; without one the option is 'debezium-json.schema-include' = 'false'"
+            found = found["payload"]
+        if not isinstance(found, dict) or "op" not in found:
+            inside = isinstance(found, dict) and "payload" in found
+            return None, "the change stands in a payload: 'debezium-json.schema-include' = 'true'" if inside else _ENVELOPE
+        op = found["op"]
+        if op not in _OPS:
+            return None, f"op is {json.dumps(op)[:40]}; {_ENVELOPE}"
+        for side in ("before", "after"):
+            if (side == "after") != (op == "d") or op == "u":
+                if not isinstance(found.get(side), dict):
+                    advice = ": a source must log whole rows (REPLICA IDENTITY FULL)" if side == "before" else ""
+                    return None, f"op is {op}, a row {_OPS[op]}, but there is no {side}{advice}"
+                column, error = JsonParser(self._read).explain(json.dumps(found[side]).encode())
+                if column is not None:
+                    return column, f"{side}: {error}"
+        return None, _ENVELOPE
+
+
+def _is(changes: pa.RecordBatch, *ops: str) -> np.ndarray:
+    return is_true(pc.is_in(changes.column("op"), texts(list(ops))))
+
+
+def _well_formed(changes: pa.RecordBatch) -> np.ndarray:
+    """Return which changes carry the sides their op needs; a side it does not need is not looked at."""
+    before, after = truths(changes.column("before").is_valid()), truths(changes.column("after").is_valid())
+    return (_is(changes, "c", "r") & after) | (_is(changes, "u") & before & after) | (_is(changes, "d") & before)
+
+
+def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
+    """Return changes (first column ``op``) as lines: a -U with the +U after it is one update, any other row was created or deleted."""
+    op, plain = rows.column(0), rows.select(rows.schema.names[1:])
+    before, after = (is_true(pc.equal(op, OPS[index])) for index in (UPDATE_BEFORE, UPDATE_AFTER))
+    paired = np.append(before[:-1] & after[1:], False)
+    kept = np.flatnonzero(~np.append(False, paired[:-1])) if len(paired) else np.zeros(0, np.int64)
+    taken = (before | is_true(pc.equal(op, OPS[DELETE])))[kept]
+    updated = paired[kept]
+    objects = pc.utf8_rtrim(json_lines(plain), characters="\n")
+    old = objects.take(array_of(kept, ~taken))
+    new = objects.take(array_of(kept + updated, taken & ~updated))
+    names = texts(["c", "d", "u"]).take(array_of(taken.astype(np.int64) + updated))
+    head, tail = '{"before":', "}\n"
+    if with_schema:
+        head, tail = '{"schema":' + _schema_text(plain.schema) + ',"payload":' + head, "}" + tail
+    middle = pc.binary_join_element_wise(',"op":"', names, '"', "")
+    return pc.binary_join_element_wise(head, pc.fill_null(old, "null"), ',"after":', pc.fill_null(new, "null"), middle, tail, "")
+
+
+def _schema_text(schema: pa.Schema) -> str:
+    """Return the schema of the envelope as Kafka Connect writes it; what it has no word for is a string."""
+    fields = [{"field": f.name, "type": _SCHEMA_WORDS.get(str(f.type), "string"), "optional": True} for f in schema]
+    sides = [{"field": side, "type": "struct", "fields": fields, "optional": True} for side in ("before", "after")]
+    op = {"field": "op", "type": "string", "optional": False}
+    return json.dumps({"type": "struct", "fields": [*sides, op], "optional": False}, ensure_ascii=False, separators=(",", ":"))

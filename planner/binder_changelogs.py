@@ -1,0 +1,30 @@
+"""What a table of changes may be declared with: nothing that tells a row taken back from the row that was given."""
+
+from __future__ import annotations
+
+from catalog.connectors import gives_changes
+from catalog.errors import PenstockError
+from catalog.functions import is_deterministic
+from catalog.tables import Table
+from planner.expressions import Call
+from planner.statement_nodes import CreateTable, MetadataColumnDef
+
+
+def check_changes(table: Table, statement: CreateTable) -> None:
+    """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance or the clock."""
+    if not gives_changes(table):
+        return
+    for column in statement.columns:
+        if isinstance(column, MetadataColumnDef):
+            message = f'column "{column.name.text}": a table of changes has no metadata columns'
+            hint = "a row taken back would carry other metadata than the row that was given; leave the column out"
+            raise PenstockError("SQL-1515", message, span=column.name.span, hint=hint, sqlstate="0A000")
+    if statement.partitioned_by:
+        hint = "an update may move a row from one partition to another; leave PARTITIONED BY out"
+        raise PenstockError("SQL-1515", "files of changes have no partitions", span=statement.partitioned_by[0].span, hint=hint, sqlstate="0A000")
+    names = {column.name.text: column.name.span for column in statement.columns}
+    for computed in table.computed:
+        if any(isinstance(node, Call) and not is_deterministic(node.function) for node in computed.expression.walk()):
+            message = f'column "{computed.name}" of a table of changes gives another value each time it is computed'
+            hint = "a row taken back must be the row that was given; compute it from the row's own columns"
+            raise PenstockError("SQL-1515", message, span=names[computed.name], hint=hint, sqlstate="0A000")
