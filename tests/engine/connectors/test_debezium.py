@@ -78,7 +78,7 @@ def test_bad_changes(session: Session, tmp_path: Path, line: str) -> None:
     session.execute("DROP TABLE t")
     table(session, tmp_path / "a.json", ", 'on-error' = 'table'")
     assert rows(session, "SELECT id FROM t") == [{"id": 1}]
-    assert [row["error"] for row in rows(session, "SELECT error FROM t$errors")][0].startswith(BAD[line])
+    assert rows(session, "SELECT error FROM t$errors")[0]["error"].startswith(BAD[line])
 
 
 @pytest.mark.parametrize("payload", ["true", "false"])
