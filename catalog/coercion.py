@@ -181,7 +181,7 @@ def can_cast(a: DataType, b: DataType) -> bool:
     if a == b or isinstance(a, Null):
         return True
     if isinstance(b, String):
-        return not isinstance(a, Array | Map | Row)
+        return True
     if isinstance(a, String):
         return not (isinstance(b, Null | Array | Map | Row) or is_interval(b))
     if is_numeric(a):
@@ -194,6 +194,8 @@ def can_cast(a: DataType, b: DataType) -> bool:
         return isinstance(b, Date) or is_timestamp(b) or (isinstance(a, TimestampLtz) and is_numeric(b)) or isinstance(b, Time)
     if isinstance(a, Array) and isinstance(b, Array):
         return can_cast(a.element, b.element)
+    if isinstance(a, Map) and isinstance(b, Map):
+        return can_cast(a.key, b.key) and can_cast(a.value, b.value)
     if isinstance(a, Row) and isinstance(b, Row):
         pairs = zip(a.fields, b.fields, strict=False)
         return len(a.fields) == len(b.fields) and all(can_cast(mine, theirs) for (_, mine), (_, theirs) in pairs)

@@ -10,6 +10,7 @@ from catalog.coercion import can_cast, common_type
 from catalog.errors import PenstockError, Span
 from catalog.function_rules import Function, Mismatch, Operand
 from catalog.names import did_you_mean
+from catalog.nested_functions import NESTED
 from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS
 from catalog.string_functions import STRINGS
 from catalog.time_functions import TIMES
@@ -35,9 +36,10 @@ SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Mathematics": MATHEMATICS,
     "Text": STRINGS,
     "Dates and times": TIMES,
+    "Arrays, maps and rows": NESTED,
 }
 
-INTERNAL_NAMES = frozenset({"sum0", "concat_op", "null_safe_equal", "is_true", "is_false"})
+INTERNAL_NAMES = frozenset({"sum0", "concat_op", "null_safe_equal", "is_true", "is_false", "field", "element", "at_time_zone"})
 
 
 @dataclass(frozen=True)

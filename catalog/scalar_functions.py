@@ -23,6 +23,7 @@ from catalog.function_rules import (
     signed,
     subtract,
 )
+from catalog.nested_rules import concatenated_values
 from catalog.types import BOOLEAN, DOUBLE, STRING
 
 OPERATORS: tuple[Function, ...] = (
@@ -65,7 +66,7 @@ OPERATORS: tuple[Function, ...] = (
         ("regexp", "regexp_like"),
         fallible=True,
     ),
-    Function("concat_op", "a || b", "Texts joined; NULL when one is NULL.", fixed(STRING, result=STRING), (2, 2)),
+    Function("concat_op", "a || b", "Texts, or arrays, joined; NULL when one is NULL.", concatenated_values, (2, 2)),
 )
 
 CONDITIONALS: tuple[Function, ...] = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.function_rules import Function, concatenated, fixed
+from catalog.function_rules import Function, fixed
+from catalog.nested_rules import concatenated_values, reversed_value
 from catalog.types import BIGINT, BOOLEAN, INT, STRING
 
 _TEXT = fixed(STRING, result=STRING)
@@ -32,7 +33,7 @@ STRINGS: tuple[Function, ...] = (
     Function("right", "right(s, n)", "The last n characters.", _TEXT_AND_NUMBER, (2, 2)),
     Function("repeat", "repeat(s, n)", "The text n times.", _TEXT_AND_NUMBER, (2, 2)),
     Function("space", "space(n)", "n blanks.", fixed(INT, result=STRING), (1, 1)),
-    Function("concat", "concat(a, ..)", "Texts joined; NULL when one is NULL.", concatenated, (1, None)),
+    Function("concat", "concat(a, ..)", "Texts, or arrays, joined; NULL when one is NULL.", concatenated_values, (1, None)),
     Function(
         "concat_ws",
         "concat_ws(sep, a, ..)",
@@ -45,7 +46,7 @@ STRINGS: tuple[Function, ...] = (
     Function("translate", "translate(s, from, to)", "Characters replaced one by one; those without a partner vanish.", _TEXT, (3, 3)),
     Function("lpad", "lpad(s, n[, pad])", "The text cut or filled on the left to n characters.", _PADDED, (2, 3)),
     Function("rpad", "rpad(s, n[, pad])", "The text cut or filled on the right to n characters.", _PADDED, (2, 3)),
-    Function("reverse", "reverse(s)", "The characters from last to first.", _TEXT, (1, 1)),
+    Function("reverse", "reverse(x)", "The characters of a text, or the elements of an array, from last to first.", reversed_value, (1, 1)),
     Function("instr", "instr(s, part)", "The position of the first occurrence from 1; 0 when there is none.", _TEXT_TO_INT, (2, 2)),
     Function(
         "position",

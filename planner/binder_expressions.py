@@ -16,6 +16,7 @@ from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from planner import binder_literals as literals
 from planner.bind_context import BindContext
 from planner.binder_conditions import CONDITIONALS, bind_case, conditional
+from planner.binder_nested import element_of, field_of, with_field_names
 from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
@@ -114,19 +115,17 @@ class ExpressionBinder:
     def _reference(self, tree: exp.Expr) -> Expression:
         parts = tree.expressions
         column, used = self.scope.resolve(parts)
-        if used < len(parts):
-            raise self._no_field(parts[used].name, span_of(tree))
         field = column.field
-        return Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree))
-
-    def _no_field(self, name: str, span: Span | None) -> PenstockError:
-        return PenstockError("SQL-1601", f'reading the field "{name}" of a ROW is not supported yet', span=span, sqlstate="0A000")
+        bound: Expression = Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree))
+        for part in parts[used:]:
+            bound = field_of(bound, part, span_of(tree))
+        return bound
 
     def _dot(self, tree: exp.Expr) -> Expression:
-        raise self._no_field(tree.args["expression"].name, span_of(tree))
+        return field_of(self.bind(tree.this), tree.args["expression"], span_of(tree))
 
     def _bracket(self, tree: exp.Expr) -> Expression:
-        raise PenstockError("SQL-1601", "reading an element of an ARRAY or MAP is not supported yet", span=span_of(tree), sqlstate="0A000")
+        return element_of(self.bind(tree.this), self.bind(tree.expressions[0]), self.call, span_of(tree))
 
     def _star(self, tree: exp.Expr) -> Expression:
         raise PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=span_of(tree), sqlstate="42601")
@@ -250,7 +249,8 @@ class ExpressionBinder:
             return python_call(name, python, args, span)
         if name.lower() == "extract":
             return self._extract(args, tree)
-        return self.call(name, args, span)
+        called = self.call(name, args, span)
+        return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
         """Return the program's scalar function of that name; a table function may not stand in an expression."""

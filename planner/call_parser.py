@@ -33,6 +33,31 @@ class CallParser(OverParser):
         node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
         return node
 
+    def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
+        """Return ``value::type``, read up to the type: a word, what stands in parentheses or angle brackets behind it, a zone."""
+        first = self._index
+        if not self.word():
+            raise self.unexpected("a type")
+        self._advance()
+        for left, right in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):
+            if self.at(left):
+                self._pass_nested(left, right)
+        for words in (("WITH", "LOCAL", "TIME", "ZONE"), ("WITHOUT", "TIME", "ZONE")):
+            self.take_words(*words)
+        span = self.place_of(first)
+        node = self.placed(begin, CastTo(this=value, safe=False))
+        node.meta["sql_type"] = parse_type(self.sql[span.start : span.end], span.start)
+        return node
+
+    def _pass_nested(self, left: TokenType, right: TokenType) -> None:
+        depth = 0
+        while self._curr:
+            kind = self._curr.token_type
+            depth += (kind is left) - (kind is right)
+            self._advance()
+            if depth <= 0:
+                return
+
     def call(self, begin: int) -> exp.Expr:
         name = self._curr.text
         upper = self.word()

@@ -22,6 +22,7 @@ from catalog.types import (
 from planner.bounded_query import BoundedQuery, bounded_query
 from planner.duckdb_aggregates import AGGREGATES
 from planner.duckdb_casts import cast_like_spark
+from planner.duckdb_nested import DUCKDB_NESTED
 from planner.duckdb_numbers import NUMBERS
 from planner.duckdb_strings import STRING_FUNCTIONS
 from planner.duckdb_times import TIME_FUNCTIONS
@@ -41,7 +42,7 @@ class DuckDbFlavour(Flavour):
 
     name = "duckdb"
     dialect = "duckdb"
-    functions: Mapping[str, Spelling] = MappingProxyType({**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS})
+    functions: Mapping[str, Spelling] = MappingProxyType({**NUMBERS, **STRING_FUNCTIONS, **TIME_FUNCTIONS, **DUCKDB_NESTED})
     aggregates = AGGREGATES
     join_words = MappingProxyType({**Flavour.join_words, JoinKind.SEMI: ("", "SEMI"), JoinKind.ANTI: ("", "ANTI")})
 

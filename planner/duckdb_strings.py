@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from catalog.types import to_spark
 from planner.duckdb_casts import failing
+from planner.duckdb_nested import concatenation
 from planner.expressions import Call, Literal
 from planner.spark_functions import like
 from planner.sql_flavour import Spelling, binary, cast, function, integer, named, same_names, text, when
@@ -144,7 +145,7 @@ def _sha2(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 STRING_FUNCTIONS: dict[str, Spelling] = {
-    **same_names("upper lower concat_ws translate reverse contains starts_with ends_with md5 sha1"),
+    **same_names("upper lower concat_ws translate contains starts_with ends_with md5 sha1"),
     "like": like(exp.Like),
     "ilike": like(exp.ILike),
     "rlike": named("regexp_matches"),
@@ -158,7 +159,8 @@ STRING_FUNCTIONS: dict[str, Spelling] = {
     "right": _count("right"),
     "repeat": _count("repeat"),
     "space": lambda call, args: function("repeat", text(" "), _at_least(0, args[0])),
-    "concat": _concat,
+    "concat": concatenation(_concat),
+    "concat_op": concatenation(_concat),
     "replace": lambda call, args: function("replace", args[0], args[1], args[2] if len(args) > 2 else text("")),
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),

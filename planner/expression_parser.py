@@ -189,10 +189,10 @@ class ExpressionParser(CallParser):
                 index = self.scalar()
                 self.need(TokenType.R_BRACKET, "]")
                 node = self.placed(begin, exp.Bracket(this=node, expressions=[index]))
-            elif self.at(TokenType.DCOLON):
-                raise self.not_yet("the :: cast", "write CAST(value AS type)")
-            elif self.at_words("AT", "TIME", "ZONE"):
-                raise self.not_yet("AT TIME ZONE", "use from_utc_timestamp or to_utc_timestamp")
+            elif self.take(TokenType.DCOLON):
+                node = self.cast_behind(begin, node)
+            elif self.take_words("AT", "TIME", "ZONE"):
+                node = self.placed(begin, FunctionCall(this="at_time_zone", expressions=[node, self._primary()]))
             elif self.at_words("COLLATE"):
                 raise self.not_yet("COLLATE", "compare lower(..) of both sides")
             else:

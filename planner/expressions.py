@@ -9,7 +9,7 @@ from decimal import Decimal as PyDecimal
 
 from catalog.errors import Span
 from catalog.schema import Field, Role
-from catalog.types import BOOLEAN, DataType
+from catalog.types import BOOLEAN, DataType, Row
 
 LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | datetime | time | timedelta
 
@@ -113,10 +113,18 @@ class Call(Expression):
         return replace(self, args=children)
 
     def __str__(self) -> str:
+        if self.function in ("field", "element"):
+            return self._part()
         symbol = INFIX.get(self.function)
         if symbol and len(self.args) == 2:
             return f"({self.args[0]} {symbol} {self.args[1]})"
         return f"{self.function}({', '.join(map(str, self.args))})"
+
+    def _part(self) -> str:
+        base, place = self.args
+        if self.function == "field" and isinstance(base.type, Row) and isinstance(place, Literal) and isinstance(place.value, int):
+            return f"{base}.{base.type.fields[place.value][0]}"
+        return f"{base}[{place}]"
 
 
 @dataclass(frozen=True)

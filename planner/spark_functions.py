@@ -7,6 +7,7 @@ from sqlglot import exp
 from catalog.time_functions import canonical_unit
 from catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
 from planner.expressions import AggregateCall, Call, Literal
+from planner.spark_nested import SPARK_NESTED
 from planner.sql_flavour import OPERATORS, AggregateSpelling, Filtered, Spelling, binary, cast, function, integer, named, same_names, when
 
 FIXED_UNITS_US = {
@@ -102,6 +103,7 @@ _SAME_NAME = (
 FUNCTIONS: dict[str, Spelling] = {
     **OPERATORS,
     **same_names(_SAME_NAME),
+    **SPARK_NESTED,
     "add": _moved(exp.Add),
     "subtract": _moved(exp.Sub),
     "div": lambda call, args: exp.Paren(this=exp.IntDiv(this=args[0], expression=args[1])),

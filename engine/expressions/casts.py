@@ -16,6 +16,7 @@ from catalog.types import (
     Decimal,
     Double,
     Float,
+    Map,
     Null,
     Row,
     String,
@@ -29,6 +30,7 @@ from catalog.types import (
 )
 from engine.expressions import decimals
 from engine.expressions.casts_from_text import from_text
+from engine.expressions.casts_nested import nested_cast, nested_text
 from engine.expressions.casts_to_text import to_text
 from engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of, values_of
 from engine.expressions.faults import bad_argument, bad_cast, out_of_range
@@ -41,7 +43,7 @@ def cast_kernel(source: DataType, target: DataType, safe: bool, zone: str = "UTC
     """Return the kernel of a cast, ``None`` when the values stay as they are; ``safe`` gives NULL where CAST would fault."""
     if to_arrow(source) == to_arrow(target) and not _changes(source, target):
         return None
-    convert = _conversion(source, target, zone)
+    convert = _conversion(source, target, zone, safe)
     if safe:
         return lambda datum: convert(*aligned(datum))
     from_string = isinstance(source, String)
@@ -62,13 +64,13 @@ def _changes(source: DataType, target: DataType) -> bool:
     return isinstance(source, YearMonthInterval) != isinstance(target, YearMonthInterval)
 
 
-def _conversion(source: DataType, target: DataType, zone: str) -> Conversion:
+def _conversion(source: DataType, target: DataType, zone: str, safe: bool) -> Conversion:
     """Choose by the target, then the source; both come from ``catalog.coercion.can_cast``."""
     arrow = to_arrow(target)
     if isinstance(source, Null):
         return lambda column: pa.nulls(len(column), arrow)
     if isinstance(target, String):
-        return to_text(source, zone)
+        return _text_of(source, zone)
     if isinstance(source, String):
         return from_text(target, zone)
     if is_numeric(target):
@@ -78,11 +80,22 @@ def _conversion(source: DataType, target: DataType, zone: str) -> Conversion:
         return lambda column: pc.not_equal(column, zero)
     if isinstance(target, Date | Time | Timestamp | TimestampLtz):
         return _to_moment(source, target, zone)
-    if isinstance(source, Array) and isinstance(target, Array):
-        return _array(source, target, zone)
-    if isinstance(source, Row) and isinstance(target, Row):
-        return _row(source, target, zone)
+    parts = nested_cast(source, target, lambda mine, theirs: cast_kernel(mine, theirs, safe, zone))
+    if parts is not None:
+        return parts
     raise bad_argument(f"{source} cannot be cast to {target}")
+
+
+def _text_of(source: DataType, zone: str) -> Conversion:
+    if isinstance(source, Array | Map | Row):
+        return nested_text(source, lambda part: _text_of(part, zone))
+    return (
+        (lambda column: column)
+        if isinstance(source, String)
+        else (lambda column: column.cast(pa.string()))
+        if isinstance(source, Null)
+        else to_text(source, zone)
+    )
 
 
 def _to_number(source: DataType, target: DataType) -> Conversion:
@@ -214,26 +227,5 @@ def _from_seconds(source: DataType) -> Conversion:
         inside = np.isfinite(micros) & (np.abs(micros) < 2.0**63)
         missing = nulls_of(column)
         return array_of(np.where(inside, micros, 0).astype(np.int64), ~inside if missing is None else ~inside | missing, INSTANT)
-
-    return convert
-
-
-def _array(source: Array, target: Array, zone: str) -> Conversion:
-    element = cast_kernel(source.element, target.element, False, zone)
-
-    def convert(column: pa.Array) -> pa.Array:
-        values = column.values if element is None else element(column.values)
-        return pa.ListArray.from_arrays(column.offsets, values, mask=pc.is_null(column) if column.null_count else None)
-
-    return convert
-
-
-def _row(source: Row, target: Row, zone: str) -> Conversion:
-    kernels = [cast_kernel(mine, theirs, False, zone) for (_, mine), (_, theirs) in zip(source.fields, target.fields, strict=True)]
-    names = [name for name, _ in target.fields]
-
-    def convert(column: pa.Array) -> pa.Array:
-        parts = [column.field(i) if kernel is None else kernel(column.field(i)) for i, kernel in enumerate(kernels)]
-        return pa.StructArray.from_arrays(parts, names, mask=pc.is_null(column) if column.null_count else None)
 
     return convert

@@ -81,10 +81,15 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
 
 
+def repeated(value: pa.Scalar, count: int) -> pa.Array:
+    """Return a column of one value; Arrow itself has no nested one of no rows."""
+    return pa.repeat(value, count) if count else pa.array([], value.type)
+
+
 def aligned(*data: Datum) -> list[pa.Array]:
     """Return all arguments as columns of one length; when all are scalars the length is 1."""
     length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), 1)
-    return [datum if isinstance(datum, pa.Array) else pa.repeat(datum, length) for datum in data]
+    return [datum if isinstance(datum, pa.Array) else repeated(datum, length) for datum in data]
 
 
 def columnwise(compute: Callable[..., pa.Array]) -> Kernel:

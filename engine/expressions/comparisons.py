@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import BOOLEAN, DataType, Double, Float, Row
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise
+from catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
+from engine import arrays
+from engine.expressions.columns import Datum, Kernel, aligned
+from engine.expressions.nested_order import nested_comparison, order_of
 from engine.expressions.site import Factory, Site, plain
 
 _PLAIN: dict[str, Kernel] = {
@@ -76,39 +77,13 @@ _AGAINST_NUMBER: dict[str, Kernel] = {
 
 def comparison_kernel(operator: str, kind: DataType, right: pa.Scalar | None = None) -> Kernel:
     """Return the kernel of a comparison of two operands of one type; ``right`` is the right operand when it is constant."""
-    if isinstance(kind, Row):
-        return _row_comparison(operator, kind)
+    if isinstance(kind, Array | Row):
+        return nested_comparison(operator)
     if not isinstance(kind, Float | Double):
         return _PLAIN[operator]
     if right is not None and right.is_valid and right.as_py() == right.as_py():
         return _AGAINST_NUMBER[operator]
     return _FLOAT[operator]
-
-
-def _row_comparison(operator: str, kind: Row) -> Kernel:
-    """Rows are equal when all their fields are; they are compared for order field by field."""
-    equals = [comparison_kernel("equal", part) for _, part in kind.fields]
-    lesses = [comparison_kernel("less", part) for _, part in kind.fields]
-
-    def equal(a: pa.Array, b: pa.Array) -> pa.Array:
-        parts = [compare(a.field(i), b.field(i)) for i, compare in enumerate(equals)]
-        return _null_with(functools.reduce(pc.and_kleene, parts), a, b)
-
-    def less(a: pa.Array, b: pa.Array) -> pa.Array:
-        result: pa.Array = pa.repeat(pa.scalar(False), len(a))
-        for i in range(len(lesses) - 1, -1, -1):
-            result = pc.or_kleene(lesses[i](a.field(i), b.field(i)), pc.and_kleene(equals[i](a.field(i), b.field(i)), result))
-        return _null_with(result, a, b)
-
-    table: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
-        "equal": equal,
-        "not_equal": lambda a, b: pc.invert(equal(a, b)),
-        "less": less,
-        "less_equal": lambda a, b: pc.invert(less(b, a)),
-        "greater": lambda a, b: less(b, a),
-        "greater_equal": lambda a, b: pc.invert(less(a, b)),
-    }
-    return columnwise(table[operator])
 
 
 def _comparison(operator: str) -> Factory:
@@ -131,7 +106,7 @@ def _in(site: Site) -> Kernel:
     members = site.constants[1:]
     known = [member for member in members if member is not None and member.is_valid]
     equal = comparison_kernel("equal", site.kinds[0])
-    if any(member is None for member in members) or isinstance(site.kinds[0], Row):
+    if any(member is None for member in members) or isinstance(site.kinds[0], Array | Row):
 
         def one_by_one(value: Datum, *others: Datum) -> Datum:
             return functools.reduce(pc.or_kleene, (equal(value, other) for other in others))
@@ -153,6 +128,19 @@ def _in(site: Site) -> Kernel:
     return kernel
 
 
+def _nested_extreme(largest: bool) -> Kernel:
+    def pick(*data: Datum) -> pa.Array:
+        result, *others = aligned(*data)
+        for other in others:
+            order = order_of(other, result)
+            better = arrays.array_of(order > 0 if largest else order < 0)
+            better = pc.and_(pc.or_(better, pc.is_null(result)), pc.is_valid(other))
+            result = pc.if_else(better, other, result)
+        return result
+
+    return pick
+
+
 def _extreme(largest: bool) -> Factory:
     pick = pc.max_element_wise if largest else pc.min_element_wise
 
@@ -160,6 +148,8 @@ def _extreme(largest: bool) -> Factory:
         kind = site.call.type
         if kind == BOOLEAN:
             return lambda *data: pick(*[pc.cast(datum, pa.int8()) for datum in data]).cast(pa.bool_())
+        if isinstance(kind, Array | Row):
+            return _nested_extreme(largest)
         if not isinstance(kind, Float | Double):
             return pick
 

@@ -14,7 +14,7 @@ from catalog.types import YearMonthInterval, to_arrow
 from engine.arrays import scalar_of
 from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
-from engine.expressions.columns import Datum, Kernel
+from engine.expressions.columns import Datum, Kernel, repeated
 from engine.expressions.faults import Fault, from_arrow, to_error
 from engine.expressions.python_calls import RowsKernel, python_kernel
 from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
@@ -46,7 +46,7 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
     compiled = _compile(expression, context)
     if compiled.constant is not None:
         value = compiled.constant
-        return lambda batch: pa.repeat(value, batch.num_rows)
+        return lambda batch: repeated(value, batch.num_rows)
     evaluate = compiled.evaluate
 
     def run(batch: pa.RecordBatch) -> pa.Array:
@@ -57,7 +57,7 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
         except Fault as fault:
             raise _located(evaluate, batch, fault, expression) from None
         if isinstance(result, pa.Scalar):
-            result = pa.repeat(result, batch.num_rows)
+            result = repeated(result, batch.num_rows)
         return result if result.type == kind else result.cast(kind)
 
     return run

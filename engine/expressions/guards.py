@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import to_arrow
-from engine.expressions.columns import Datum, aligned, truth
+from engine.expressions.columns import Datum, aligned, repeated, truth
 from engine.expressions.faults import Fault
 from engine.expressions.selection import Evaluate, Rows, Selection, spread
 from planner.expressions import Call, Case, Expression
@@ -118,4 +118,4 @@ def _choose(condition: Datum, value: Datum, otherwise: Datum) -> Datum:
 
 
 def _column(datum: Datum, length: int) -> pa.Array:
-    return pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else datum
+    return repeated(datum, length) if isinstance(datum, pa.Scalar) else datum

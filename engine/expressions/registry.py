@@ -5,16 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.expressions.arithmetic import ARITHMETIC
+from engine.expressions.array_functions import ARRAY_FUNCTIONS, concatenation
+from engine.expressions.array_sets import ARRAY_SETS
 from engine.expressions.columns import Datum
 from engine.expressions.comparisons import COMPARISONS
+from engine.expressions.map_functions import MAP_FUNCTIONS
 from engine.expressions.mathematics import MATHEMATICS
 from engine.expressions.moments import MOMENTS, clock_date, clock_instant, clock_local
+from engine.expressions.nested_access import NESTED_ACCESS
+from engine.expressions.sequences import SEQUENCES
 from engine.expressions.site import EvaluationContext, Factory
-from engine.expressions.text import TEXT
+from engine.expressions.text import TEXT, joined_texts
+from engine.expressions.text_lists import TEXT_LISTS
 from engine.expressions.text_patterns import TEXT_PATTERNS
 from engine.expressions.time_text import TIME_TEXT
 
-KERNELS: dict[str, Factory] = {**ARITHMETIC, **COMPARISONS, **MATHEMATICS, **TEXT, **TEXT_PATTERNS, **MOMENTS, **TIME_TEXT}
+KERNELS: dict[str, Factory] = {
+    **ARITHMETIC,
+    **COMPARISONS,
+    **MATHEMATICS,
+    **TEXT,
+    **TEXT_PATTERNS,
+    **TEXT_LISTS,
+    **MOMENTS,
+    **TIME_TEXT,
+    **NESTED_ACCESS,
+    **ARRAY_FUNCTIONS,
+    **ARRAY_SETS,
+    **MAP_FUNCTIONS,
+    **SEQUENCES,
+    "concat": concatenation(joined_texts),
+    "concat_op": concatenation(joined_texts),
+}
 
 CLOCK_FUNCTIONS: dict[str, Callable[[EvaluationContext], Datum]] = {
     "current_timestamp": clock_instant,

@@ -97,7 +97,8 @@ def _padded(side: str) -> Factory:
     return factory
 
 
-def _concat(*data: Datum) -> Datum:
+def joined_texts(*data: Datum) -> Datum:
+    """Return texts joined, NULL where one is NULL."""
     return pc.binary_join_element_wise(*data, "", null_handling="emit_null")
 
 
@@ -235,14 +236,11 @@ TEXT: dict[str, Factory] = {
     "right": _right,
     "repeat": plain(columnwise(_repeat)),
     "space": plain(columnwise(_space)),
-    "concat": plain(_concat),
-    "concat_op": plain(_concat),
     "concat_ws": plain(columnwise(_concat_ws)),
     "replace": _replace,
     "translate": lambda site: duckdb_kernel("translate({0}, {1}, {2})", _TEXT),
     "lpad": _padded("lpad"),
     "rpad": _padded("rpad"),
-    "reverse": plain(pc.utf8_reverse),
     "instr": _instr,
     "position": _position,
     "split_part": _split_part,

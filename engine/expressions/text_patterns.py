@@ -47,7 +47,7 @@ def _like(without_case: bool) -> Factory:
     return factory
 
 
-def _usable(pattern: str) -> str:
+def usable_pattern(pattern: str) -> str:
     """Return the pattern if RE2 takes it, else refuse it with RE2's reason."""
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
@@ -63,7 +63,7 @@ def _rlike(site: Site) -> Kernel:
     pattern = site.constant(1)
     if not isinstance(pattern, str):
         return duckdb_kernel("regexp_matches({0}, {1})", pa.bool_())
-    usable = _usable(pattern)
+    usable = usable_pattern(pattern)
     return lambda s, _: pc.match_substring_regex(s, usable)
 
 
@@ -76,7 +76,7 @@ def _regexp_replace(site: Site) -> Kernel:
     pattern, by = site.constant(1), site.constant(2)
     if not isinstance(pattern, str) or not isinstance(by, str):
         return duckdb_kernel(r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string())
-    usable, replacement = _usable(pattern), _replacement(by)
+    usable, replacement = usable_pattern(pattern), _replacement(by)
     return lambda s, *_: pc.replace_substring_regex(s, usable, replacement)
 
 
@@ -121,7 +121,7 @@ def _regexp_extract(site: Site) -> Kernel:
     if not isinstance(pattern, str) or not isinstance(group, int):
         last = "1" if len(site.kinds) == 2 else "{2}"
         return duckdb_kernel(f"regexp_extract({{0}}, {{1}}, {last})", pa.string())
-    groups = named_groups(_usable(pattern))
+    groups = named_groups(usable_pattern(pattern))
     if not 0 <= group <= groups.count:
         raise bad_argument(f"the regular expression {pattern!r} has {groups.count} groups, not {group}", "group 0 is the whole match")
     whole = f"(?P<g0>{groups.pattern})"

@@ -1,0 +1,208 @@
+"""Functions of arrays: search, order, cutting and joining."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.types import Array
+from engine import arrays
+from engine.expressions.columns import Datum, Kernel, aligned, columnwise, nulls_of, nulls_of_any, values_of
+from engine.expressions.faults import bad_argument
+from engine.expressions.lists import Lists, codes_of, common_codes, firsts, interleaved, lists_of, picked
+from engine.expressions.nested_order import sort_keys
+from engine.expressions.site import Factory, Site, plain
+
+
+def _size(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return arrays.array_of(lists.lengths.astype(np.int32), lists.missing)
+
+
+def _found(column: pa.Array, value: pa.Array) -> tuple[Lists, np.ndarray]:
+    """The lists, and which of their elements are the row's value."""
+    lists = lists_of(column)
+    mine, theirs = common_codes(lists.flat, value)
+    return lists, mine == theirs[lists.parents]
+
+
+def _contains(column: pa.Array, value: pa.Array) -> pa.Array:
+    lists, same = _found(column, value)
+    found = lists.any(same)
+    missing = nulls_of_any(column, value)
+    unknown = nulls_of(lists.flat)
+    if unknown is not None:
+        left_open = lists.any(unknown) & ~found
+        missing = left_open if missing is None else missing | left_open
+    return arrays.array_of(found, missing)
+
+
+def _position(column: pa.Array, value: pa.Array) -> pa.Array:
+    lists, same = _found(column, value)
+    result = np.zeros(len(column), np.int64)
+    hits = np.flatnonzero(same)[::-1]
+    result[lists.parents[hits]] = lists.nth[hits] + 1
+    return arrays.array_of(result, nulls_of_any(column, value))
+
+
+def _remove(column: pa.Array, value: pa.Array) -> pa.Array:
+    lists, same = _found(column, value)
+    missing = nulls_of_any(column, value)
+    if missing is None:
+        return lists.kept(~same).column()
+    kept = lists.kept(~same & ~missing[lists.parents])
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
+    one = Lists(value, np.ones(len(value), np.int64))
+    lists = lists_of(column)
+    return interleaved([lists, one] if at_end else [one, lists]).column()
+
+
+def _distinct(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.kept(firsts(lists.parents, codes_of(lists.flat))).column()
+
+
+def _compact(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.kept(arrays.truths(lists.flat.is_valid())).column()
+
+
+def _concat(*columns: pa.Array) -> pa.Array:
+    return interleaved([lists_of(column) for column in columns]).column()
+
+
+def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last: bool = False) -> np.ndarray:
+    """Return the positions of all elements, list by list, each list in order; NULLs first (last where descending), NaN the greatest."""
+    rank = _ranks(lists.flat)
+    placed = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
+    if nulls_last:
+        placed = np.where(arrays.truths(lists.flat.is_valid()), placed, rank.size)
+    return np.lexsort((placed, lists.parents))
+
+
+def _ranks(values: pa.Array) -> np.ndarray:
+    columns: list[pa.Array] = []
+    for key in sort_keys(values):
+        columns.append(key.is_valid().cast(pa.int8()))
+        if pa.types.is_floating(key.type):
+            columns.append(pc.fill_null(pc.is_nan(key), False).cast(pa.int8()))
+        columns.append(key.cast(pa.int8()) if pa.types.is_boolean(key.type) else key)
+    names = [f"k{i}" for i in range(len(columns))]
+    table = pa.RecordBatch.from_arrays(columns, names=names)
+    rank = np.empty(len(values), np.int64)
+    rank[pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]).to_numpy()] = np.arange(len(values))
+    return rank
+
+
+def _sort_array(*columns: pa.Array) -> pa.Array:
+    missing = nulls_of_any(*columns)
+    lists = lists_of(columns[0])
+    ascending = arrays.is_true(columns[1]) if len(columns) > 1 else True
+    result = lists.ordered(order_in_lists(lists, ascending))
+    if missing is not None:
+        result = result.kept(~missing[result.parents])
+    return Lists(result.flat, result.lengths, missing).column()
+
+
+def _array_sort(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.ordered(order_in_lists(lists, nulls_last=True)).column()
+
+
+def _extreme(largest: bool) -> Kernel:
+    def extreme(column: pa.Array) -> pa.Array:
+        lists = lists_of(column).kept(arrays.truths(lists_of(column).flat.is_valid()))
+        order = order_in_lists(lists)
+        place = lists.starts[1:] - 1 if largest else lists.starts[:-1]
+        empty = lists.lengths == 0
+        return picked(lists.flat, order[np.where(empty, 0, place)] if order.size else place, empty)
+
+    return columnwise(extreme)
+
+
+def _repeat(value: pa.Array, times: pa.Array) -> pa.Array:
+    missing = nulls_of(times)
+    counts = np.maximum(values_of(times).astype(np.int64), 0)
+    lengths = counts if missing is None else np.where(missing, 0, counts)
+    return Lists(value.take(arrays.array_of(np.repeat(np.arange(len(value)), lengths))), lengths, missing).column()
+
+
+def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    missing = nulls_of_any(column, start, length)
+    known = np.ones(len(column), np.bool_) if missing is None else ~missing
+    first, count = values_of(start).astype(np.int64), values_of(length).astype(np.int64)
+    if (known & (first == 0)).any():
+        raise bad_argument("slice: the start is 0; elements count from 1, or from -1 at the end")
+    if (known & (count < 0)).any():
+        raise bad_argument("slice: the length is below zero")
+    begin = np.where(first > 0, first - 1, lists.lengths + first)
+    nth, parents = lists.nth, lists.parents
+    inside = (begin[parents] >= 0) & (nth >= begin[parents]) & (nth < begin[parents] + count[parents]) & known[parents]
+    kept = lists.kept(inside)
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _flatten(column: pa.Array) -> pa.Array:
+    outer = lists_of(column)
+    inner = lists_of(outer.flat)
+    missing = outer.missing
+    if inner.missing is not None:
+        holds_null = outer.any(inner.missing)
+        missing = holds_null if missing is None else missing | holds_null
+    lengths = np.zeros(len(column), np.int64)
+    np.add.at(lengths, outer.parents, inner.lengths)
+    lists = Lists(inner.flat, lengths)
+    if missing is None:
+        return lists.column()
+    kept = lists.kept(~missing[lists.parents])
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _reverse(site: Site) -> Kernel:
+    if not isinstance(site.kinds[0], Array):
+        return pc.utf8_reverse
+
+    def reverse(column: pa.Array) -> pa.Array:
+        lists = lists_of(column)
+        return lists.ordered(lists.starts[lists.parents + 1] - 1 - lists.nth).column()
+
+    return columnwise(reverse)
+
+
+def concatenation(texts: Kernel) -> Factory:
+    """Return the factory of ``concat``: of arrays here, of texts by another kernel."""
+    arrays_joined = columnwise(_concat)
+    return lambda site: arrays_joined if isinstance(site.call.type, Array) else texts
+
+
+def _appended(at_end: bool) -> Kernel:
+    def extended(*data: Datum) -> pa.Array:
+        column, value = aligned(*data)
+        return _extended(column, value, at_end)
+
+    return extended
+
+
+ARRAY_FUNCTIONS: dict[str, Factory] = {
+    "size": plain(columnwise(_size)),
+    "array_contains": plain(columnwise(_contains)),
+    "array_position": plain(columnwise(_position)),
+    "array_remove": plain(columnwise(_remove)),
+    "array_append": plain(_appended(at_end=True)),
+    "array_prepend": plain(_appended(at_end=False)),
+    "array_distinct": plain(columnwise(_distinct)),
+    "array_compact": plain(columnwise(_compact)),
+    "sort_array": plain(columnwise(_sort_array)),
+    "array_sort": plain(columnwise(_array_sort)),
+    "array_min": plain(_extreme(largest=False)),
+    "array_max": plain(_extreme(largest=True)),
+    "array_repeat": plain(columnwise(_repeat)),
+    "slice": plain(columnwise(_slice)),
+    "flatten": plain(columnwise(_flatten)),
+    "reverse": _reverse,
+}

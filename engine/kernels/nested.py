@@ -1,0 +1,64 @@
+"""Values of nested types as texts that are equal exactly when the values are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.arrays import array_of
+from engine.kernels import columns as col
+
+
+def canonical_text(column: pa.Array) -> pa.Array:
+    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position, entries of a map in their order."""
+    kind = column.type
+    if pa.types.is_null(kind):
+        return pa.repeat(pa.scalar("null"), len(column))
+    text = _text(column, kind)
+    return pc.if_else(column.is_valid(), text, "null") if column.null_count else text
+
+
+def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(kind):
+        return _fields(column, kind)
+    if pa.types.is_map(kind):
+        return _items(entries(column))
+    if pa.types.is_list(kind):
+        return _items(column)
+    if col.is_bytes(kind):
+        escaped = pc.replace_substring(pc.replace_substring(column.view(pa.string()), "\\", "\\\\"), '"', '\\"')
+        return pc.binary_join_element_wise('"', escaped, '"', "")
+    if col.is_wide(kind):
+        return column.cast(pa.string())
+    return array_of(col.words(column)).cast(pa.string())
+
+
+def _fields(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not kind.num_fields:
+        return pa.repeat(pa.scalar("()"), len(column))
+    parts = [canonical_text(pc.struct_field(column, i)) for i in range(kind.num_fields)]
+    return pc.binary_join_element_wise("(", pc.binary_join_element_wise(*parts, ","), ")", "")
+
+
+def _items(column: pa.Array) -> pa.Array:
+    lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths_of(column)), pa.int32()), canonical_text(column.flatten()))
+    return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
+
+
+def entries(column: pa.MapArray) -> pa.ListArray:
+    """Return maps as lists of structs (key, value)."""
+    kind = column.type
+    return column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+
+
+def lengths_of(column: pa.Array) -> np.ndarray:
+    """Return the number of elements of each list, int64, 0 for NULL."""
+    return col.words(pc.fill_null(pc.list_value_length(column), 0))
+
+
+def starts_of(lengths: np.ndarray) -> np.ndarray:
+    """Return the offsets of lists of these lengths that lie one behind the other: one more than lists."""
+    starts = np.zeros(lengths.size + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
