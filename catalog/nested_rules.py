@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from zoneinfo import available_timezones
 
 from catalog.coercion import common_type, common_type_of, is_orderable
 from catalog.function_rules import Mismatch, Operand, Rule, Typing, concatenated, wanted
+from catalog.names import did_you_mean
 from catalog.types import (
     BOOLEAN,
     INT,
@@ -267,6 +269,8 @@ def at_zone(operands: Sequence[Operand]) -> Typing:
     kind = operands[0].type
     if not (operands[1].constant and isinstance(operands[1].value, str)):
         raise Mismatch("the zone is no constant text", "write AT TIME ZONE 'Europe/Berlin'")
+    if operands[1].value not in available_timezones():
+        raise Mismatch(f'there is no time zone "{operands[1].value}"', did_you_mean(operands[1].value, sorted(available_timezones())))
     if isinstance(kind, TimestampLtz):
         return (kind, STRING), Timestamp(kind.precision)
     if isinstance(kind, Timestamp):

@@ -36,6 +36,7 @@ from optimizer.edges import lay_edges
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
 from optimizer.sinks import check_sinks
+from planner.backend_words import speaks
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
@@ -100,7 +101,7 @@ class Session:
         """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains."""
         switches = Switches.of(self.settings)
         optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
-        runtime, chosen = choose_runtime(optimized, switches.mode)
+        runtime, chosen = choose_runtime(optimized, switches.mode, speaks=lambda part: speaks(part, str(self.settings.get("bounded.backend"))))
         shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
         plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":

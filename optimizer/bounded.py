@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from catalog.errors import PenstockError
 from optimizer.optimizer import optimize
@@ -14,7 +14,12 @@ from planner.processing_time import ProcessingTime
 
 
 def choose_runtime(
-    plan: LogicalPlan, mode: str, facts: PlanFacts | None = None, *, disabled: Collection[str] = frozenset()
+    plan: LogicalPlan,
+    mode: str,
+    facts: PlanFacts | None = None,
+    *,
+    disabled: Collection[str] = frozenset(),
+    speaks: Callable[[LogicalPlan], bool] = lambda plan: True,
 ) -> tuple[str, LogicalPlan]:
     """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole, ``("streaming", plan)`` to our own runtime.
 
@@ -22,16 +27,17 @@ def choose_runtime(
     everything on our runtime. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
     A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
+    ``speaks`` says whether the backend has words for all expressions of a subplan; ``automatic`` computes what it has none for on our runtime.
     What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
     rules; the plan returned is to be optimized for its runtime by the caller.
     """
     known = facts or PlanFacts()
     if mode == "batch":
         _refuse_endless(plan, known)
-    whole = mode == "batch" or (mode == "automatic" and known.bounded(plan))
-    if whole and not _only_ours(plan) and isinstance(plan, Sink) and plan.table is None and _reads_tables(plan):
+    frontier = _Frontier(known, mode, disabled, speaks)
+    if isinstance(plan, Sink) and plan.table is None and mode != "streaming" and frontier.is_bounded(plan):
         return "batch", plan
-    ours = plan if mode == "streaming" else _Frontier(known, mode, disabled).cut(plan)
+    ours = plan if mode == "streaming" else frontier.cut(plan)
     check_streamable(ours, known)
     return "streaming", ours
 
@@ -57,10 +63,11 @@ def _reads_tables(plan: LogicalPlan) -> bool:
 class _Frontier:
     """Replaces the largest subplans the backend can compute. Literal rows alone are no reason to start it."""
 
-    def __init__(self, facts: PlanFacts, mode: str, disabled: Collection[str]) -> None:
+    def __init__(self, facts: PlanFacts, mode: str, disabled: Collection[str], speaks: Callable[[LogicalPlan], bool]) -> None:
         self.facts = facts
         self.mode = mode
         self.disabled = disabled
+        self.speaks = speaks
 
     def cut(self, node: LogicalPlan, timed: bool = False) -> LogicalPlan:
         """Return the plan with BoundedInput nodes.
@@ -68,12 +75,15 @@ class _Frontier:
         ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its watermark, so that time
         still reaches that node; but only at the end of its rows, for a backend gives them in no order and none of them is late.
         """
-        if not isinstance(node, Sink | StatementSet) and self._is_bounded(node) and not (timed and self.facts.time_attributes(node)):
+        if not isinstance(node, Sink | StatementSet) and self.is_bounded(node) and not (timed and self.facts.time_attributes(node)):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
         cut = tuple(self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time) for child in node.inputs)
         if isinstance(node, WatermarkAssign) and isinstance(cut[0], BoundedInput):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
 
-    def _is_bounded(self, node: LogicalPlan) -> bool:
-        return _reads_tables(node) and not _only_ours(node) and (self.mode == "batch" or self.facts.bounded(node))
+    def is_bounded(self, node: LogicalPlan) -> bool:
+        """Return whether the backend can compute a node whole."""
+        if not _reads_tables(node) or _only_ours(node):
+            return False
+        return self.mode == "batch" or (self.facts.bounded(node) and self.speaks(node))

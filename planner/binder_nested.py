@@ -28,8 +28,8 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
     if len(found) != 1:
         many = "no" if not found else f"{len(found)}"
         message = f'the row has {many} field{"s" if found else ""} "{name.name}"'
-        hint = did_you_mean(name.name, names, others=True)
-        raise PenstockError("SQL-1107", message, span=span_of(name) or span, hint=hint, sqlstate="42703")
+        near = did_you_mean(name.name, names, others=True)
+        raise PenstockError("SQL-1107", message, span=span_of(name) or span, hint=near, sqlstate="42703")
     position = Literal(INT, False, value=found[0])
     return Call(kind.fields[found[0]][1], True, function="field", args=(base, position), span=span)
 

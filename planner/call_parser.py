@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from planner.keywords import RESERVED
 from planner.literal_parser import INTERVAL_UNITS
 from planner.over_parser import OverParser
 from planner.syntax import CastTo, FunctionCall
@@ -36,7 +37,7 @@ class CallParser(OverParser):
     def cast_behind(self, begin: int, value: exp.Expr) -> exp.Expr:
         """Return ``value::type``, read up to the type: a word, what stands in parentheses or angle brackets behind it, a zone."""
         first = self._index
-        if not self.word():
+        if not self.word() or self.word() in RESERVED - {"INTERVAL"}:
             raise self.unexpected("a type")
         self._advance()
         for left, right in ((TokenType.LT, TokenType.GT), (TokenType.L_PAREN, TokenType.R_PAREN)):

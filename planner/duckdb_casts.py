@@ -9,6 +9,7 @@ from catalog.types import (
     DOUBLE,
     STRING,
     TIMESTAMP,
+    Array,
     Binary,
     Boolean,
     DataType,
@@ -17,6 +18,8 @@ from catalog.types import (
     Decimal,
     Double,
     Float,
+    Map,
+    Row,
     String,
     Timestamp,
     TimestampLtz,
@@ -24,6 +27,7 @@ from catalog.types import (
     is_integer,
     is_numeric,
 )
+from planner.duckdb_nested import nested_cast
 from planner.sql_flavour import Flavour, binary, cast, function, integer, text, when
 
 _SUFFIXED_NUMBER = r"^(\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]\s*$"
@@ -39,6 +43,8 @@ def failing(message: str, kind: exp.DataType) -> exp.Expr:
 
 def cast_like_spark(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
     """Return CAST(arg AS target), or TRY_CAST when ``safe``, with Spark's ANSI meaning."""
+    if isinstance(source, Array | Map | Row) or isinstance(target, Array | Map | Row):
+        return nested_cast(flavour, arg, source, target, safe)
     kind = flavour.kind(target)
     match source, target:
         case String(), Boolean():

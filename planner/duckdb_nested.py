@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import Array, Map, Row, String, to_spark
+from catalog.types import INTEGERS, Array, DataType, Decimal, Double, Map, Null, Row, String, is_integer, to_spark
 from planner.expressions import Call, Literal
 from planner.spark_nested import field_name
 from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, named, text, when
@@ -123,3 +123,29 @@ DUCKDB_NESTED: dict[str, Spelling] = {
     "map_entries": named("map_entries"),
     "at_time_zone": _at_time_zone,
 }
+
+
+def nested_cast(flavour: Flavour, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+    """Return a cast of a nested type: of values every one of which has a value in the other type; a row goes field by field, by position."""
+    refused = flavour.refusal(f"CAST of {source} to {target}")
+    if isinstance(source, Row) and isinstance(target, Row) and not safe:
+        pairs = list(zip(source.fields, target.fields, strict=True))
+        parts = [function("struct_extract", arg.copy(), text(name)) for (name, _), _ in pairs]
+        casts = [p if m == t else flavour.cast(p, m, t, safe) for p, ((_, m), (_, t)) in zip(parts, pairs, strict=True)]
+        return when(exp.Is(this=arg, expression=exp.null()), exp.null(), _struct([name for name, _ in target.fields], casts))
+    if not _widens(source, target):
+        raise refused
+    return cast(arg, flavour.kind(target), safe)
+
+
+def _widens(source: DataType, target: DataType) -> bool:
+    match source, target:
+        case Null(), _:
+            return True
+        case Array(mine), Array(theirs):
+            return _widens(mine, theirs)
+        case Map(), Map():
+            return _widens(source.key, target.key) and _widens(source.value, target.value)
+    if source == target:
+        return True
+    return is_integer(source) and (isinstance(target, Double | Decimal) or (is_integer(target) and INTEGERS.index(source) < INTEGERS.index(target)))

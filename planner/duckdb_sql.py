@@ -11,10 +11,12 @@ from sqlglot import exp
 
 from catalog.types import (
     INT,
+    Array,
     DataType,
     DayTimeInterval,
     Decimal,
     Null,
+    Row,
     TimestampLtz,
     YearMonthInterval,
     to_spark,
@@ -26,7 +28,7 @@ from planner.duckdb_nested import DUCKDB_NESTED
 from planner.duckdb_numbers import NUMBERS
 from planner.duckdb_strings import STRING_FUNCTIONS
 from planner.duckdb_times import TIME_FUNCTIONS
-from planner.expressions import Literal
+from planner.expressions import Call, Literal
 from planner.logical import JoinKind, LogicalPlan
 from planner.spark_sql import literal_text
 from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, text
@@ -35,6 +37,9 @@ from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integ
 def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:
     """Return the DuckDB SQL of a bounded plan; BND-5101 for what DuckDB cannot say with Spark's meaning."""
     return bounded_query(plan, DuckDbFlavour())
+
+
+_ORDERED = frozenset({"less", "less_equal", "greater", "greater_equal", "greatest", "least"})
 
 
 class DuckDbFlavour(Flavour):
@@ -78,6 +83,12 @@ class DuckDbFlavour(Flavour):
 
     def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
         return cast_like_spark(self, arg, source, target, safe)
+
+    def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
+        """DuckDB orders a NULL inside of an array or a row last."""
+        if call.function in _ORDERED and any(isinstance(arg.type, Array | Row) for arg in call.args):
+            raise self.refusal(f"{call.function} of {call.args[0].type}", call.span)
+        return super().spell(call, args)
 
     def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
         return function("epoch_us", time)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -20,12 +19,7 @@ def main() -> None:
     session = SESSIONS.new("UTC")
     with tempfile.TemporaryDirectory() as directory:
         view(session, rows(), Path(directory))
-        columns = {}
-        for text in texts():
-            try:
-                columns[text] = session.sql(f"SELECT {text} AS c FROM rows").toArrow().column(0)
-            except Exception as error:
-                sys.stderr.write(f"{text}: {str(error)[:300]}\n")
+        columns = {text: session.sql(f"SELECT {text} AS c FROM rows").toArrow().column(0) for text in texts()}
         feather.write_feather(pa.table(columns), RECORDING, compression="zstd", compression_level=12)
     SESSIONS.close()
 

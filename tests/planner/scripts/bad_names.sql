@@ -241,9 +241,10 @@ hint: write the table's name alone: "bid"
 ====
 SELECT price.amount FROM bid
 ---
-error[SQL-1601]: reading the field "amount" of a ROW is not supported yet
+error[SQL-1108]: DECIMAL(10, 2) has no field "amount"
   1 | SELECT price.amount FROM bid
-    |        ^^^^^^^^^^^^
+    |              ^^^^^^
+hint: a dot reads a field of a ROW
 ====
 SELECT CAST(price AS BIGNIT) FROM bid
 ---

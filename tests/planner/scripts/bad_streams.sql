@@ -199,13 +199,6 @@ error[SQL-1601]: NATURAL JOIN is not supported yet
     |                   ^^^^^^^
 hint: write the condition with ON or USING
 ====
-SELECT price::INT FROM bid
----
-error[SQL-1601]: the :: cast is not supported yet
-  1 | SELECT price::INT FROM bid
-    |             ^^
-hint: write CAST(value AS type)
-====
 SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
 ---
 error[SQL-1601]: MATCH_RECOGNIZE is not supported yet

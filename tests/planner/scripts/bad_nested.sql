@@ -1,0 +1,150 @@
+SELECT r.chanel FROM (SELECT struct(channel, price) AS r FROM bid)
+---
+error[SQL-1107]: the row has no field "chanel"
+  1 | SELECT r.chanel FROM (SELECT struct(channel, price) AS r FROM bid)
+    |          ^^^^^^
+hint: did you mean "channel"?
+====
+SELECT price.amount FROM bid
+---
+error[SQL-1108]: DECIMAL(10, 2) has no field "amount"
+  1 | SELECT price.amount FROM bid
+    |              ^^^^^^
+hint: a dot reads a field of a ROW
+====
+SELECT price[1] FROM bid
+---
+error[SQL-1108]: DECIMAL(10, 2) has no elements
+  1 | SELECT price[1] FROM bid
+    |        ^^^^^^^^
+hint: elements are read of an ARRAY or a MAP
+====
+SELECT a[0] FROM (SELECT array(price) AS a FROM bid)
+---
+error[SQL-1109]: elements of an array count from 1
+  1 | SELECT a[0] FROM (SELECT array(price) AS a FROM bid)
+    |          ^
+hint: a[1] is the first element; element_at(a, -1) is the last one, get(a, 0) counts from 0
+====
+SELECT a.x FROM (SELECT array(price) AS a FROM bid)
+---
+error[SQL-1108]: ARRAY<DECIMAL(10, 2)> has no field "x"
+  1 | SELECT a.x FROM (SELECT array(price) AS a FROM bid)
+    |          ^
+hint: elements are read by a[1] and m['key']
+====
+SELECT r['x'] FROM (SELECT struct(channel, price) AS r FROM bid)
+---
+error[SQL-1108]: ROW<channel STRING, price DECIMAL(10, 2)> has no elements
+  1 | SELECT r['x'] FROM (SELECT struct(channel, price) AS r FROM bid)
+    |        ^^^^^^
+hint: a field of a row is read by row.name
+====
+SELECT m[1] FROM (SELECT map(channel, price) AS m FROM bid)
+---
+error[SQL-1103]: element: the keys are STRING, this is INT
+  1 | SELECT m[1] FROM (SELECT map(channel, price) AS m FROM bid)
+    |        ^^^^
+hint: write CAST(.. AS STRING)
+====
+SELECT array(1, DATE '2024-01-01') FROM bid
+---
+error[SQL-1103]: array: the elements have no common type: INT, DATE
+  1 | SELECT array(1, DATE '2024-01-01') FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: CAST them to one type
+====
+SELECT map('a') FROM bid
+---
+error[SQL-1102]: map takes at least 2 arguments, not 1
+  1 | SELECT map('a') FROM bid
+    |        ^^^^^^^^
+hint: write map(k, v, ..)
+====
+SELECT named_struct(channel, 1) FROM bid
+---
+error[SQL-1103]: named_struct: argument 1 is no constant text
+  1 | SELECT named_struct(channel, 1) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^
+hint: name a field in quotes, as in named_struct('x', 1)
+====
+SELECT named_struct('a', 1, 'A', 2) FROM bid
+---
+error[SQL-1103]: named_struct: a field is named twice
+  1 | SELECT named_struct('a', 1, 'A', 2) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: usage: named_struct('x', a, ..)
+====
+SELECT array_contains(channel, 'x') FROM bid
+---
+error[SQL-1103]: array_contains: argument 1 is STRING, wanted an ARRAY
+  1 | SELECT array_contains(channel, 'x') FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: usage: array_contains(a, x)
+====
+SELECT map_keys(array(1)) FROM bid
+---
+error[SQL-1103]: map_keys: argument 1 is ARRAY<INT>, wanted a MAP
+  1 | SELECT map_keys(array(1)) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^
+hint: usage: map_keys(m)
+====
+SELECT array_distinct(array(map('k', price))) FROM bid
+---
+error[SQL-1103]: array_distinct: MAP<STRING, DECIMAL(10, 2)> values cannot be compared
+  1 | SELECT array_distinct(array(map('k', price))) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: usage: array_distinct(a)
+====
+SELECT ts AT TIME ZONE channel FROM bid
+---
+error[SQL-1103]: at_time_zone: the zone is no constant text
+  1 | SELECT ts AT TIME ZONE channel FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^
+hint: write AT TIME ZONE 'Europe/Berlin'
+====
+SELECT price::INTT FROM bid
+---
+error[SQL-1204]: type "INTT" does not exist
+  1 | SELECT price::INTT FROM bid
+    |               ^^^^
+hint: did you mean "INT"?
+====
+SELECT price:: FROM bid
+---
+error[SQL-1001]: unexpected "FROM": a type was expected
+  1 | SELECT price:: FROM bid
+    |                ^^^^
+====
+SELECT sequence('a', 'b') FROM bid
+---
+error[SQL-1103]: sequence: a sequence of STRING does not exist
+  1 | SELECT sequence('a', 'b') FROM bid
+    |        ^^^^^^^^^^^^^^^^^^
+hint: its bounds are integers, dates or timestamps
+====
+SELECT CAST(array(1) AS INT) FROM bid
+---
+error[SQL-1106]: ARRAY<INT> cannot be cast to INT
+  1 | SELECT CAST(array(1) AS INT) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT array_contain(array(1), 1) FROM bid
+---
+error[SQL-1101]: there is no function array_contain
+  1 | SELECT array_contain(array(1), 1) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean "array_contains"?
+====
+SELECT ts AT TIME ZONE 'Europe/Berln' FROM bid
+---
+error[SQL-1103]: at_time_zone: there is no time zone "Europe/Berln"
+  1 | SELECT ts AT TIME ZONE 'Europe/Berln' FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean "Europe/Berlin"?
+====
+SELECT price::INTERVAL FROM bid
+---
+error[SQL-1001]: the statement ends where DAY, HOUR, MINUTE, MONTH, SECOND or YEAR was expected
+  1 | SELECT price::INTERVAL FROM bid
+    |                       ^
