@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint bench accept clean
+.PHONY: help demo test fuzz lint bench accept clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -18,6 +18,10 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
 	@$(BIN)/python -m pytest
+
+FUZZ ?= 2000
+fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
+	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py

@@ -168,8 +168,8 @@ def _windowed(
     labels: tuple[str, ...],
     window: AttachedWindow,
 ) -> Groups:
-    times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME]
-    of_window = {window.start_column, window.end_column, *times[:1]}
+    times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME][-1:]  # the rows' own time may be that of an earlier window
+    of_window = {window.start_column, window.end_column, *times}
     columns = _unique([position for position in positions if position not in of_window])
     plan = WindowAggregate(below, window, columns, tuple(calls), labels)
     first = len(columns) + len(calls)

@@ -20,7 +20,7 @@ from planner.logical import LogicalPlan, Scan, WindowTable
 from planner.processing_time import ProcessingTime
 from planner.scope import Relation, Scope
 from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction, consume, span_of
-from planner.windowing import Windowing, WindowKind
+from planner.windowing import Windowing, WindowKind, without_bound
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 _USAGE = {
@@ -72,8 +72,8 @@ def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callabl
 
 
 def _hidden(field: Field) -> Field:
-    """An earlier window's columns lose name and role beneath a new window."""
-    return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else field
+    """An earlier window's columns lose their names beneath a new window, and its bounds, whatever they are called, are bounds no more."""
+    return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else without_bound(field)
 
 
 def _arguments(tree: WindowFunction) -> WindowArguments:

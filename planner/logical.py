@@ -12,7 +12,7 @@ from catalog.tables import Table
 from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
 from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
-from planner.windowing import AttachedWindow, Windowing, demand, window_fields
+from planner.windowing import AttachedWindow, Windowing, demand, window_fields, without_bound
 
 
 def _reads_inside(expression: Expression, schema: Schema) -> bool:
@@ -182,7 +182,7 @@ class WindowTable(_Unary):
     @cached_property
     def schema(self) -> Schema:
         kind = self.input.schema[self.window.time_column].type
-        return Schema(self.input.schema.fields + tuple(replace(f, type=kind) for f in window_fields()))
+        return Schema(tuple(map(without_bound, self.input.schema.fields)) + tuple(replace(f, type=kind) for f in window_fields()))
 
 
 class Phase(StrEnum):

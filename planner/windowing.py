@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from catalog.errors import Kind, PenstockError
@@ -62,3 +62,8 @@ def window_fields() -> tuple[Field, Field, Field]:
         Field("window_end", TIMESTAMP, False, Role.WINDOW_END),
         Field("window_time", TIMESTAMP, False, Role.WINDOW_TIME),
     )
+
+
+def without_bound(field: Field) -> Field:
+    """Return a column beneath a new window: no bound of a window any more; its time still orders rows."""
+    return replace(field, role=None) if field.role in (Role.WINDOW_START, Role.WINDOW_END) else field

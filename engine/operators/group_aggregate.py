@@ -65,7 +65,7 @@ class GroupAggregateOperator(Operator):
     """Emits per changed key the old row with weight -1, if there was one, and the new row with weight +1, if any rows are left.
 
     Batches that are ready are taken together, up to a few full ones, so that a key changes once and not once per batch. Nothing is emitted for a
-    key whose row stays as it was. Without keys there is always one row, given over no rows at the end if need be.
+    key whose row stays as it was. Without keys there is always one row, given over no rows at the first barrier or the end if need be.
     """
 
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
@@ -96,7 +96,9 @@ class GroupAggregateOperator(Operator):
         self._take(out)
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        """What a checkpoint sees is the answer over the rows so far, also when there were none."""
         self._take(out)
+        self._give_the_one_row(out)
 
     def _take(self, out: Output) -> None:
         """Add the rows of the batches that are held and emit what that changed."""
@@ -135,6 +137,9 @@ class GroupAggregateOperator(Operator):
 
     def on_end(self, out: Output) -> None:
         self._take(out)
+        self._give_the_one_row(out)
+
+    def _give_the_one_row(self, out: Output) -> None:
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
             out.collect(Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema)))

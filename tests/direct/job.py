@@ -1,0 +1,222 @@
+"""A job driven by hand: one thread, a clock that stands still, barriers where the test wants them, state by operator."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from client.session import Session
+from engine.chain import OperatorChain, OperatorSnapshot
+from engine.channels import no_wakeup
+from engine.clock import ManualClock
+from engine.deployment import Deployer
+from engine.elements import Batch
+from engine.job_messages import SnapshotTaken, TaskEnded, TaskId, TaskReport, TriggerCheckpoint
+from engine.job_options import JobOptions
+from engine.operator import Operator, Output, Services
+from engine.operators.build import build_operator
+from engine.task import Did, Task
+from planner.logical import LogicalPlan
+from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
+from tests.direct.feeds import FeedOperator, Feeds
+
+
+@dataclass
+class Changelog:
+    """What came out: batch by batch, and folded. A sink's barrier notes where it stood."""
+
+    folded: Counter[tuple[Any, ...]] = field(default_factory=Counter)
+    batches: list[Batch] = field(default_factory=list)
+
+    def take(self, batch: Batch) -> None:
+        self.batches.append(batch)
+        rows = list(zip(*(column.to_pylist() for column in batch.rows.columns), strict=True)) or [()] * batch.num_rows
+        weights = [1] * batch.num_rows if batch.weights is None else batch.weights.tolist()
+        for row, weight in zip(rows, weights, strict=True):
+            assert weight, f"{row} changes by nothing"
+            self.folded[row] += weight
+        for row in rows:
+            assert self.folded[row] >= 0, f"{row} was taken back before it was given"
+            if not self.folded[row]:
+                del self.folded[row]
+
+
+class _Sink(Operator):
+    def __init__(self, changelog: Changelog) -> None:
+        self._changelog = changelog
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self._changelog.take(batch)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of all tasks at one barrier, and which had ended by then."""
+
+    operators: tuple[OperatorSnapshot, ...]
+    ended: frozenset[str]
+
+    def rows(self) -> dict[str, int]:
+        """How many entries each operator keeps, those of its keyed states."""
+        kept: Counter[str] = Counter()
+        for operator in self.operators:
+            for table in operator.keyed.values():
+                kept[operator.operator_id] += table.num_rows
+        return dict(kept)
+
+
+class DirectJob:
+    """One deployment of a graph. ``advance`` gives rows up to a cut, ``barrier`` takes a snapshot, ``finish`` runs to the end."""
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        feeds: Feeds,
+        *,
+        snapshot: Snapshot | None = None,
+        changelog: Changelog | None = None,
+        batch_rows: int = 9,
+        capacity: int = 8,
+        order: Sequence[int] = (),
+    ) -> None:
+        self.changelog = changelog or Changelog()
+        self.graph = graph
+        self._feeds = feeds
+        self._clock = ManualClock(1_000)
+        self._reports: deque[TaskReport] = deque()
+        self._checkpoint = 0
+        self._final: dict[TaskId, tuple[OperatorSnapshot, ...]] = {}
+        options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity)
+        deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct")
+        self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
+        self._order = list(order)
+        if snapshot is not None:
+            for task in self._tasks:
+                self._give_back(task, snapshot)
+
+    def _build(self, spec: OperatorSpec, options: JobOptions) -> Operator:
+        if isinstance(spec, SinkSpec):
+            return _Sink(self.changelog)
+        return FeedOperator(spec) if isinstance(spec, SourceSpec) else build_operator(spec, options)
+
+    def _give_back(self, task: Task, snapshot: Snapshot) -> None:
+        task._restore = lambda chain: _restore(chain, snapshot)
+        task._finished = all(chained.context.operator_id in snapshot.ended for chained in task.chain.operators)
+
+    def advance(self, cut: int) -> None:
+        """Give every split up to ``cut`` changes, and let all of it be worked on."""
+        self._feeds.cut, self._feeds.ending = cut, False
+        self._settle()
+
+    def finish(self) -> Counter[tuple[Any, ...]]:
+        """Run to the end; return what the changes add up to."""
+        self._feeds.cut, self._feeds.ending = 1 << 60, True
+        self._settle()
+        left = [task.task_id for task in self._tasks if task.phase.value != "ended"]
+        assert not left, f"tasks {left} do not end"
+        self.close()
+        return self.changelog.folded
+
+    def barrier(self) -> Snapshot:
+        """Send a barrier through everything; return the state there."""
+        self._checkpoint += 1
+        for task in self._tasks:
+            if task.is_source:
+                task.post(TriggerCheckpoint(self._checkpoint))
+        self._settle()
+        taken = dict(self._final)
+        for report in self._drained():
+            if isinstance(report, SnapshotTaken):
+                taken[report.task] = report.operators
+        assert len(taken) == len(self._tasks), "a barrier did not come through"
+        by_id: dict[str, set[bool]] = {}
+        for task in self._tasks:
+            for chained in task.chain.operators:
+                by_id.setdefault(chained.context.operator_id, set()).add(task.task_id in self._final)
+        ended = frozenset(name for name, states in by_id.items() if states == {True})
+        return Snapshot(tuple(operator for task in sorted(taken) for operator in taken[task]), ended)
+
+    def state_at_end(self) -> Snapshot:
+        """The last snapshots of all tasks of a finished job."""
+        self._drained()
+        return Snapshot(tuple(operator for task in sorted(self._final) for operator in self._final[task]), frozenset())
+
+    def late_rows(self) -> int:
+        return sum(chained.metrics.late_rows for task in self._tasks for chained in task.chain.operators)
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.close()
+
+    def _drained(self) -> list[TaskReport]:
+        reports = list(self._reports)
+        self._reports.clear()
+        self._final.update({report.task: report.operators for report in reports if isinstance(report, TaskEnded)})
+        return reports
+
+    def _settle(self) -> None:
+        """Step every task as long as one has work; then let time pass once, so that whoever waits looks again."""
+        tasks = [self._tasks[i % len(self._tasks)] for i in self._order] + self._tasks
+        idle_rounds = 0
+        while idle_rounds < 2:
+            worked = False
+            for task in tasks:
+                while task.step().did is Did.WORKED:
+                    worked = True
+            if not worked:
+                idle_rounds += 1
+                self._clock.advance(20)
+            else:
+                idle_rounds = 0
+        ended = [report for report in self._reports if isinstance(report, TaskEnded)]
+        self._final.update({report.task: report.operators for report in ended})
+
+
+def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
+    for chained in chain.operators:
+        saved = [operator for operator in snapshot.operators if operator.operator_id == chained.context.operator_id]
+        if not saved:
+            continue
+        groups = chained.context.key_groups
+        for name, state in chained.operator.keyed_states().items():
+            for operator in saved:
+                table = operator.keyed.get(name)
+                if table is not None and table.num_rows:
+                    low, high = np.searchsorted(table.column("key_group").to_numpy(), [groups.start, groups.end])
+                    if high > low:
+                        state.restore(_copied(table.slice(low, high - low)))
+        for name, items in chained.operator.list_states().items():
+            items.restore_items([item for operator in saved for item in operator.items.get(name, [])])
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """A snapshot as it comes out of a file."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A planned query: its graph and what the plan promises of its changes."""
+
+    graph: JobGraph
+    laid: LogicalPlan
+    insert_only: bool
+    upsert_key: tuple[int, ...] | None
+
+
+def planned(session: Session, sql: str, parallelism: int = 1) -> Planned:
+    """Take a query the whole road up to its job."""
+    session.settings.set("parallelism.default", str(parallelism))
+    (statement,) = session.parse(sql)
+    road = session.plan(session.bind(statement.node))  # type: ignore[arg-type]
+    assert road.graph is not None and road.laid is not None
+    top = road.plan.inputs[0]
+    return Planned(road.graph, road.laid, road.facts.insert_only(top), road.facts.upsert_key(top))
