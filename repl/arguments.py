@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
-COMMANDS = ("run", "serve")
+COMMANDS = ("run", "checkpoint", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 _SHELL_EXAMPLES = """\
@@ -30,6 +30,16 @@ examples:
   penstock run job.sql --explain                print the plans instead of running them
 
 The first Ctrl-C takes a checkpoint and stops; the second cancels.
+"""
+
+
+_CHECKPOINT_EXAMPLES = """\
+examples:
+  penstock checkpoint ls out/state                          checkpoints of all jobs
+  penstock checkpoint show out/state --job insert-into-f-1  operators, states, positions of the current one
+  penstock checkpoint verify out/state                      read every byte; exit code 1 when one is wrong
+  penstock checkpoint diff out/state 41 42                  how the states grew
+  penstock checkpoint export out/state --to exported        keyed states as Parquet
 """
 
 
@@ -69,7 +79,10 @@ class Parser(argparse.ArgumentParser):
             message, hint = f"unknown argument {word}", did_you_mean(word, known)
         elif "invalid choice: " in message:
             word = message.split("invalid choice: ")[1].split(" ")[0].strip("'")
-            message, hint = f"--format cannot be {word}", did_you_mean(word, FORMATS, others=True)
+            flag = message.removeprefix("argument ").split(":")[0]
+            choices = next(action.choices for action in self._actions if flag in (*action.option_strings, action.metavar) and action.choices)
+            what = f"{flag} cannot be {word}" if flag.startswith("-") else f"there is no {self.prog} {word}"
+            message, hint = what, did_you_mean(word, list(choices), others=True)
         elif message.startswith("argument "):
             message = message.removeprefix("argument ")
         sys.stderr.write(f"error[CLI-6100]: {message}\nhint: {hint or f'{self.prog} --help shows what there is'}\n")
@@ -80,7 +93,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., serve.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, serve.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -115,6 +128,38 @@ def run_parser() -> Parser:
     _add_output(parser)
     _add_session(parser)
     return parser
+
+
+def checkpoint_parser() -> Parser:
+    """Return the parser of ``penstock checkpoint``."""
+    parser = Parser(
+        prog="penstock checkpoint",
+        description="Look into checkpoints without running a job; nothing is changed.",
+        epilog=_CHECKPOINT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("action", choices=("ls", "show", "verify", "diff", "export"), metavar="ls|show|verify|diff|export")
+    parser.add_argument("directory", metavar="DIR", help="a directory of --state, or of one job in it")
+    parser.add_argument("numbers", nargs="*", type=_count, metavar="N", help="checkpoints: one for show, verify and export, two for diff")
+    parser.add_argument("--job", metavar="JOB", help="the job, where the directory holds several")
+    parser.add_argument("--to", metavar="DIR", help="where export writes")
+    _add_output(parser)
+    _add_session(parser)
+    return parser
+
+
+def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the words of ``penstock checkpoint``: ``checkpoint`` is the one meant, ``first`` and ``second`` are the two of diff."""
+    arguments = parser.parse_words(words)
+    wanted = 2 if arguments.action == "diff" else 1
+    if len(arguments.numbers) > wanted or (arguments.action == "diff" and len(arguments.numbers) < 2):
+        parser.error(f"{arguments.action} takes {'two checkpoints' if wanted == 2 else 'at most one checkpoint'}")
+    if (arguments.to is None) is (arguments.action == "export"):
+        parser.error("export takes --to DIR" if arguments.to is None else "--to goes with export")
+    arguments.checkpoint = arguments.numbers[0] if len(arguments.numbers) == 1 else None
+    arguments.first, arguments.second = (*arguments.numbers, None, None)[:2]
+    return arguments
 
 
 def _add_output(parser: Parser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, run_parser, shell_parser
+from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, checkpoint_arguments, checkpoint_parser, run_parser, shell_parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +33,13 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         from repl.submit import run_files
 
         return run_files(arguments, parser)
+    if words[:1] == ["checkpoint"]:
+        checkpoints = checkpoint_parser()
+        arguments = checkpoint_arguments(checkpoints, words[1:])
+        _prepare(own_process)
+        from repl.checkpoints import run_checkpoint
+
+        return run_checkpoint(arguments, checkpoints)
     parser = shell_parser()
     if len(words) > 1:
         parser.refuse_command(words)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repl.arguments import EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser, key_values
+from repl.arguments import COMMANDS, EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser, key_values
 from repl.config import Config, load_config, with_flags
 from repl.errors_out import Messages
 
@@ -84,6 +84,6 @@ def refuse_url(config: Config, messages: Messages) -> int | None:
         hint = "without a URL the engine runs in this process"
         messages.error(PenstockError("CLI-6020", f"cannot connect to {config.url}: this release has no server", hint=hint, sqlstate="08001"))
         return EXIT_CONNECTION
-    hint = did_you_mean(config.url, ["run", "serve"]) or ("penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help")
+    hint = did_you_mean(config.url, COMMANDS) or ("penstock run FILE runs a script" if Path(config.url).exists() else "penstock --help")
     messages.error(PenstockError("CLI-6100", f"there is no command {config.url}", hint=hint))
     return EXIT_USAGE
