@@ -79,7 +79,7 @@ class _Link:
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
         if self._operator.passes_time or time_us == MAX_WATERMARK_US:
-            self._out.watermark(time_us)
+            self._out.watermark(self._operator.passes_on(time_us))
 
     def idle(self) -> None:
         try:
@@ -178,7 +178,7 @@ class OperatorChain:
         self._head.metrics.watermark_us = time_us
         self._guarded(0, lambda: self._head.operator.on_watermark(time_us, self._outs[0]))
         if self._head.operator.passes_time or time_us == MAX_WATERMARK_US:
-            self._outs[0].watermark(time_us)
+            self._outs[0].watermark(self._head.operator.passes_on(time_us))
 
     def idle(self) -> None:
         """Pass on that time stands still."""

@@ -128,6 +128,10 @@ class Operator:
     def on_watermark(self, time_us: int, out: Output) -> None:
         """Take the merged watermark of all ports, before it is forwarded by the task; emit what it completes."""
 
+    def passes_on(self, time_us: int) -> int:
+        """Return the watermark to forward for one that was taken: an earlier one when rows given later may have earlier times."""
+        return time_us
+
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
 

@@ -23,6 +23,7 @@ from planner.logical import (
     WindowAggregate,
 )
 from planner.over import Over, PartitionTop
+from planner.timed_join import TimedJoin
 
 T = TypeVar("T")
 
@@ -104,7 +105,10 @@ class PlanFacts:
         return node.timely and self.insert_only(node.input)
 
     def _join_insert_only(self, join: Join) -> bool:
-        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first."""
+        """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first,
+        or if time settles what meets."""
+        if isinstance(join, TimedJoin) and not self.bounded_ports(join):
+            return all(self.insert_only(side) for side in join.inputs)
         first = self.bounded_ports(join)
         steady = [port in first or self.insert_only(side) for port, side in enumerate(join.inputs)]
         waits_for = {JoinKind.LEFT: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: (0, 1)}.get(join.kind, ())

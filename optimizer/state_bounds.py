@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from planner.describe import duration_text
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.timed_join import TimedJoin
 
 
 class _Facts(Protocol):
@@ -108,6 +110,37 @@ def _of_join(node: Join, facts: _Facts) -> StateBound:
     first = facts.bounded_ports(node)
     if first:
         return StateBound("the left side" if first == (0,) else "the right side")
+    if isinstance(node, TimedJoin):
+        return _of_timed_join(node, facts)
     endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
     grows = f"rows of the {' and the '.join(endless)} side are kept for ever, as any may match later; join within a window, or a bounded table"
     return StateBound("rows of both sides", grows if endless else None)
+
+
+def _of_timed_join(node: TimedJoin, facts: _Facts) -> StateBound:
+    """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
+    words = [_freed(node, port) for port in (0, 1)]
+    keeps = (
+        "rows of both sides until their window ends" if node.time.of_windows else f"rows of the left side {words[0]}, of the right side {words[1]}"
+    )
+    for port, side in enumerate(node.time.sides):
+        if not side.deadlines and not facts.finite(node.inputs[port]):
+            mine, theirs = ("left", "right")[port], ("left", "right")[1 - port]
+            time = node.inputs[1 - port].schema[node.time.sides[1 - port].time_column].name
+            why = f"rows of the {mine} side are kept for ever, as nothing bounds {time} of the {theirs} side from above; bound it from both sides"
+            return StateBound(keeps, why)
+    return StateBound(keeps)
+
+
+def _freed(node: TimedJoin, port: int) -> str:
+    side, schema = node.time.sides[port], node.inputs[port].schema
+    if not side.deadlines:
+        return "for ever"
+    times = sorted({_late_text(schema[d.column].name, d.offset_us) for d in side.deadlines})
+    return f"until the watermark passes {' or '.join(times)}"
+
+
+def _late_text(name: str, offset_us: int) -> str:
+    if offset_us == 0:
+        return name
+    return f"{name} {'+' if offset_us > 0 else '-'} {duration_text(abs(offset_us))}"

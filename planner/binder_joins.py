@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
+from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
 from planner.binder_tables import Source, bind_source, bounded
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
 from planner.logical import Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
 from planner.syntax import consume, span_of
+from planner.timed_join import TimedJoin, timed
 
 _KINDS = {
     "INNER": JoinKind.INNER,
@@ -30,10 +33,20 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class FromClause:
-    """What FROM gives: a plan and the columns in reach."""
+    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that further conditions may settle by time."""
 
     plan: LogicalPlan
     scope: Scope
+    halves: Halves | None = None
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The sides of an inner join and its conditions over left ++ right."""
+
+    left: FromClause
+    right: FromClause
+    parts: tuple[Expression, ...]
 
 
 def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -> FromClause:
@@ -56,27 +69,62 @@ def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
 
 def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext) -> FromClause:
     kind = _KINDS[str(join.args["kind"])]
-    width = len(left.plan.schema)
-    scope = _visible(left, right, kind, width)
+    other = FromClause(right.relation.plan, right.scope)
     using = join.args.get("using")
     if using:
-        return _using(left, right, kind, using, scope, context)
+        return _using(left, other, kind, using, context)
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     if condition is not None:
-        parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, width), context, "ON").condition(condition))
-    return FromClause(join_on(left.plan, right.relation.plan, kind, parts), scope)
+        parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(condition))
+    return _on(left, other, kind, parts)
 
 
-def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Scope:
-    """The columns after a join. Time attributes live on only where every row still comes in its time: on a side that is never padded with NULLs,
-    when the other side is a bounded table (a join of two streams gives old rows late)."""
+def _on(left: FromClause, right: FromClause, kind: JoinKind, parts: tuple[Expression, ...]) -> FromClause:
+    times = None if bounded(left.plan) or bounded(right.plan) else (time_roles(left.scope), time_roles(right.scope))
+    width = len(left.plan.schema)
+    plan = join_on(left.plan, right.plan, kind, parts, times)
+    if holds_timed(plan):
+        return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+    inner = kind is JoinKind.INNER and times is not None
+    return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts) if inner else None)
+
+
+def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromClause, tuple[Expression, ...]]:
+    """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them, and the other conditions."""
+    halves = source.halves
+    if halves is None:
+        return source, parts
+    width = len(halves.left.plan.schema)
+    of_left = tuple(part for part in parts if part.columns() and max(part.columns()) < width)
+    left, rest_of_left = settled_by(halves.left, of_left)
+    rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
+    shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
+    joined = _on(left, halves.right, JoinKind.INNER, (*halves.parts, *shared))
+    if holds_timed(joined.plan):
+        rest = tuple(part for part in rest if part not in shared)
+    elif left is halves.left:
+        return source, parts
+    else:
+        joined = _on(left, halves.right, JoinKind.INNER, halves.parts)
+    by_index = {c.index: c for c in joined.scope.columns}
+    columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
+    return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest
+
+
+def _is_key(part: Expression, width: int) -> bool:
+    pair = key_pair(part, width)
+    return pair is not None and all(isinstance(side, Column) for side in pair)
+
+
+def holds_timed(plan: LogicalPlan) -> bool:
+    """Return whether the join a plan ends with is settled by time (a projection may drop its computed keys)."""
+    return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin)
+
+
+def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
+    """The columns after a join, with the roles they have beneath it."""
     mine, theirs = left.scope, right.scope
-    left_bounded, right_bounded = bounded(left.plan), bounded(right.relation.plan)
-    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
-        mine = mine.without_roles()
-    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
-        theirs = theirs.without_roles()
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return mine
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -86,8 +134,24 @@ def _visible(left: FromClause, right: Source, kind: JoinKind, width: int) -> Sco
     return mine.beside(theirs, width)
 
 
-def join_on(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression]) -> LogicalPlan:
-    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no columns are computed beneath."""
+def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
+    """The columns after a join that time does not settle. Time attributes live on only where every row still comes in its time: on a side that is
+    never padded with NULLs, when the other side is a bounded table (a join of two streams gives old rows late)."""
+    left_bounded, right_bounded = bounded(left.plan), bounded(right.plan)
+    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
+        left = FromClause(left.plan, left.scope.without_roles())
+    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
+        right = FromClause(right.plan, right.scope.without_roles())
+    return _shown(left, right, kind, width)
+
+
+def join_on(
+    left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression], times: tuple[Roles, Roles] | None = None
+) -> LogicalPlan:
+    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no columns are computed beneath.
+
+    ``times``: the columns of each side that tell time; where the conditions bound them enough, the join is settled by time.
+    """
     width = len(left.schema)
     keys: list[tuple[Expression, Expression]] = []
     rest = []
@@ -102,7 +166,9 @@ def join_on(left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequen
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(right.schema))}
     residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
-    plan: LogicalPlan = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
+    join = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
+    time = None if times is None else join_time(parts, width, *times, kind)
+    plan: LogicalPlan = join if time is None else timed(join, time)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         return _columns(plan, range(width)) if added else plan
     if added or len(wide_right.schema) > len(right.schema):
@@ -149,45 +215,49 @@ def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPla
 # USING
 
 
-def _using(left: FromClause, right: Source, kind: JoinKind, names: Sequence[exp.Identifier], scope: Scope, context: BindContext) -> FromClause:
+def _using(left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[exp.Identifier], context: BindContext) -> FromClause:
     width = len(left.plan.schema)
     binder = ExpressionBinder(Scope(), context, "USING")
-    parts, shared = [], []
+    parts: list[Expression] = []
+    shared = []
     for name in names:
         mine, _ = left.scope.resolve([name])
         theirs, _ = right.scope.resolve([name])
-        a = _read(mine, 0)
-        b = _read(theirs, width)
-        parts.append(binder.call("equal", [a, b], span_of(name)))
-        shared.append((name.name, mine.index, theirs.index + width))
-    plan = join_on(left.plan, right.relation.plan, kind, parts)
+        parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
+        same = mine.field.role if mine.field.role is theirs.field.role else None
+        shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))
+    joined = _on(left, right, kind, tuple(parts))
     if kind is JoinKind.FULL:
-        return _full_using(plan, shared, scope, binder)
+        return _full_using(joined, shared, binder)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
-        return FromClause(plan, scope)
+        return joined
     kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
-    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in scope.columns)
+    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
     first = tuple(c for c in columns if c.index in kept)
-    return FromClause(plan, Scope(first + tuple(c for c in columns if c.index not in kept)))
+    return replace(joined, scope=Scope(first + tuple(c for c in columns if c.index not in kept)))
 
 
 def _read(column: ScopeColumn, offset: int) -> Column:
     return Column(column.field.type, column.field.nullable, index=column.index + offset, name=column.field.name)
 
 
-def _full_using(plan: LogicalPlan, shared: Sequence[tuple[str, int, int]], scope: Scope, binder: ExpressionBinder) -> FromClause:
-    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is computed above the join."""
-    fields = plan.schema.fields
+def _full_using(joined: FromClause, shared: Sequence[tuple[Field, int, int]], binder: ExpressionBinder) -> FromClause:
+    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is computed above the join.
+
+    Each row of a window join is of one window, whichever side it is from, so shared window bounds stay that.
+    """
+    fields = joined.plan.schema.fields
     expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
     names = [f.name for f in fields]
+    lasting = (Role.WINDOW_START, Role.WINDOW_END) if holds_timed(joined.plan) else ()
     merged = []
-    for name, mine, theirs in shared:
+    for field, mine, theirs in shared:
         value = binder.call("coalesce", [expressions[mine], expressions[theirs]], None)
-        field = replace(fields[mine], name=name, type=value.type, nullable=value.nullable, role=None)
-        merged.append(ScopeColumn(len(expressions), field))
+        role = field.role if field.role in lasting else None
+        merged.append(ScopeColumn(len(expressions), replace(field, type=value.type, nullable=value.nullable, role=role)))
         expressions.append(value)
-        names.append(name)
+        names.append(field.name)
     hidden = {index for _, mine, theirs in shared for index in (mine, theirs)}
-    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in scope.columns)
-    return FromClause(Project(plan, tuple(expressions), tuple(names)), Scope(tuple(merged) + columns))
+    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
+    return FromClause(Project(joined.plan, tuple(expressions), tuple(names)), Scope(tuple(merged) + columns))

@@ -16,12 +16,12 @@ from planner.binder_aggregates import AggregateList, Groups, group, has_aggregat
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
-from planner.binder_joins import FromClause, bind_from
+from planner.binder_joins import FromClause, bind_from, settled_by
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_streaming import check_session
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
-from planner.expressions import Column, Expression, SortKey, expression_role
+from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
@@ -141,7 +141,11 @@ def _refuse_marks(expressions: Sequence[Expression]) -> None:
 def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
     if has_subquery(tree):
         return filtered(source, [tree], context)
-    return FromClause(Filter(source.plan, ExpressionBinder(source.scope, context, "WHERE").condition(tree)), source.scope)
+    condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+    joined, rest = settled_by(source, conjuncts(condition))
+    if joined is source:
+        return FromClause(Filter(source.plan, condition), source.scope)
+    return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
 
 
 def _source(tree: exp.Select, context: BindContext) -> FromClause:

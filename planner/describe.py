@@ -34,6 +34,7 @@ from planner.logical import (
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.timed_join import TimedJoin
 from planner.windowing import AttachedWindow, Windowing, WindowKind
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
@@ -200,7 +201,11 @@ def _describe_join(node: Join) -> str:
     if node.residual is not None:
         conditions.append(named(node.residual, left.concat(right)))
     kind = "cross" if node.kind is JoinKind.INNER and not conditions else node.kind.value
-    return f"Join {kind}{f' on {_and(conditions)}' if conditions else ''}"
+    return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}"
+
+
+def _timing(node: Join) -> str:
+    return "" if not isinstance(node, TimedJoin) else "Window" if node.time.of_windows else "Interval"
 
 
 def _and(conditions: Iterable[str]) -> str:
@@ -233,7 +238,7 @@ def operator_name(node: LogicalPlan) -> str:
         case WindowAggregate(phase=phase, window=window):
             return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
         case Join(kind=kind):
-            return f"{kind.value} join"
+            return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
         case Sink(table=table):
             return f"sink {'to the client' if table is None else table.name}"
         case TopN(limit=limit):

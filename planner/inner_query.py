@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -11,9 +11,10 @@ from catalog.errors import PenstockError
 from planner.bind_context import BindContext
 from planner.binder_aggregates import has_aggregate
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import FromClause, bind_from
+from planner.binder_join_time import Roles, time_roles
+from planner.binder_joins import FromClause, bind_from, settled_by
 from planner.binder_tables import one_row
-from planner.expressions import Column, Expression, conjunction
+from planner.expressions import Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, LogicalPlan
 from planner.scope import Scope
 from planner.syntax import AllColumns, Reference, span_of
@@ -24,13 +25,17 @@ Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
 
 @dataclass(frozen=True)
 class InnerRows:
-    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width`` columns of the outer rows before them."""
+    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width`` columns of the outer rows before them.
+
+    ``times``: the own columns that tell time.
+    """
 
     plan: LogicalPlan
     width: int
     scope: Scope
     shared: tuple[Expression, ...] = ()
     items: tuple[Expression, ...] = ()
+    times: Roles = field(default_factory=dict)
 
     def own(self, expression: Expression) -> Expression:
         """Return an expression that reads own columns only as one over the own rows."""
@@ -73,10 +78,10 @@ def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContex
         if not is_plain(tree) or aggregates(tree):
             relation = context.query(tree)
             columns = (Column(f.type, f.nullable, index=width + i, name=f.name) for i, f in enumerate(relation.fields))
-            return InnerRows(relation.plan, width, Scope(), (), tuple(columns))
+            return InnerRows(relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None)))
         rows = bound_rows(tree, outer, width, context, filtering)
         if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
-            return InnerRows(rows.plan, width, rows.scope, rows.shared, tuple(_list(rows.scope, tree, context)))
+            return replace(rows, items=tuple(_list(rows.scope, tree, context)))
         return rows
     except PenstockError as error:
         raise reaching_out(error, tree, outer) from None
@@ -99,10 +104,11 @@ def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, f
             shared.append(condition)
         else:
             own.append(condition.remap({i: i - width for i in condition.columns()}))
-    plan = Filter(source.plan, conjunction(tuple(own))) if own else source.plan
+    source, rest = settled_by(source, tuple(part for condition in own for part in conjuncts(condition)))
+    rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     if nested:
-        plan = filtering(FromClause(plan, source.scope), nested, context).plan
-    return InnerRows(plan, width, seen, tuple(shared))
+        rows = filtering(rows, nested, context)
+    return InnerRows(rows.plan, width, seen, tuple(shared), times=time_roles(rows.scope))
 
 
 def _list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:

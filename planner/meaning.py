@@ -33,6 +33,7 @@ from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
+from planner.timed_join import TimedJoin
 from planner.windowing import AttachedWindow, Windowing
 
 # Options that say how fast, how often or in what pieces, never which rows.
@@ -150,7 +151,11 @@ class Meanings:
         keys = [part for a, b in zip(node.left_keys, node.right_keys, strict=True) for part in (left.columns[a], right.columns[b])]
         sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
         residual = "" if node.residual is None else expression_text(node.residual, sides)
-        rows = digest("join", node.kind.value, left.rows, right.rows, residual, *keys)
+        times = ""
+        if isinstance(node, TimedJoin):
+            sides_time = zip(node.time.sides, (left, right), strict=True)
+            times = digest("timed", *(below.columns[side.time_column] for side, below in sides_time))
+        rows = digest("join", node.kind.value, left.rows, right.rows, residual, times, *keys)
         columns = tuple(digest("left", rows, c) for c in left.columns)
         if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             columns += tuple(digest("right", rows, c) for c in right.columns)

@@ -46,6 +46,7 @@ from planner.physical import (
 )
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.timed_join import TimedJoin
 
 
 class Facts(Protocol):
@@ -125,6 +126,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         node.residual,
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
+        node.time if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
     )
 
 

@@ -10,6 +10,7 @@ from planner.edges import Edge
 from planner.expressions import AggregateCall, Expression, Literal, SortKey
 from planner.logical import JoinKind, LogicalPlan, Phase
 from planner.over import Frame
+from planner.timed_join import JoinTime
 from planner.windowing import AttachedWindow, Windowing
 
 DEFAULT_MAX_PARALLELISM = 128
@@ -107,6 +108,7 @@ class JoinSpec(OperatorSpec):
 
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
+    ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
     """
 
     left_schema: Schema
@@ -117,6 +119,7 @@ class JoinSpec(OperatorSpec):
     residual: Expression | None
     bounded_ports: tuple[int, ...]
     insert_only: tuple[bool, bool]
+    time: JoinTime | None = None
 
 
 @dataclass(frozen=True)

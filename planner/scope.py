@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
-from catalog.schema import Field, without_event_time
+from catalog.schema import Field, Schema, without_event_time
 from planner.logical import LogicalPlan
 from planner.syntax import span_of
 
@@ -66,6 +66,11 @@ class Scope:
         """Return the scope with no event times; processing times last, for the clock goes on whatever is done to rows."""
         fields = without_event_time([column.field for column in self.columns])
         return Scope(tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True)))
+
+    def with_roles_of(self, schema: Schema) -> Scope:
+        """Return the scope with the event times that the rows' schema has too."""
+        plain = self.without_roles().columns
+        return Scope(tuple(c if c.field.role is schema[c.index].role else lost for c, lost in zip(self.columns, plain, strict=True)))
 
     def nullable(self) -> Scope:
         """Return the scope with every column nullable."""

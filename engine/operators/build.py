@@ -115,6 +115,10 @@ def _group_aggregate(spec: GroupAggregateSpec, options: JobOptions) -> Operator:
 
 
 def _join(spec: JoinSpec, options: JobOptions) -> Operator:
+    if spec.time is not None:
+        from engine.operators.timed_join import TimedJoinOperator
+
+        return TimedJoinOperator(spec, options)
     from engine.operators.join import JoinOperator
 
     return JoinOperator(spec, options)

@@ -60,6 +60,7 @@ class JoinOperator(Operator, ListState):
         self._schemas = (spec.left_schema.to_arrow(), spec.right_schema.to_arrow())
         self._keys = (spec.left_keys, spec.right_keys)
         self._alone = _ALONE[spec.kind]
+        self._needed = self._keys
         self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
         both = Schema(spec.left_schema.fields + spec.right_schema.fields)
@@ -73,21 +74,22 @@ class JoinOperator(Operator, ListState):
         self._context = context
         groups = context.key_groups.max_parallelism
         self._index = KeyIndex([self._schemas[0].field(key).type for key in self._spec.left_keys])
-        self._sides = tuple(
-            JoinSide(
-                self._schemas[port],
-                self._keys[port],
-                self._index,
-                groups,
-                retracting=not self._spec.insert_only[port],
-                counts=self._alone[port] is not Alone.NEVER,
-            )
-            for port in (0, 1)
-        )
+        self._sides = (self._side(0, groups), self._side(1, groups))
         self._held = None
         if self._load_first is not None:
             port = 1 - self._load_first
             self._held = HeldRows(self._schemas[port], self._keys[port], groups)
+
+    def _side(self, port: int, max_parallelism: int) -> JoinSide:
+        return JoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, **self._kept(port))
+
+    def _kept(self, port: int) -> dict[str, bool]:
+        """What must be kept beside the rows of a side."""
+        return {"retracting": not self._spec.insert_only[port], "counts": self._alone[port] is not Alone.NEVER}
+
+    def _prompt(self, port: int) -> Alone:
+        """When a row of a side is given by itself right away."""
+        return self._alone[port]
 
     def keyed_states(self) -> dict[str, KeyedState]:
         states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
@@ -110,6 +112,9 @@ class JoinOperator(Operator, ListState):
             self._held.add(batch)
         else:
             self._join(batch, port, out)
+        self._count_entries()
+
+    def _count_entries(self) -> None:
         self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
 
     def on_port_end(self, port: int, out: Output) -> None:
@@ -158,15 +163,16 @@ class JoinOperator(Operator, ListState):
         matched = np.zeros(batch.num_rows, np.int64)
         if not self._loading:
             matched = self._match(batch, slots, port, out)
-            if self._alone[port] is not Alone.NEVER:
-                self._give_alone_of(batch.take(np.flatnonzero(self._alone[port].shows(matched))), port, out)
+            prompt = self._prompt(port)
+            if prompt is not Alone.NEVER:
+                self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(matched))), port, out)
         if keep:
             emptied = own.change(batch, slots, matched)
             self._index.remove(emptied[other.links.counts(emptied) == 0])
 
     def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
-        """Rows with a NULL among their keys match nothing: give them by themselves where the join does, and keep the others."""
-        columns = [batch.rows.column(key) for key in self._keys[port]]
+        """Rows with a NULL where a match needs a value match nothing: give them by themselves where the join does, and keep the others."""
+        columns = [batch.rows.column(key) for key in self._needed[port]]
         missing = np.zeros(batch.num_rows, np.bool_)
         for column in columns:
             if column.null_count:
@@ -227,7 +233,10 @@ class JoinOperator(Operator, ListState):
         np.add.at(change, inverse, by)
         before = side.matches[rows]
         side.matches[rows] = before + change
-        sign = self._alone[port].shows(before + change).astype(np.int64) - self._alone[port].shows(before)
+        prompt = self._prompt(port)
+        if prompt is Alone.NEVER:
+            return
+        sign = prompt.shows(before + change).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
         ids = rows[turned]
         self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], None, port, out)

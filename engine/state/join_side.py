@@ -78,7 +78,7 @@ class JoinSide(KeyedState):
         if batch.weights is not None:
             self.all_ones = False
         if self._identity is None:
-            self._index(self.store.append(batch.rows, batch.weights), slots, matched)
+            self._index(self.store.append(batch.rows, batch.weights), batch.rows, slots, matched)
             return np.zeros(0, np.int64)
         return self._merge(batch, slots, matched)
 
@@ -90,8 +90,9 @@ class JoinSide(KeyedState):
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
         ids = self._id_of[identities]
         known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
-        fresh = self.store.append(batch.take(new).rows, weights[new])
-        self._index(fresh, slots[new], matched[new])
+        rows = batch.rows.take(pa.array(new))
+        fresh = self.store.append(rows, weights[new])
+        self._index(fresh, rows, slots[new], matched[new])
         self._id_of[identities[new]] = fresh
         self._identity_of[fresh] = identities[new]
         if not known.size:
@@ -111,7 +112,8 @@ class JoinSide(KeyedState):
         """Forget distinct rows whatever their weight; return the key slots that became empty."""
         if not ids.size:
             return np.zeros(0, np.int64)
-        return self._forget(self.store.add_weights(ids, -self.store.weights(ids)))
+        self.store.drop(ids)
+        return self._forget(ids)
 
     def _one_each(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
         """Insert-only batches of a retracting side may repeat a row: make it one row of a greater weight."""
@@ -125,7 +127,7 @@ class JoinSide(KeyedState):
         self.all_ones = False
         return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
 
-    def _index(self, ids: np.ndarray, slots: np.ndarray, matched: np.ndarray) -> None:
+    def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
         self._fit()
         self.links.link(slots, ids)
         if self.counts:

@@ -83,13 +83,21 @@ class RowStore:
         """Add to the weights of live rows (an id may be named more than once); return the ids of the rows that are gone now."""
         np.add.at(self._weights, ids, changes)
         gone = np.unique(ids[self._weights[ids] == 0])
+        self._release(gone)
+        return gone
+
+    def drop(self, ids: np.ndarray) -> None:
+        """Forget distinct live rows whatever their weights."""
+        self._weights[ids] = 0
+        self._release(ids)
+
+    def _release(self, gone: np.ndarray) -> None:
         self._free = np.concatenate([self._free, gone[::-1]])
         self._live -= gone.size
         if self._live == 0:
             self._clear()
         elif self._rows > _COMPACT_FROM and self._live * 2 < self._rows:
             self._compact()
-        return gone
 
     def _compact(self) -> None:
         live = self.live_ids()

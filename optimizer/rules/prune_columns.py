@@ -31,6 +31,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.timed_join import JoinTime, TimedJoin, timed
 from planner.windowing import AttachedWindow, Windowing
 
 Needed = frozenset[int]
@@ -221,8 +222,9 @@ def _moved_window(window: AttachedWindow | None, positions: dict[int, int]) -> A
 def _prune_join(node: Join, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
-    left, left_positions = _narrow(node.left, {i for i in reads if i < width} | set(node.left_keys))
-    right, right_positions = _narrow(node.right, {i - width for i in reads if i >= width} | set(node.right_keys))
+    of_left, of_right = (side.columns() for side in node.time.sides) if isinstance(node, TimedJoin) else (frozenset(), frozenset())
+    left, left_positions = _narrow(node.left, {i for i in reads if i < width} | set(node.left_keys) | of_left)
+    right, right_positions = _narrow(node.right, {i - width for i in reads if i >= width} | set(node.right_keys) | of_right)
     moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
     pruned = Join(
         left,
@@ -232,6 +234,8 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
         tuple(right_positions[key] for key in node.right_keys),
         None if node.residual is None else node.residual.remap(moved),
     )
+    if isinstance(node, TimedJoin):
+        pruned = timed(pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions)))
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         moved = left_positions
     return pruned, moved
