@@ -1,0 +1,185 @@
+"""The join settled by time against a naive reference: all kinds, rows taken back, NULL keys and times, batch cuts, restore and rescale, state that stays flat."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.schema import Field, Role, Schema
+from catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
+from engine.elements import MAX_WATERMARK_US
+from engine.job_options import JobOptions
+from engine.operators.timed_join import TimedJoinOperator
+from planner.expressions import Call, Column, Literal
+from planner.logical import JoinKind
+from planner.physical import JoinSpec
+from planner.timed_join import Deadline, JoinTime, TimedSide
+from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
+
+SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
+S = 1_000_000
+BEFORE, AFTER = 2, 5  # seconds: right.ts in [left.ts - BEFORE, left.ts + AFTER]
+TIME = JoinTime(TimedSide(2, Role.EVENT_TIME, (Deadline(2, AFTER * S),)), TimedSide(2, Role.EVENT_TIME, (Deadline(2, BEFORE * S),)))
+
+
+def _shifted(index: int, seconds: int) -> Call:
+    by = Literal(DAY_TIME_INTERVAL, False, value=timedelta(seconds=seconds))
+    return Call(TIMESTAMP, True, function="add", args=(Column(TIMESTAMP, True, index=index), by))
+
+
+def _at_least(later: Any, earlier: Any) -> Call:
+    return Call(BOOLEAN, True, function="greater_equal", args=(later, earlier))
+
+
+CONDITION = Call(
+    BOOLEAN,
+    True,
+    function="and",
+    args=(_at_least(Column(TIMESTAMP, True, index=5), _shifted(2, -BEFORE)), _at_least(_shifted(2, AFTER), Column(TIMESTAMP, True, index=5))),
+)
+
+
+def spec(kind: JoinKind, insert_only: bool) -> JoinSpec:
+    schema = SIDE if kind in (JoinKind.SEMI, JoinKind.ANTI) else SIDE.concat(SIDE)
+    return JoinSpec("join", "join", schema, SIDE, SIDE, kind, (0,), (0,), CONDITION, (), (insert_only, insert_only), TIME)
+
+
+def at(second: int | None) -> datetime | None:
+    return None if second is None else datetime(1970, 1, 1) + timedelta(seconds=second)
+
+
+def seconds_of(row: tuple[Any, ...]) -> float | None:
+    return None if row[2] is None else row[2].replace(tzinfo=UTC).timestamp()
+
+
+def reference(kind: JoinKind, left: Counter[Any], right: Counter[Any]) -> Counter[Any]:
+    result: Counter[Any] = Counter()
+    met: Counter[Any] = Counter()
+    for a, n in left.items():
+        found = 0
+        for b, m in right.items():
+            if a[0] is None or a[0] != b[0] or a[2] is None or b[2] is None:
+                continue
+            if seconds_of(a) - BEFORE <= seconds_of(b) <= seconds_of(a) + AFTER:
+                found += m
+                met[b] += n
+                if kind not in (JoinKind.SEMI, JoinKind.ANTI):
+                    result[a + b] += n * m
+        if not found and kind in (JoinKind.LEFT, JoinKind.FULL):
+            result[a + (None,) * 3] += n
+        if (kind is JoinKind.SEMI and found) or (kind is JoinKind.ANTI and not found):
+            result[a] += n
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        for b, m in right.items():
+            if not met[b]:
+                result[(None,) * 3 + b] += m
+    return Counter({row: weight for row, weight in result.items() if weight})
+
+
+@st.composite
+def histories(draw: st.DrawFn, retract: bool) -> list[tuple[int, Change] | int]:
+    """Changes of both ports and watermarks (seconds); every change is on time, and a row is taken back only while it is on time."""
+    alive: tuple[list[Any], list[Any]] = ([], [])
+    events: list[tuple[int, Change] | int] = []
+    watermark = 0
+    for number in range(draw(st.integers(0, 40))):
+        port = draw(st.integers(0, 1))
+        still = [row for row in alive[port] if seconds_of(row) is None or (seconds_of(row) or 0) >= watermark]
+        choice = draw(st.integers(0, 5))
+        if choice == 0:
+            watermark += draw(st.integers(0, 4))
+            events.append(watermark)
+        elif choice == 1 and retract and still:
+            row = draw(st.sampled_from(still))
+            alive[port].remove(row)
+            events.append((port, (row, -1)))
+        else:
+            second = draw(st.one_of(st.none(), st.integers(watermark, watermark + 8)))
+            row = (draw(st.sampled_from([None, 1, 2])), number % 3, at(second))
+            alive[port].append(row)
+            events.append((port, (row, 1)))
+    return events
+
+
+@pytest.mark.parametrize("kind", list(JoinKind))
+@pytest.mark.parametrize("retract", [False, True])
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) -> None:
+    events = data.draw(histories(retract))
+    restore_after, to = data.draw(st.integers(-1, len(events))), data.draw(st.sampled_from([1, 2, 3]))
+    size = data.draw(st.sampled_from([1, 3, 50]))
+    join = spec(kind, not retract)
+    out = Collected()
+    operators = [TimedJoinOperator(join, JobOptions())]
+    operators[0].open(context())
+    place = 0
+    while place < len(events):
+        if restore_after >= 0 and place >= restore_after:
+            restore_after, saved = -1, snapshots(list(operators))
+            operators = [restored(TimedJoinOperator(join, JobOptions()), context(i, to), saved) for i in range(to)]  # type: ignore[misc]
+        event = events[place]
+        if isinstance(event, int):
+            for operator in operators:
+                operator.on_watermark(event * S, out)
+            place += 1
+            continue
+        run = [event[1]]
+        while len(run) < size and place + len(run) < len(events):
+            following = events[place + len(run)]
+            if isinstance(following, int) or following[0] != event[0]:
+                break
+            run.append(following[1])
+        feed(operators, run, event[0], out)
+        place += len(run)
+    for operator in operators:
+        operator.on_watermark(MAX_WATERMARK_US, out)
+        assert operator._metrics.state_entries == 0
+        assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
+    sides = [fold([event[1] for event in events if not isinstance(event, int) and event[0] == port]) for port in (0, 1)]
+    assert fold(out.changes()) == reference(kind, *sides)
+    if not retract:
+        assert all(weight > 0 for _, weight in out.changes()), "time settles what is given"
+
+
+def feed(operators: list[TimedJoinOperator], changes: list[Change], port: int, out: Collected) -> None:
+    batch = batch_of(changes, SIDE.to_arrow())
+    owner = owners(batch.rows, (0,), len(operators))
+    for index, operator in enumerate(operators):
+        mine = np.flatnonzero(owner == index)
+        if mine.size:
+            operator.on_batch(batch.take(mine), port, out)
+
+
+def test_rows_held_stay_few_over_a_long_stream() -> None:
+    operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
+    operator.open(context())
+    out = Collected()
+    held = []
+    for second in range(300):
+        for port in (0, 1):
+            rows = [((number % 5, number, at(second)), 1) for number in range(20)]
+            operator.on_batch(batch_of(rows, SIDE.to_arrow()), port, out)
+        operator.on_watermark(second * S, out)
+        held.append(operator._metrics.state_entries)
+    assert max(held) == held[20] == 20 * (AFTER + 1) + 20 * (BEFORE + 1)
+
+
+def test_late_rows_are_dropped_and_the_watermark_is_held_back() -> None:
+    operator = TimedJoinOperator(spec(JoinKind.LEFT, True), JobOptions())
+    operator.open(context())
+    out = Collected()
+    batch = batch_of([((1, 1, at(9)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
+    operator.on_batch(type(batch)(batch.rows, None, np.array([10 * S, 10 * S])), 0, out)
+    assert operator._metrics.late_rows == 1
+    operator.on_watermark((10 + AFTER) * S, out)
+    assert not out.changes(), "a match may still come"
+    assert operator.passes_on((10 + AFTER) * S) == 10 * S
+    operator.on_watermark((10 + AFTER) * S + 1, out)
+    assert out.changes() == [((1, 2, at(10), None, None, None), 1)]

@@ -1,0 +1,151 @@
+"""Interval joins and window joins in three acts against DuckDB: rows out of order in several splits, late ones, NULL keys and times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from client.session import Session
+from engine.connectors.collect import ResultChannel
+from engine.job import Job
+from engine.job_options import JobOptions
+from planner.physical import SinkSpec
+from planner.statement_nodes import Query
+from tests.streams.acts import Folded, run_and_stop, run_to_end
+from tests.streams.late_free import database, declare, on_time, rows_of
+
+ROWS = 3000
+SPLITS = {"a": rows_of(ROWS, 3, lambda i: 30 if i % 29 == 7 else 0), "b": rows_of(ROWS // 2, 5, lambda i: 25 if i % 37 == 9 else -i / 4)}
+ON_TIME = {name: on_time(splits) for name, splits in SPLITS.items()}
+_BETWEEN = "a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '3' SECOND AND a.ts + INTERVAL '5' SECOND"
+_AFTER = "a.k = b.k AND b.ts > a.ts AND b.ts < a.ts + INTERVAL '2' SECOND AND a.v + b.v > 10"
+_WINDOW = "{x}.k = {y}.k AND {x}.window_start = {y}.window_start AND {x}.window_end = {y}.window_end"
+_SAME = _WINDOW.format(x="x", y="y")
+# By name: the query. WA and WB are a and b in windows of ten seconds; SEMI and ANTI joins are LEFT SEMI and LEFT ANTI here.
+INTERVALS = {
+    "inner": f"SELECT a.id, b.id FROM a JOIN b ON {_BETWEEN}",
+    "where": f"SELECT a.id, b.id FROM a, b WHERE {_AFTER}",
+    "left": f"SELECT a.id, b.id, a.ts FROM a LEFT JOIN b ON {_AFTER}",
+    "right": f"SELECT a.id, b.id FROM a RIGHT JOIN b ON {_BETWEEN}",
+    "full": f"SELECT a.id, b.id FROM a FULL JOIN b ON {_AFTER}",
+    "semi": f"SELECT a.id FROM a SEMI JOIN b ON {_AFTER}",
+    "anti": f"SELECT a.id FROM a ANTI JOIN b ON {_AFTER}",
+    "exists": f"SELECT a.id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE {_AFTER})",
+    "same-time": "SELECT a.id, b.id FROM a JOIN b ON a.ts = b.ts",
+    "two": f"SELECT a.id, b.id, c.id FROM a, b, b AS c WHERE {_AFTER} AND c.k = b.k AND c.ts BETWEEN b.ts AND b.ts + INTERVAL '1' SECOND",
+}
+WINDOWS = {
+    "inner": f"SELECT x.id, y.id, x.window_end FROM WA AS x JOIN WB AS y ON {_SAME}",
+    "left": f"SELECT x.id, y.id, x.window_end FROM WA AS x LEFT JOIN WB AS y ON {_SAME} AND x.v < y.v",
+    "right": f"SELECT x.id, y.id, y.window_end FROM WA AS x RIGHT JOIN WB AS y ON {_SAME}",
+    "full": "SELECT window_end, COUNT(*), COUNT(x.id), COUNT(y.id) FROM WA AS x FULL JOIN WB AS y USING (k, window_start, window_end)"
+    " GROUP BY window_start, window_end",
+    "in": "SELECT id, window_end FROM WA AS x WHERE (k, window_start, window_end) IN (SELECT k, window_start, window_end FROM WB AS y WHERE v > 9)",
+    "exists": f"SELECT id, window_end FROM WA AS x WHERE EXISTS (SELECT * FROM WB AS y WHERE {_SAME} AND y.v = x.v)",
+    "not-exists": f"SELECT id, window_end FROM WA AS x WHERE NOT EXISTS (SELECT * FROM WB AS y WHERE {_SAME} AND y.v = x.v)",
+    "above": f"SELECT x.window_end, COUNT(*), SUM(y.v) FROM WA AS x JOIN WB AS y ON {_SAME} GROUP BY x.window_start, x.window_end",
+    "top": "SELECT window_end, id, bid FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id DESC, bid) AS n FROM"
+    f" (SELECT x.id, y.id AS bid, x.window_start, x.window_end FROM WA AS x JOIN WB AS y ON {_SAME})) WHERE n <= 2",
+}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    session = Session({"execution.runtime-mode": "streaming", "execution.batch.max-rows": "60", "bounded.backend": "duckdb"})
+    for name, splits in SPLITS.items():
+        declare(session, name, splits, tmp_path)
+    yield session
+    session.close()
+
+
+def answer(words: str) -> Counter[tuple[Any, ...]]:
+    start = "time_bucket(INTERVAL '10 seconds', ts)"
+    for name in ("a", "b"):
+        columns = f"*, {start} AS window_start, {start} + INTERVAL '10 seconds' AS window_end"
+        words = words.replace(f"W{name.upper()}", f"(SELECT {columns} FROM {name} WHERE ts IS NOT NULL)")
+    with database(**ON_TIME) as connection:
+        return Counter(connection.execute(words).fetchall())
+
+
+def ours(words: str) -> str:
+    for name in ("a", "b"):
+        words = words.replace(f"W{name.upper()}", f"TUMBLE(TABLE {name}, DESCRIPTOR(ts), INTERVAL '10' SECOND)")
+    return words.replace("SEMI JOIN", "LEFT SEMI JOIN").replace("ANTI JOIN", "LEFT ANTI JOIN")
+
+
+def submit(session: Session, text: str, parallelism: int, state_dir: Path | None) -> tuple[Job, ResultChannel]:
+    session.settings.set("parallelism.default", str(parallelism))
+    query = session.parse(text)[0].node
+    assert isinstance(query, Query)
+    graph = session.plan(session.bind(query)).graph
+    assert graph is not None
+    sink = next(spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec))
+    assert sink.insert_only, "time settles what is given"
+    session.channels.release(sink.operator_id)
+    channel = session.channels.channel(sink.operator_id)
+    options = replace(JobOptions.from_settings(session.settings, name="act", state_dir=state_dir), checkpoint_interval_ms=20 if state_dir else 0)
+    return session.job_manager.submit(graph, options, "act" if state_dir else None), channel
+
+
+def rows_of_a(job: Job) -> int:
+    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source a"), default=0)
+
+
+def act(session: Session, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_a)
+    expected = answer(words)
+    straight = Folded()
+    job, channel = submit(session, ours(words), 1, None)
+    run_to_end(job, channel, straight)
+    assert straight.rows == expected
+    joins = [operator for operator in job.metrics().operators if operator.name.endswith("join")]
+    assert joins
+    assert all(operator.state_entries == 0 for operator in joins), "nothing is kept at the end of time"
+
+    folded = Folded()
+    state = tmp_path / "state"
+    run_and_stop(*submit(session, ours(words), 2, state), folded, ROWS // 4)
+    job, channel = submit(session, ours(words), 3, state)
+    run_to_end(job, channel, folded)
+    assert folded.rows == expected
+
+
+@pytest.mark.parametrize("name", INTERVALS)
+def test_interval_join_in_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    act(session, INTERVALS[name], tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_window_join_in_three_acts(session: Session, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    act(session, WINDOWS[name], tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ["INNER", "LEFT"])
+def test_a_window_above_an_interval_join_drops_nothing(session: Session, kind: str) -> None:
+    joined = f"SELECT a.id AS id, b.id AS other, a.ts AS ts FROM a {kind} JOIN b ON {_BETWEEN}"
+    start = "time_bucket(INTERVAL '10 seconds', ts)"
+    expected = answer(f"SELECT {start} + INTERVAL '10 seconds', COUNT(*), SUM(other) FROM ({joined}) WHERE ts IS NOT NULL GROUP BY {start}")
+    counted = "SELECT window_end, COUNT(*), SUM(other) FROM"
+    text = f"{counted} TUMBLE(TABLE ({joined}), DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end"
+    for parallelism in (1, 2):
+        folded = Folded()
+        job, channel = submit(session, text, parallelism, None)
+        run_to_end(job, channel, folded)
+        assert folded.rows == expected
+        late = {operator.name: operator.late_rows for operator in job.metrics().operators if operator.late_rows}
+        assert all(name.endswith("join") for name in late), late
+
+
+def test_explain_says_what_frees_rows(session: Session) -> None:
+    def explained(text: str) -> str:
+        return "\n".join(session.execute(f"EXPLAIN OPTIMIZED {ours(text)}").final_rows().column(0).to_pylist())
+
+    bounded = "state bounded (rows of the left side until the watermark passes ts + 5 s, of the right side until the watermark passes ts + 3 s)"
+    assert bounded in explained(INTERVALS["inner"])
+    assert "WindowJoin left" in explained(WINDOWS["left"])
+    assert "state bounded (rows of both sides until their window ends)" in explained(WINDOWS["left"])
