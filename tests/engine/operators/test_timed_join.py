@@ -1,4 +1,4 @@
-"""The join settled by time against a naive reference: all kinds, rows taken back, NULL keys and times, batch cuts, restore and rescale, state that stays flat."""
+"""The join settled by time against a naive reference: all kinds, rows taken back, NULLs, batch cuts, restore and rescale; state that stays flat."""
 
 from __future__ import annotations
 
