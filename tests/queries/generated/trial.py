@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 
 from catalog.errors import PenstockError
-from client.changelog import with_ops
 from client.session import Session
+from engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from optimizer.properties import PlanFacts
 from planner.logical import LogicalPlan, WindowAggregate
 from planner.over import Over, PartitionTop
@@ -21,7 +21,6 @@ from tests.queries.generated.pieces import Piece
 
 Rows = Counter[tuple[Any, ...]]
 CUTS = (6, 14)
-_UPDATE_BEFORE, _UPDATE_AFTER = 1, 2
 
 
 class Wrong(AssertionError):
@@ -105,10 +104,10 @@ def check_changelog(changelog: Changelog, plan: Planned) -> None:
             raise Wrong("rows were taken back by a plan that never does")
         if plan.upsert_key is None:
             continue
-        rows, ops = with_ops(batch, plan.upsert_key)
+        rows, ops = change_rows(batch, plan.upsert_key)
         keys = list(zip(*(rows.column(i).to_pylist() for i in plan.upsert_key), strict=True)) or [()] * rows.num_rows
         for i, op in enumerate(ops.tolist()):
-            if (op == _UPDATE_BEFORE and ops[i + 1] not in (_UPDATE_BEFORE, _UPDATE_AFTER)) or (op == _UPDATE_AFTER and keys[i] != keys[i - 1]):
+            if (op == UPDATE_BEFORE and ops[i + 1] not in (UPDATE_BEFORE, UPDATE_AFTER)) or (op == UPDATE_AFTER and keys[i] != keys[i - 1]):
                 raise Wrong(f"-U and +U of {keys[i]} do not stand together")
     check_key(changelog.folded, plan)
 
