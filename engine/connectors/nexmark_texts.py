@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from engine.arrays import array_of, texts
 from engine.connectors.generated_values import mix
 from engine.connectors.nexmark_model import below
-from engine.kernels.letters import fill_letters
 
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzaeinst", np.uint8)
 _WORDS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz  eiot", np.uint8)
@@ -29,6 +28,8 @@ def one_of(values: pa.Array, words: np.ndarray) -> pa.Array:
 
 def letters(words: np.ndarray, shortest: int, longest: int, *, spaces: bool = False) -> pa.Array:
     """Return a text of random letters for each word, ``shortest`` to ``longest`` long."""
+    from engine.kernels.letters import fill_letters  # only who generates auctions needs the compiler
+
     offsets = np.zeros(len(words) + 1, np.int32)
     np.cumsum(shortest + below(words, longest - shortest + 1), out=offsets[1:])
     data = np.empty(offsets[-1], np.uint8)

@@ -16,6 +16,7 @@ from catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
 from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
+from engine.formats.plain_csv import PlainCsv
 from engine.formats.record_blocks import Block, RecordBlocks, count_records, record_ends
 from engine.formats.text_values import checked, from_text
 
@@ -52,6 +53,9 @@ class CsvReader:
         self._blocks.close()
 
     def _decode(self, block: Block) -> Decoded:
+        rows = self._parser.plain(block.data)
+        if rows is not None:
+            return Decoded(rows, self._ordinal, rows.num_rows)
         rows = self._parser.parse(block.data)
         if rows is not None and rows.num_rows == count_records(block.data, self._quote):
             return Decoded(rows, self._ordinal, rows.num_rows)
@@ -72,6 +76,12 @@ class CsvParser:
         dialect = task.dialect
         self._parse = arrow_csv.ParseOptions(delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=dialect.multiline)
         self._nulls = sorted({"", dialect.null_literal})
+        self._plain = PlainCsv(task.wanted, positions, len(self._names), dialect.delimiter, dialect.quote, dialect.null_literal)
+
+    def plain(self, data: bytes) -> pa.RecordBatch | None:
+        """Return the rows of a block if it is plain: no quotes, as many values as columns in every record, each written in the common way."""
+        columns = self._plain.columns(data)
+        return None if columns is None else batch_of(columns, self._wanted, len(columns[0]))
 
     def parse(self, data: bytes) -> pa.RecordBatch | None:
         """Return the rows of whole records; ``None`` when a value or a record does not fit, or the end is inside quotes."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import DataType, DayTimeInterval, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
 from engine.expressions import casts_from_text
-
-_HEXADECIMAL = re.compile(rb"0[xX]")
 
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
@@ -38,9 +35,15 @@ def checked(column: pa.Array, raw: bytes) -> pa.Array:
     """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not: hexadecimal, digits beyond a precision."""
     if pa.types.is_decimal(column.type):
         column.validate(full=True)
-    elif pa.types.is_integer(column.type) and _HEXADECIMAL.search(raw):
+    elif pa.types.is_integer(column.type) and _may_be_hexadecimal(raw):
         raise pa.ArrowInvalid("there may be hexadecimal numbers")
     return column
+
+
+def _may_be_hexadecimal(raw: bytes) -> bool:
+    """Return whether a nought stands before an x anywhere."""
+    view = np.frombuffer(raw, np.uint8)
+    return bool(np.any((view[:-1] == ord("0")) & ((view[1:] | 0x20) == ord("x"))))
 
 
 def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:

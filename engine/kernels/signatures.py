@@ -14,6 +14,7 @@ IN_F64 = types.Array(types.float64, 1, "C", readonly=True)
 
 OUT_I64 = types.int64[::1]
 OUT_U64 = types.uint64[::1]
+OUT_I32 = types.int32[::1]
 OUT_U8 = types.uint8[::1]
 OUT_F64 = types.float64[::1]
 

@@ -1,0 +1,187 @@
+"""Plain CSV, without quotes: where each value ends, eight bytes at a time, and values read where they stand."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import BOOL, I64, IN_I32, IN_U8, IN_U64, OUT_I32, OUT_I64, OUT_U8, OUT_U64, U8
+
+_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
+_ONES = np.uint64(0x0101010101010101)
+_WHERE = np.uint64(0x0001020304050607)
+_NEWLINE = np.uint8(10)
+_EXACT = 18
+"""So many digits always fit 64 bits."""
+
+
+@kernel(I64(IN_U8, IN_U64, U8, I64, OUT_I32, OUT_U64))
+def find_ends(data, words, delimiter, width, ends, bits):
+    """Write where each value of each record ends, ``width`` a record; return how many records, -1 when one has more or fewer values.
+
+    ``words`` are the whole eights of ``data``; ``ends`` has room for a value more than there are bytes; into ``bits[0]`` go all bits that any word
+    has. The last record need not end in a line end.
+    """
+    delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
+    found, field = 0, 0
+    seen = delimiters & ~delimiters
+    for at in range(words.size):
+        seen |= words[at]
+        a, b = words[at] ^ delimiters, words[at] ^ newlines
+        marks = ~((((a & _LOW) + _LOW) | a | _LOW) & (((b & _LOW) + _LOW) | b | _LOW))
+        while marks:
+            lowest = marks & (~marks + np.uint64(1))
+            place = at * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
+            field += 1
+            if (data[place] == _NEWLINE) != (field == width):
+                return -1
+            ends[found] = place
+            found += 1
+            if field == width:
+                field = 0
+            marks ^= lowest
+    bits[0] = seen
+    for last in range(words.size * 8, data.size):
+        bits[0] |= np.uint64(data[last])
+        if data[last] == delimiter or data[last] == _NEWLINE:
+            field += 1
+            if (data[last] == _NEWLINE) != (field == width):
+                return -1
+            ends[found] = last
+            found += 1
+            if field == width:
+                field = 0
+    if data.size and data[data.size - 1] != _NEWLINE:
+        if field != width - 1:
+            return -1
+        ends[found] = data.size
+        found += 1
+    return found // width
+
+
+@njit(BOOL(IN_U8, I64, I64, IN_U8), nogil=True, cache=True)
+def _is_null(data, start, end, literal):
+    """Return whether a value is empty or the literal that stands for NULL."""
+    if start == end:
+        return True
+    if end - start != literal.size:
+        return False
+    same = 0
+    for place in range(literal.size):
+        same += data[start + place] == literal[place]
+    return same == literal.size
+
+
+@njit(I64(IN_U8, I64, I64), nogil=True, cache=True)
+def _digits(data, start, end):
+    """Return the number some digits spell, -1 when one is none."""
+    value = 0
+    for place in range(start, end):
+        digit = data[place] - np.uint8(48)
+        if digit > 9:
+            return -1
+        value = value * 10 + np.int64(digit)
+    return value
+
+
+@njit(I64(IN_I32, I64, I64, I64), nogil=True, cache=True)
+def _start(ends, record, width, column):
+    """Return where a value begins."""
+    before = record * width + column - 1
+    return 0 if before < 0 else ends[before] + 1
+
+
+@kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
+def read_integers(data, ends, records, width, column, literal, values, nulls):
+    """Read a column of plain whole numbers; return how many are NULL, -1 when one is written otherwise."""
+    count = 0
+    for record in range(records):
+        start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
+        negative = start < end and data[start] == 45
+        first = start + negative
+        value = _digits(data, first, end) if 0 < end - first <= _EXACT else -1
+        if value >= 0:
+            values[record] = -value if negative else value
+            nulls[record] = 0
+        elif _is_null(data, start, end, literal):
+            values[record] = 0
+            nulls[record] = 1
+            count += 1
+        else:
+            return -1
+    return count
+
+
+@njit(I64(I64, I64, I64), nogil=True, cache=True)
+def _day_number(year, month, day):
+    """Return the days since 1970-01-01 of a date that is one, -1000000 of another."""
+    leap = (year % 4 == 0 and year % 100 != 0) or year % 400 == 0
+    longest = 30 + ((month + (month > 7)) & 1) - (month == 2) * (2 - leap)
+    if month < 1 or month > 12 or day < 1 or day > longest or year < 1:
+        return -1000000
+    shifted = year - (month <= 2)
+    era = shifted // 400
+    of_era = shifted - era * 400
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
+
+
+@njit(I64(IN_U8, I64, I64), nogil=True, cache=True)
+def _moment(data, start, end):
+    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written so."""
+    wrong = -(2**63)
+    length = end - start
+    if length not in (19, 23, 26) or data[start + 4] != 45 or data[start + 7] != 45:
+        return wrong
+    if (data[start + 10] != 32 and data[start + 10] != 84) or data[start + 13] != 58 or data[start + 16] != 58:
+        return wrong
+    year, month, day = _digits(data, start, start + 4), _digits(data, start + 5, start + 7), _digits(data, start + 8, start + 10)
+    hour, minute = _digits(data, start + 11, start + 13), _digits(data, start + 14, start + 16)
+    second = _digits(data, start + 17, start + 19)
+    if min(year, month, day, hour, minute, second) < 0 or hour > 23 or minute > 59 or second > 59:
+        return wrong
+    days = _day_number(year, month, day)
+    if days == -1000000:
+        return wrong
+    fraction = 0
+    if length > 19:
+        fraction = _digits(data, start + 20, end)
+        if data[start + 19] != 46 or fraction < 0:
+            return wrong
+        if length == 23:
+            fraction *= 1000
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
+
+
+@kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
+def read_timestamps(data, ends, records, width, column, literal, values, nulls):
+    """Read a column of plain timestamps in microseconds; return how many are NULL, -1 when one is written otherwise."""
+    count = 0
+    for record in range(records):
+        start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
+        value = _moment(data, start, end)
+        if value != -(2**63):
+            values[record] = value
+            nulls[record] = 0
+        elif _is_null(data, start, end, literal):
+            values[record] = 0
+            nulls[record] = 1
+            count += 1
+        else:
+            return -1
+    return count
+
+
+@kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I32, OUT_U8))
+def find_texts(data, ends, records, width, column, literal, bounds, nulls):
+    """Write the texts of a column as ``bounds``: text i lies from ``bounds[2 i]`` to ``bounds[2 i + 1]``; return how many are NULL."""
+    count = 0
+    for record in range(records):
+        start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
+        bounds[2 * record] = start
+        bounds[2 * record + 1] = end
+        nulls[record] = _is_null(data, start, end, literal)
+        count += nulls[record]
+    bounds[2 * records] = data.size
+    return count
