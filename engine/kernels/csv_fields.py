@@ -81,7 +81,7 @@ def _digits(data, start, end):
         digit = data[place] - np.uint8(48)
         if digit > 9:
             return -1
-        value = value * 10 + np.int64(digit)
+        value = value * 10 + digit
     return value
 
 

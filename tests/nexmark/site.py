@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.nexmark_options import NEXMARK_TABLES
+from planner.statement_nodes import Insert, Query, Statement
 from tests.engine.connectors.reading import drain, open_source, table_of
 from tests.streams.oracle import ROOT
 
@@ -62,6 +63,12 @@ def asked(query: str) -> str:
         return text
     before, _, select = text.rpartition("\n\n")
     return f"{before}\nSELECT bidder, SUM(bids) FROM (\n{select.rstrip().rstrip(';')}\n) GROUP BY bidder;\n"
+
+
+def asked_of(node: Statement) -> Query:
+    """Return the query of a statement that is one, or that writes one's rows."""
+    assert isinstance(node, Query | Insert)
+    return node.query if isinstance(node, Insert) else node
 
 
 def rounded(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:

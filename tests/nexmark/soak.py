@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from client.session import Session
-from tests.nexmark.site import QUERIES, database, duckdb_text, script
+from tests.nexmark.site import QUERIES, asked_of, database, duckdb_text, script
 from tests.nexmark.spark_answers import SparkAnswers
 
 RATE = 10_000
@@ -30,7 +30,7 @@ def streamed(query: str, events: int, parallelism: int) -> tuple[pa.Table, float
         for statement in statements[:-1]:
             session.run(statement)
         started = time.perf_counter()
-        rows = session.run(statements[-1]).final_rows(600)
+        rows = session.run_query(asked_of(statements[-1].node)).final_rows(600)
         return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows, time.perf_counter() - started
     finally:
         session.close()

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from bench.nexmark_events import KINDS, files_ddl
 from client.session import Session
-from tests.nexmark.site import asked
+from tests.nexmark.site import asked, asked_of
 
 
 class SparkAnswers:
@@ -30,6 +30,6 @@ class SparkAnswers:
             statements = session.parse(asked(query), f"{query}.sql")
             for statement in statements[:-1]:
                 session.run(statement)
-            return session.run(statements[-1]).final_rows(600)
+            return session.run_query(asked_of(statements[-1].node)).final_rows(600)
         finally:
             session.close()
