@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,12 +50,40 @@ def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.Ca
     match node:
         case nodes.DescribeJob():
             return describe(job)
-        case nodes.StopJob():
-            job.stop()
+        case nodes.StopJob(savepoint=savepoint, drain=drain):
+            return _stop(session, job, savepoint, drain=drain)
         case nodes.CancelJob():
             job.cancel()
     job.wait(_STOP_TIMEOUT_S)
     return note_result(f"job {job.job_id} is {job.state.lower()}", job)
+
+
+def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
+    """Stop a job, and when a savepoint is wanted copy its last checkpoint there once it has stopped."""
+    directory = None if savepoint is None else _savepoint_directory(session, savepoint)
+    if directory is not None and job.checkpoint_storage is None:
+        hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take savepoints of them"
+        raise PenstockError("STA-3036", f"job {job.job_id} keeps no checkpoints to make a savepoint of", hint=hint, sqlstate="55000")
+    job.stop(drain=drain)
+    job.wait(_STOP_TIMEOUT_S)
+    note = f"job {job.job_id} is {job.state.lower()}"
+    if directory is None or not job.state.terminal:
+        return note_result(note, job)
+    if job.error is not None:
+        raise job.error
+    from engine.savepoints import write_savepoint
+
+    assert job.checkpoint_storage is not None
+    path = write_savepoint(job.checkpoint_storage, job.job_id, directory)
+    return replace(text_rows(["savepoint"], [(str(path),)], f"{note}, its savepoint is {path}"), job=job)
+
+
+def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:
+    path = savepoint.path or str(session.settings.get("execution.checkpointing.savepoint-dir"))
+    if not path:
+        hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
+        raise PenstockError("STA-3037", "nothing says where the savepoint is to be written", hint=hint, sqlstate="42601")
+    return Path(path)
 
 
 def find_job(session: Session, job_id: str, span: Span | None = None) -> Job:

@@ -88,7 +88,7 @@ def submit(road: Road, session: Session) -> Result:
     options = JobOptions.from_settings(session.settings, name=name, state_dir=session.state_dir)
     if isinstance(road.plan, Sink) and road.plan.table is None:
         graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
-        job = session.job_manager.submit(graph, replace(options, state_dir=None))
+        job = session.job_manager.submit(graph, replace(options, state_dir=None, savepoint=None))
         shape = shape_of(road.plan, road.facts)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None

@@ -48,6 +48,16 @@ class PendingCheckpoint:
     publishing: bool = False
 
 
+@dataclass
+class LastCheckpoint:
+    """The checkpoint that ends the job: which tasks have not committed it yet, and whether the end is being written down."""
+
+    kind: CheckpointKind
+    checkpoint_id: int
+    to_commit: set[TaskId]
+    recording: bool = False
+
+
 class CheckpointIo(Protocol):
     """The blocking half: what is written comes back through ``on_written``, ``on_end_written``, ``on_published`` and ``on_failed``."""
 

@@ -13,14 +13,19 @@ from engine.job_state import JobState
 
 if TYPE_CHECKING:
     from engine.job_master import JobMaster
+    from engine.storage import Storage
 
 
 class Job:
-    """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed."""
+    """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
 
-    def __init__(self, job_id: str, name: str) -> None:
+    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none.
+    """
+
+    def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
         self.job_id = job_id
         self.name = name
+        self.checkpoint_storage = checkpoint_storage
         self._ended = threading.Event()
         self._master: JobMaster | None = None
 
@@ -56,10 +61,13 @@ class Job:
         if self._master is not None:
             self._master.post(CancelRequested())
 
-    def stop(self) -> None:
-        """End the job after one more checkpoint, whose output is committed; with a state directory it can go on later."""
+    def stop(self, *, drain: bool = False) -> None:
+        """End the job after one more checkpoint, whose output is committed; with a state directory it can go on later.
+
+        ``drain``: its sources end first, time runs to its end and every window closes; such a job has finished for good.
+        """
         if self._master is not None:
-            self._master.post(StopRequested())
+            self._master.post(StopRequested(drain))
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""

@@ -23,6 +23,7 @@ from engine.memory_storage import MemoryStorage
 from engine.operator import Services
 from engine.operators.build import build_operator, keeps_state
 from engine.restore import check_plan
+from engine.savepoints import start_from
 from engine.storage import check_name
 from engine.task_manager import IoThread, ThreadedWorkers
 from planner.physical import JobGraph
@@ -49,7 +50,7 @@ class JobManager:
         """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
 
         ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
-        Raises STA-3xxx when that state is in use, damaged, or another query's.
+        Without one it starts from ``options.savepoint``, if that is given. Raises STA-3xxx when that state is in use, damaged, or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
@@ -60,12 +61,14 @@ class JobManager:
         if store is not None:
             try:
                 opened = store.open()
+                if options.savepoint is not None:
+                    opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
                     check_plan(opened.latest, plan.operators, plan.fingerprint, plan.max_parallelism)
             except BaseException:
                 store.close()
                 raise
-        return self._start(Job(job_id, options.name), graph, options, plan, store, opened)
+        return self._start(Job(job_id, options.name, None if store is None else store.storage), graph, options, plan, store, opened)
 
     def jobs(self) -> list[Job]:
         """Return all jobs submitted here, oldest first."""
@@ -171,6 +174,6 @@ def _store(options: JobOptions, job_id: str) -> CheckpointStore | None:
     """Return where the job's checkpoints go: its directory, memory when it takes checkpoints but has none, or nowhere."""
     if options.state_dir is not None:
         return CheckpointStore(LocalStorage(options.state_dir / job_id), job_id, options.retained_checkpoints)
-    if options.checkpoint_interval_ms > 0:
+    if options.checkpoint_interval_ms > 0 or options.savepoint is not None:
         return CheckpointStore(MemoryStorage(), job_id, options.retained_checkpoints)
     return None

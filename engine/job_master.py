@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
 from engine.chain import failure_in
 from engine.channels import Wakeup, no_wakeup
-from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointKind
+from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointKind, LastCheckpoint
 from engine.checkpoint_io import (
     CheckpointFailed,
     EndWritten,
@@ -30,6 +29,7 @@ from engine.deployment import Deployer, RestorePoint
 from engine.job_messages import (
     CancelRequested,
     CompletionTaken,
+    EndSource,
     SnapshotTaken,
     StopRequested,
     TaskEnded,
@@ -48,16 +48,6 @@ from engine.workers import Workers
 from planner.physical import SinkSpec
 
 Posted = TaskReport | IoOutcome | CancelRequested | StopRequested
-
-
-@dataclass
-class LastCheckpoint:
-    """The checkpoint that ends the job: which tasks have not committed it yet, and whether the end is being written down."""
-
-    kind: CheckpointKind
-    checkpoint_id: int
-    to_commit: set[TaskId]
-    recording: bool = False
 
 
 class JobMaster:
@@ -99,7 +89,7 @@ class JobMaster:
         self._restart_at_ms = float("inf")
         self._ending: JobState | None = None
         self._io_outstanding = 0
-        self._stop_wanted = False
+        self._stop_wanted = self._drain_wanted = False
         self._last: LastCheckpoint | None = None
         self._delivered = False
         self._last_metrics: JobMetrics | None = None
@@ -184,10 +174,11 @@ class JobMaster:
                 self._deployed = self._releasing = False
             case CancelRequested():
                 self._end(JobState.CANCELED)
-            case StopRequested():
-                self._stop_wanted = True
+            case StopRequested(drain=drain):
+                self._stop_wanted, self._drain_wanted = not drain, drain
                 if self.state is JobState.RUNNING:
                     self._to(JobState.STOPPING)
+                    self._drain_sources()
             case _:
                 self._io_outstanding -= 1
                 self._on_io(message)
@@ -257,8 +248,15 @@ class JobMaster:
         except RuntimeError as cause:
             self._fail(cause)
             return
-        if self._stop_wanted:
+        if self._stop_wanted or self._drain_wanted:
             self._to(JobState.STOPPING)
+            self._drain_sources()
+
+    def _drain_sources(self) -> None:
+        """End the sources when that is wanted; the job then ends as one whose input has ended."""
+        for task in self.tasks if self._drain_wanted else ():
+            if task.is_source:
+                task.post(EndSource())
 
     def _sender(self, tasks: dict[TaskId, Task]) -> Callable[[TaskId, TaskMessage], None]:
         return lambda task, message: tasks[task].post(message)

@@ -36,7 +36,12 @@ class CheckpointComplete:
     checkpoint_id: int
 
 
-TaskMessage = TriggerCheckpoint | CheckpointComplete
+@dataclass(frozen=True)
+class EndSource:
+    """End a source task as if it had given all it had: time runs to its end, windows close."""
+
+
+TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource
 
 
 # From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for what it is.
@@ -100,4 +105,6 @@ class CancelRequested:
 
 @dataclass(frozen=True)
 class StopRequested:
-    """End the job after one more checkpoint."""
+    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything held is given."""
+
+    drain: bool = False

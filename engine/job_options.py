@@ -18,7 +18,10 @@ class SettingValues(Protocol):
 
 @dataclass(frozen=True)
 class JobOptions:
-    """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel."""
+    """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel.
+
+    ``savepoint``: where a job without checkpoints of its own starts from.
+    """
 
     name: str = "job"
     batch_max_rows: int = 32_768
@@ -33,6 +36,7 @@ class JobOptions:
     channel_capacity: int = 8
     retained_checkpoints: int = 2
     tolerable_failed_checkpoints: int = 10
+    savepoint: Path | None = None
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
@@ -48,6 +52,7 @@ class JobOptions:
             state_dir=Path(directory) if directory else None,
             restart=_strategy(settings),
             time_zone=settings.get("table.local-time-zone") or "UTC",
+            savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
         )
 

@@ -12,7 +12,17 @@ from engine.channels import Wakeup, no_wakeup
 from engine.clock import Clock
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
 from engine.input_gate import InputGate, PortEnd
-from engine.job_messages import CheckpointComplete, CompletionTaken, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TaskReport, TriggerCheckpoint
+from engine.job_messages import (
+    CheckpointComplete,
+    CompletionTaken,
+    EndSource,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TaskMessage,
+    TaskReport,
+    TriggerCheckpoint,
+)
 from engine.metrics import TaskMetrics
 from engine.record_writer import TaskOutput
 
@@ -225,6 +235,9 @@ class Task:
             case TriggerCheckpoint(checkpoint_id, then_stop):
                 if self.phase is Phase.RUNNING and self._gate is None:
                     self._checkpoint(checkpoint_id, then_stop)
+            case EndSource():
+                if self.phase is Phase.RUNNING and self._gate is None and not self._paused:
+                    self._finish()
             case CheckpointComplete(checkpoint_id):
                 if self.phase is not Phase.CLOSED:
                     self.chain.checkpoint_complete(checkpoint_id)

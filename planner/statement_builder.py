@@ -301,10 +301,11 @@ class StatementBuilder(Transformer):
         return nodes.DescribeJob(_text(children[0]), _span(children[0]), span=self.span)
 
     def savepoint(self, children: list[Any]) -> Any:
-        raise _not_yet("STOP JOB .. WITH", "write STOP JOB 'id': it takes a checkpoint before it stops", _span(children[0]))
+        return nodes.Savepoint(_text(children[0]), _span(children[0])) if children else nodes.Savepoint()
 
     def stop_job(self, children: list[Any]) -> nodes.StopJob:
-        return nodes.StopJob(_text(children[0]), _span(children[0]), span=self.span)
+        savepoint = _one(children, nodes.Savepoint)
+        return nodes.StopJob(_text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span)
 
     def cancel_job(self, children: list[Any]) -> nodes.CancelJob:
         return nodes.CancelJob(_text(children[0]), _span(children[0]), span=self.span)

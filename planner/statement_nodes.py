@@ -286,11 +286,21 @@ class DescribeJob(Statement):
 
 
 @dataclass(frozen=True)
+class Savepoint:
+    """WITH SAVEPOINT ['path']."""
+
+    path: str | None = None
+    path_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class StopJob(Statement):
-    """STOP JOB 'id': a checkpoint, then stop."""
+    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: a checkpoint, then stop; a drained job lets its windows close first."""
 
     job_id: str
     job_span: Span = field(default=NOWHERE, compare=False)
+    savepoint: Savepoint | None = None
+    drain: bool = False
 
 
 @dataclass(frozen=True)

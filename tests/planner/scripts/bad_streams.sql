@@ -248,9 +248,9 @@ error[SQL-1336]: functions are written in Python, not in JAVA
     |                                     ^^^^
 hint: write LANGUAGE PYTHON
 ====
-STOP JOB 'x' WITH SAVEPOINT
+STOP JOB 'x' WITH SAVEPONT
 ---
-error[SQL-1601]: STOP JOB .. WITH is not supported yet
-  1 | STOP JOB 'x' WITH SAVEPOINT
-    |                   ^^^^^^^^^
-hint: write STOP JOB 'id': it takes a checkpoint before it stops
+error[SQL-1001]: unexpected "SAVEPONT"
+  1 | STOP JOB 'x' WITH SAVEPONT
+    |                   ^^^^^^^^
+hint: did you mean "SAVEPOINT"?
