@@ -30,12 +30,14 @@ class PlacedRows:
 class WindowRows:
     """Places rows by a windowing of their time column, or by windows that are attached to them.
 
-    A window has ended for a row when its end is at or below the watermark of the row's split just before it (``Batch.behind``) or the operator's own.
+    A window has ended for a row when its end is at or below the watermark of the row's split just before it (``Batch.behind``) or the operator's own;
+    rows are taken until it is ``lateness_us`` below that.
     """
 
-    def __init__(self, window: Windowing | AttachedWindow, metrics: OperatorMetrics) -> None:
+    def __init__(self, window: Windowing | AttachedWindow, metrics: OperatorMetrics, lateness_us: int = 0) -> None:
         self._window = window
         self._metrics = metrics
+        self._lateness_us = lateness_us
 
     def place(self, batch: Batch, watermark_us: int) -> PlacedRows:
         """Return the rows that are in time for some window; ``watermark_us`` is the operator's own watermark."""
@@ -62,7 +64,7 @@ class WindowRows:
     def _in_time(self, placed: PlacedRows, watermark_us: int) -> PlacedRows:
         ends, window = placed.ends, self._window
         behind = np.full(ends.size, MIN_WATERMARK_US) if placed.batch.behind is None else placed.batch.behind
-        bounds = np.maximum(behind, watermark_us)
+        bounds = np.maximum(np.maximum(behind, watermark_us), MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         if isinstance(window, Windowing):
             first = windows.first_window_end_after(ends, bounds, window)
             keep = first <= windows.last_window_end(ends, window)

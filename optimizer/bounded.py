@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from catalog.errors import PenstockError
+from optimizer.emission import settle_emission
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
 from optimizer.streamable import check_streamable
@@ -36,7 +37,8 @@ def choose_runtime(
         _refuse_endless(plan, known)
     frontier = _Frontier(known, mode, disabled, speaks)
     if isinstance(plan, Sink) and plan.table is None and mode != "streaming" and frontier.is_bounded(plan):
-        return "batch", plan
+        return "batch", settle_emission(plan, False, known)
+    plan = settle_emission(plan, True, known)
     ours = plan if mode == "streaming" else frontier.cut(plan)
     check_streamable(ours, known)
     return "streaming", ours

@@ -5,6 +5,7 @@ from __future__ import annotations
 from optimizer.partitioning import is_gathered_by, is_partitioned_by
 from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
+from planner.emit import Emit, EmitKind, final_keys
 from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate
 from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
@@ -31,6 +32,8 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
             return (by_keys(keys),)
         case Over(partition=keys) | PartitionTop(partition=keys):
             return (by_keys(keys),)
+        case Emit(kind=EmitKind.FINAL, input=inner):
+            return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)
         case Join():
             return _of_join(node, facts, broadcast)
         case Limit() | TopN():

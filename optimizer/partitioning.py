@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.edges import Forward, Partition
+from planner.emit import Emit
 from planner.expressions import Column
 from planner.logical import (
     Aggregate,
@@ -34,7 +35,7 @@ def partitioning(node: LogicalPlan) -> Partitioning:
     match node:
         case Exchange(edge=Partition(keys=keys)):
             return frozenset({keys}) if keys else _NONE
-        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Over() | PartitionTop() | Sink():
+        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Over() | PartitionTop() | Emit() | Sink():
             return partitioning(node.inputs[0])
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(keys for keys in partitioning(inner) if time not in keys)

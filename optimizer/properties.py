@@ -10,6 +10,7 @@ from catalog.connectors import boundedness as table_boundedness
 from catalog.tables import Table
 from optimizer.state_bounds import StateBound, state_bound
 from optimizer.unique_keys import Keys, unique_keys
+from planner.emit import Emit, EmitKind
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -86,7 +87,9 @@ class PlanFacts:
                 return not gives_changes(table)
             case Values() | BoundedInput():
                 return True
-            case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL):
+            case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL, emission=emission):
+                return not emission.corrects
+            case Emit(kind=EmitKind.FINAL):
                 return True
             case Aggregate(phase=Phase.SINGLE | Phase.GLOBAL, aggregates=aggregates, keys=keys):
                 return not aggregates and bool(keys) and self.insert_only(node.inputs[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.connectors import takes_changes
 from catalog.errors import PenstockError
 from optimizer.properties import PlanFacts
-from planner.logical import Aggregate, Join, LogicalPlan, Sink, TopN
+from planner.logical import Aggregate, Join, LogicalPlan, Sink, TopN, WindowAggregate
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
@@ -15,7 +15,7 @@ def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
             raise PenstockError(
                 "SQL-1310",
                 f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
-                detail=_culprit(node.input, facts),
+                detail=culprit(node.input, facts),
                 hint=_ways_out(node.input, facts),
             )
 
@@ -28,7 +28,8 @@ def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
     return plan
 
 
-def _culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
+def culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
+    """Return who updates a plan's rows, in words."""
     node = _updating(plan, facts)
     match node:
         case Aggregate(keys=keys):
@@ -36,6 +37,8 @@ def _culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
             return f"GROUP BY {names} replaces a row whenever its group changes" if keys else "the aggregate of all rows changes with every row"
         case Join(kind=kind):
             return f"the {kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
+        case WindowAggregate(emission=emission) if emission.corrects:
+            return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
         case TopN():
             return "ORDER BY .. LIMIT takes back rows that fall out of the first"
     return f"{type(node).__name__} takes rows back"

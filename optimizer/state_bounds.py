@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from planner.describe import duration_text
+from planner.emit import Emit, EmitKind
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -40,7 +41,12 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return StateBound("partial results until the next watermark or batch")
         case WindowAggregate():
-            return StateBound("one entry per key and open window, dropped when the watermark passes the window's end")
+            late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
+            return StateBound(f"one entry per key and open window, dropped when the watermark passes the window's end{late}")
+        case Emit(kind=EmitKind.FINAL):
+            return StateBound("every row until all have come")
+        case Emit():
+            return StateBound("changes until they are given")
         case Aggregate():
             return _of_aggregate(node, facts)
         case Join():

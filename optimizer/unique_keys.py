@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from planner.emit import Emit
 from planner.expressions import Column
 from planner.logical import (
     Aggregate,
@@ -56,7 +57,7 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return below(plan)
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(key for key in below(inner) if time not in key)
-        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink():
+        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink() | Emit():
             return below(node.inputs[0])
         case Project():
             return _of_project(node, below(node.input))

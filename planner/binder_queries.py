@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from catalog.schema import without_event_time
 from planner.bind_context import BindContext
+from planner.binder_emit import emitted
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_select import bind_select, position_of, sort_keys
 from planner.binder_sets import bind_set_operation
@@ -24,9 +25,13 @@ from planner.syntax import consume, span_of
 def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
     """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order alone means nothing."""
     context = _with_tables(tree.args.get("with_"), context)
+    return emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
+
+
+def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
     if isinstance(tree, exp.Select):
         return _select(tree, context, nested)
-    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_")
+    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_", "emit")
     if isinstance(tree, exp.SetOperation):
         relation = bind_set_operation(tree, context)
     elif isinstance(tree, exp.Values):

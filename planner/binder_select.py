@@ -92,7 +92,8 @@ class BoundSelect:
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
     """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
-    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "with_", "group_window")
+    after = ("order", "limit", "offset", "with_", "emit")
+    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "group_window", *after)
     source = _source(tree, context)
     aggregates = AggregateList()
     plan = source.plan

@@ -11,6 +11,7 @@ from catalog.python_functions import PythonScalar
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner import sql_windows as windows
+from planner.emit import Emit
 from planner.expressions import Expression
 from planner.logical import (
     Aggregate,
@@ -115,7 +116,7 @@ class _PlanText:
 
     def _write(self, plan: LogicalPlan) -> str:
         match plan:
-            case WatermarkAssign() | Exchange() | Sink():
+            case WatermarkAssign() | Exchange() | Sink() | Emit():
                 return self.relation(plan.inputs[0])
             case BoundedInput(plan=inner):
                 return self.relation(inner)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from catalog.schema import Schema
 from catalog.types import Timestamp, TimestampLtz
 from planner.edges import Edge, Partition
+from planner.emission import Emission
+from planner.emit import Emit
 from planner.expressions import AggregateCall, Column, Expression, SortKey
 from planner.logical import (
     Aggregate,
@@ -86,6 +88,8 @@ def _describe_ending(node: LogicalPlan) -> str:
         case PartitionTop(rank=rank, limit=limit, rank_name=name):
             shown = "" if name is None else f" AS {name}"
             return f"PartitionTop {rank}{shown} <= {limit}{_specification(node)}"
+        case Emit(kind=kind, emission=emission):
+            return f"Emit {kind.value}{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
         case Sink(table=table):
             return f"Sink {'to the client' if table is None else table.name} [{', '.join(node.schema.names)}]"
         case StatementSet(sinks=sinks):
@@ -167,6 +171,12 @@ def window_text(window: Windowing | AttachedWindow, schema: Schema) -> str:
     return f"{window.kind.value}({schema[window.time_column].name}, {', '.join(sizes)})"
 
 
+def emission_text(emission: Emission) -> str:
+    """Return when windows give rows, in words; nothing for when they close."""
+    early = f" early{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}" if emission.early else ""
+    return early + (f" lateness {duration_text(emission.lateness_us)}" if emission.lateness_us else "")
+
+
 def duration_text(us: int) -> str:
     """Return microseconds in the largest unit that divides them: ``90 s`` is ``90 s``, an hour is ``1 h``."""
     for unit, size in _UNITS:
@@ -180,7 +190,7 @@ def _describe_aggregate(node: Aggregate | WindowAggregate) -> str:
     phase = "" if node.phase is Phase.SINGLE else f"{node.phase.value.capitalize()} "
     words = [f"{phase}{type(node).__name__}"]
     if isinstance(node, WindowAggregate):
-        words.append(window_text(node.window, schema))
+        words.append(window_text(node.window, schema) + emission_text(node.emission))
     if node.keys:
         words.append(f"by {', '.join(schema[key].name for key in node.keys)}")
     calls = ", ".join(_labelled(_call_text(call, schema), name) for call, name in zip(node.aggregates, node.names, strict=True))
@@ -239,6 +249,8 @@ def operator_name(node: LogicalPlan) -> str:
             return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
         case Join(kind=kind):
             return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
+        case Emit(kind=kind):
+            return f"emit {kind.value}"
         case Sink(table=table):
             return f"sink {'to the client' if table is None else table.name}"
         case TopN(limit=limit):

@@ -11,6 +11,7 @@ from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
 from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
+from planner.emission import ON_CLOSE, Emission
 from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
 from planner.windowing import AttachedWindow, Windowing, demand, window_fields, without_bound
 
@@ -218,7 +219,7 @@ class Aggregate(_Unary):
 
 @dataclass(frozen=True)
 class WindowAggregate(_Unary):
-    """GROUP BY window_start, window_end, keys: insert-only, each row emitted when the watermark passes the window's end.
+    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when the watermark passes the window's end.
 
     Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over the input's time column
     (sliced state), or an AttachedWindow when the rows carry their window already.
@@ -232,6 +233,7 @@ class WindowAggregate(_Unary):
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
+    emission: Emission = ON_CLOSE
 
     @property
     def goes_by_time(self) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.tables import Table
+from planner.describe import emission_text
+from planner.emit import Emit
 from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
 from planner.logical import (
     Aggregate,
@@ -129,6 +131,8 @@ class Meanings:
                 return _of_partition_top(node, below)
             case Repeat():
                 return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
+            case Emit(kind=kind, emission=emission):
+                return Meaning(digest("emit", below.rows, kind.value, str(emission)), columns)
             case Limit(limit=limit, offset=offset):
                 return Meaning(digest("limit", below.rows, str(limit), str(offset)), columns)
             case Sink(table=table):
@@ -140,7 +144,7 @@ class Meanings:
     def _of_aggregate(self, node: Aggregate | WindowAggregate) -> Meaning:
         below = self.of(node.input)
         keys = tuple(below.columns[key] for key in node.keys)
-        window = _window_text(node.window, below.columns) if isinstance(node, WindowAggregate) else ""
+        window = _window_text(node.window, below.columns) + emission_text(node.emission) if isinstance(node, WindowAggregate) else ""
         rows = digest("groups", below.rows, window, node.phase.value, *keys)
         calls = tuple(digest("aggregate", rows, _call_text(call, below.columns)) for call in node.aggregates)
         added = len(node.schema) - len(keys) - len(calls)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from catalog.errors import Kind, PenstockError
 from planner.describe import operator_name
+from planner.emit import Emit, EmitKind, final_keys
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -27,6 +28,7 @@ from planner.over import Over, PartitionTop
 from planner.physical import (
     BoundedSourceSpec,
     CalcSpec,
+    FinalRowsSpec,
     GroupAggregateSpec,
     JoinSpec,
     LimitSpec,
@@ -37,6 +39,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
     ValuesSpec,
@@ -91,7 +94,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
             return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner))
         case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):
-            return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, facts.insert_only(inner))
+            inserts = facts.insert_only(inner)
+            return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, inserts, node.emission)
         case Join():
             return _join_spec(node, operator_id, facts)
         case Union(branches=branches):
@@ -107,6 +111,10 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
             shows, inserts = node.rank_name is not None, facts.insert_only(inner)
             return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts)
+        case Emit(kind=EmitKind.FINAL, input=inner):
+            return FinalRowsSpec(operator_id, name, schema, final_keys(facts.upsert_key(inner), len(schema)))
+        case Emit(emission=emission):
+            return ThinnedRowsSpec(operator_id, name, schema, emission.every_us)
         case Sink():
             return _sink_spec(node, operator_id, facts)
     raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")

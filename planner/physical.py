@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner.edges import Edge
+from planner.emission import ON_CLOSE, Emission
 from planner.expressions import AggregateCall, Expression, Literal, SortKey
 from planner.logical import JoinKind, LogicalPlan, Phase
 from planner.over import Frame
@@ -89,6 +90,7 @@ class WindowAggregateSpec(OperatorSpec):
     aggregates: tuple[AggregateCall, ...]
     phase: Phase
     insert_only: bool
+    emission: Emission = ON_CLOSE
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,20 @@ class PartitionTopSpec(OperatorSpec):
     shows_rank: bool
     window: AttachedWindow | None
     insert_only: bool
+
+
+@dataclass(frozen=True)
+class FinalRowsSpec(OperatorSpec):
+    """What changes of rows come to, given when all have come; ``keys`` are the columns by which changes of one row meet."""
+
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ThinnedRowsSpec(OperatorSpec):
+    """What changes come to, given ``every_us`` apart."""
+
+    every_us: int
 
 
 @dataclass(frozen=True)

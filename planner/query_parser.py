@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
-from planner.grouping_parser import GroupingParser
+from planner.emit_parser import EmitParser
 from planner.keywords import CLAUSES
 
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
@@ -16,7 +16,6 @@ _SET_WORDS = tuple(_SET_NODES)
 _AFTER_SELECT = {
     "QUALIFY": "put the query in FROM and filter it with WHERE",
     "WINDOW": "write the window where it is used",
-    "EMIT": "leave it out: windows emit when they close, other queries as they change",
     "CLUSTER": "leave it out: rows of one key meet by themselves",
     "DISTRIBUTE": "leave it out: rows of one key meet by themselves",
     "SORT": "use ORDER BY",
@@ -24,7 +23,7 @@ _AFTER_SELECT = {
 }
 
 
-class QueryParser(GroupingParser):
+class QueryParser(EmitParser):
     """Queries."""
 
     def whole_query(self) -> exp.Expr:
@@ -182,7 +181,7 @@ class QueryParser(GroupingParser):
                 raise PenstockError("SQL-1001", f"{key.upper()} is given twice", span=self.here(), sqlstate="42601")
             node.set(key, self._count_of_rows(word))
         if self.at_words("EMIT"):
-            raise self.not_yet("EMIT", _AFTER_SELECT["EMIT"])
+            node.set("emit", self.emit())
         if self.word() in _SET_WORDS:
             raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
 

@@ -81,6 +81,12 @@ class ColumnAt(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
+class EmitClause(exp.Expression):
+    """``EMIT ..``: ``this`` what is given, ``every`` and ``lateness`` intervals."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "every": False, "lateness": False}
+
+
 class NamedArgument(exp.Expression):
     """``NAME => value`` in a windowing function."""
 
@@ -138,6 +144,7 @@ _CLAUSE_WORDS = {
     "distinct": "DISTINCT",
     "filter": "FILTER",
     "over": "OVER",
+    "emit": "EMIT",
 }
 
 

@@ -11,6 +11,7 @@ from planner.logical import Phase
 from planner.physical import (
     BoundedSourceSpec,
     CalcSpec,
+    FinalRowsSpec,
     GroupAggregateSpec,
     JoinSpec,
     LimitSpec,
@@ -21,6 +22,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
     ValuesSpec,
@@ -96,9 +98,17 @@ def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operato
 
         return LocalWindowAggregateOperator(spec, options)
     if isinstance(spec.window, Windowing) and spec.window.kind is WindowKind.SESSION:
+        if spec.emission.corrects:
+            from engine.operators.session_changes import SessionChangesOperator
+
+            return SessionChangesOperator(spec, options)
         from engine.operators.session_aggregate import SessionAggregateOperator
 
         return SessionAggregateOperator(spec, options)
+    if spec.emission.corrects:
+        from engine.operators.window_changes import WindowChangesOperator
+
+        return WindowChangesOperator(spec, options)
     from engine.operators.window_aggregate import WindowAggregateOperator
 
     return WindowAggregateOperator(spec, options)
@@ -172,6 +182,18 @@ def _partition_top(spec: PartitionTopSpec, options: JobOptions) -> Operator:
     return FirstRowsOperator(spec, options)
 
 
+def _final_rows(spec: FinalRowsSpec, options: JobOptions) -> Operator:
+    from engine.operators.final_rows import FinalRowsOperator
+
+    return FinalRowsOperator(spec, options)
+
+
+def _thinned_rows(spec: ThinnedRowsSpec, options: JobOptions) -> Operator:
+    from engine.operators.thinned_rows import ThinnedRowsOperator
+
+    return ThinnedRowsOperator(spec, options)
+
+
 def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
     from engine.operators.sink import SinkOperator
 
@@ -195,5 +217,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     TopNSpec: _top_n,
     OverSpec: _over,
     PartitionTopSpec: _partition_top,
+    FinalRowsSpec: _final_rows,
+    ThinnedRowsSpec: _thinned_rows,
     SinkSpec: _sink,
 }

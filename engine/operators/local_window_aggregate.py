@@ -26,12 +26,13 @@ class LocalWindowAggregateOperator(Operator):
 
     All are let go before a barrier (so there is no state to declare), before time stands still, and when there are many. Rows late for some
     windows of their slice are kept apart, and their partial says so by ``Batch.behind``. Where aggregating does not make rows fewer, each row
-    goes on as the partial it is.
+    goes on as the partial it is. Where windows give early results partials are not held for long.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
         assert isinstance(spec.window, Windowing)
         self._window = spec.window
+        self._emission = spec.emission
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
@@ -43,7 +44,7 @@ class LocalWindowAggregateOperator(Operator):
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
-        self._rows = WindowRows(self._window, context.metrics)
+        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
         self._state = WindowState(self._window, self._key_types, self._accumulators)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
@@ -56,13 +57,17 @@ class LocalWindowAggregateOperator(Operator):
             return
         self._rows_held += placed.ends.size
         self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
-        if len(self._state) >= self._entries_max:
+        if len(self._state) >= self._entries_max or (self._emission.early and not self._emission.every_us):
             self._flush(out)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         slices, ends, _ = self._state.slices()
         self._let_go(slices[ends <= time_us], out)
         self._watermark_us = time_us
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        if self._emission.early:
+            self._flush(out)
 
     def on_idle(self, out: Output) -> None:
         self._flush(out)
@@ -100,6 +105,6 @@ class LocalWindowAggregateOperator(Operator):
     def _batch(self, columns: list[pa.Array], ends: np.ndarray, missed: np.ndarray | None) -> Batch:
         behind = None
         if missed is not None and missed.any():
-            behind = np.where(missed > 0, ends + (missed - 1) * windows.slice_size(self._window), MIN_WATERMARK_US)
+            behind = np.where(missed > 0, self._emission.lateness_us + ends + (missed - 1) * windows.slice_size(self._window), MIN_WATERMARK_US)
         times = array_of(ends).view(self._schema.field(len(columns)).type)
         return Batch(pa.RecordBatch.from_arrays([*columns, times], schema=self._schema), behind=behind)

@@ -32,6 +32,7 @@ class SessionAggregateOperator(Operator):
             hint = "window the stream before it is aggregated, or use TUMBLE or HOP, which accept retractions"
             raise PenstockError("SQL-1391", message, hint=hint, sqlstate="0A000")
         self._time_column, self._gap_us = spec.window.time_column, spec.window.size_us
+        self._lateness_us = spec.emission.lateness_us
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
         self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
@@ -62,7 +63,7 @@ class SessionAggregateOperator(Operator):
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._time_column)
         bounds = self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
-        late = col.words(column) < bounds
+        late = col.words(column) < np.maximum(bounds, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         count = int(np.count_nonzero(late))
         self._metrics.late_rows += count
         return batch.filter(pa.array(~late)) if count else batch
@@ -71,12 +72,16 @@ class SessionAggregateOperator(Operator):
         state = self._state
         ended = state.ended(time_us)
         if ended.size:
-            starts, ends = state.bounds(ended)
-            columns = state.key_columns(ended) + self._accumulators.results(ended)
-            for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-                columns.append(pa.array(times).view(field.type))
-            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+            out.collect(self._batch(ended))
             state.remove(ended)
             self._metrics.windows_closed += int(ended.size)
             self._metrics.state_entries = len(state)
         self._watermark_us = time_us
+
+    def _batch(self, sessions: np.ndarray) -> Batch:
+        """Return the results of sessions."""
+        starts, ends = self._state.bounds(sessions)
+        columns = self._state.key_columns(sessions) + self._accumulators.results(sessions)
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(pa.array(times).view(field.type))
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

@@ -36,6 +36,7 @@ class WindowAggregateOperator(Operator):
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
         self._window = spec.window
+        self._emission = spec.emission
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
         self._counts_rows = not spec.insert_only
@@ -47,7 +48,7 @@ class WindowAggregateOperator(Operator):
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._rows = WindowRows(self._window, context.metrics)
+        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
         self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups.max_parallelism)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -62,17 +63,27 @@ class WindowAggregateOperator(Operator):
     def on_watermark(self, time_us: int, out: Output) -> None:
         slices, ends, starts = self._state.slices()
         if ends.size and ends[0] <= time_us:
-            closing = self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
-            for batch in closing:
+            for batch in self._closing(slices, ends, starts, time_us):
                 out.collect(batch)
-            last = windows.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
-            self._state.remove(slices[last <= time_us])
+        self._watermark_us = time_us
+        self._free(slices, ends, time_us)
+
+    def _closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Give the windows that end after the last watermark and by ``time_us``."""
+        return self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
+
+    def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
+        """Forget slices whose last window has ended by ``time_us``."""
+        self._state.closed_until_us = time_us
+        last = windows.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
+        over = last <= time_us
+        if over.any():
+            self._state.remove(slices[over])
             self._metrics.state_entries = len(self._state)
-        self._watermark_us = self._state.closed_until_us = time_us
 
     def _whole_slices(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
         """Each slice is a window."""
-        due = ends <= time_us
+        due = (ends <= time_us) & (ends > self._watermark_us)
         ends, starts = ends[due], starts[due]
         self._metrics.windows_closed += int(ends.size)
         positions, entries = self._state.entries_of(slices[due])
@@ -106,8 +117,8 @@ class WindowAggregateOperator(Operator):
         nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
         return positions, first[positions] + nth * step
 
-    def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray) -> Batch:
-        """Return the rows of whole windows, given as (slice, its end, window's end) by window."""
+    def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None) -> Batch:
+        """Return the rows of whole windows, given as (slice, its end, window's end) by window; where given, of ``wanted`` keys (by slot)."""
         window = self._window
         assert isinstance(window, Windowing)
         state = self._state
@@ -116,6 +127,11 @@ class WindowAggregateOperator(Operator):
             first_ends = ends[positions] + state.missed(entries) * windows.slice_size(window)
             part_of = first_ends <= window_ends[positions]
             positions, entries = positions[part_of], entries[part_of]
+            turn = np.lexsort((state.missed(entries), positions))  # whatever order they are in after a restore, sums have the same last digits
+            positions, entries = positions[turn], entries[turn]
+        if wanted is not None:
+            mine = wanted[state.key_slots(entries)]
+            positions, entries = positions[mine], entries[mine]
         key_slots = state.key_slots(entries)
         into, firsts = number_runs(window_ends[positions], key_slots, state.keys.capacity)
         merged = self._accumulators.fresh()

@@ -90,6 +90,11 @@ class SessionState:
         sessions = np.flatnonzero(self._ends < time_us)
         return sessions[np.lexsort((self._key_slots[sessions], self._starts[sessions], self._ends[sessions]))]
 
+    def of_keys(self, key_columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        """Return the sessions of the keys of some rows, each once."""
+        slots = np.unique(self.keys.lookup(key_columns, num_rows))
+        return self._of_key.expand(slots[slots >= 0])[1]
+
     def bounds(self, sessions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the starts and ends of sessions."""
         return self._starts[sessions], self._ends[sessions]

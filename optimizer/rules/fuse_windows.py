@@ -127,7 +127,7 @@ def _fused(node: WindowAggregate, attached: AttachedWindow, window: Windowing, l
         return node
     own = replace(window, time_column=lowered.time_column, partition_keys=lowered.partition_keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in node.aggregates)
-    fused: LogicalPlan = WindowAggregate(lowered.plan, own, keys, calls, node.names)
+    fused: LogicalPlan = WindowAggregate(lowered.plan, own, keys, calls, node.names, emission=node.emission)
     first = len(keys) + len(calls)
     if lowered.waiting:
         shifted = tuple(part.remap({i: first + i for i in range(3)}) for part in lowered.waiting)

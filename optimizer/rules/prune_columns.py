@@ -8,6 +8,7 @@ from dataclasses import replace
 from catalog.schema import Schema
 from catalog.types import Array, Binary, DataType, Map, Row, String
 from optimizer.substitution import select_columns
+from planner.emit import Emit
 from planner.expressions import AggregateCall, Column, Expression
 from planner.logical import (
     Aggregate,
@@ -108,7 +109,7 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
         case Sort(input=inner, keys=keys):
             child, positions = _prune(inner, needed | _reads(key.expression for key in keys))
             return Sort(child, tuple(replace(key, expression=key.expression.remap(positions)) for key in keys)), positions
-        case Limit(input=inner):
+        case Limit(input=inner) | Emit(input=inner):
             child, positions = _prune(inner, needed)
             return replace(node, input=child), positions
     # A node that reads every column (TopN breaks ties by all of them) or whose columns are fixed.
@@ -177,10 +178,12 @@ def _rebuild_aggregate(
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in aggregates)
     if isinstance(node, Aggregate):
         return Aggregate(child, keys, calls, names)
-    window = node.window
-    if isinstance(window, AttachedWindow):
-        return WindowAggregate(child, AttachedWindow(positions[window.start_column], positions[window.end_column]), keys, calls, names)
-    return WindowAggregate(child, _move_window(window, positions), keys, calls, names)
+    window: Windowing | AttachedWindow
+    if isinstance(node.window, AttachedWindow):
+        window = AttachedWindow(positions[node.window.start_column], positions[node.window.end_column])
+    else:
+        window = _move_window(node.window, positions)
+    return WindowAggregate(child, window, keys, calls, names, emission=node.emission)
 
 
 def _prune_over(node: Over, needed: Needed) -> Pruned:

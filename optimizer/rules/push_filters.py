@@ -7,6 +7,7 @@ from dataclasses import replace
 from catalog.connectors import connector_of
 from optimizer.safety import is_deterministic, is_movable, may_raise
 from optimizer.substitution import inline
+from planner.emit import Emit
 from planner.expressions import Expression, conjunction, conjuncts
 from planner.logical import (
     Aggregate,
@@ -77,7 +78,7 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
         case WindowTable():
             down = _in_turn(parts, _window_free(node))
             return _rest(parts, down), (down,)
-        case WatermarkAssign() | Sort():
+        case WatermarkAssign() | Sort() | Emit():
             return (), (parts,)
         case ProcessingTime(input=inner, time_column=time):
             down = _in_turn(parts, set(range(len(inner.schema))) - {time})

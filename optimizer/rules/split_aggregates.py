@@ -99,7 +99,7 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
         return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL), parts)
     assert isinstance(node.window, Windowing)
     window = replace(node.window, time_column=len(local.schema) - 1, sliced=True)
-    return _finish(node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL), parts)
+    return _finish(node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts)
 
 
 def _finish(node: Aggregate | WindowAggregate, merged: LogicalPlan, parts: list[_Parts]) -> LogicalPlan:

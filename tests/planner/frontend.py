@@ -13,6 +13,7 @@ from catalog.show_create import create_statement
 from planner import logical
 from planner import statement_nodes as nodes
 from planner.binder import Binder
+from planner.emission import ON_CLOSE
 from planner.logical import LogicalPlan
 from planner.statements import ParsedStatement, parse_script
 
@@ -106,7 +107,7 @@ def _facts(plan: LogicalPlan) -> str:
     facts = []
     for field in dataclasses.fields(plan):
         value = getattr(plan, field.name)
-        if field.name in ("row_schema", "schema") or value in (None, ()) or isinstance(value, LogicalPlan):
+        if field.name in ("row_schema", "schema") or value in (None, (), ON_CLOSE) or isinstance(value, LogicalPlan):
             continue
         if isinstance(value, tuple) and any(isinstance(item, LogicalPlan) for item in value):
             continue
@@ -117,7 +118,7 @@ def _facts(plan: LogicalPlan) -> str:
 def _fact(value: object) -> str:
     if isinstance(value, tuple):
         return "(" + ", ".join(_fact(item) for item in value) + ")"
-    if dataclasses.is_dataclass(value) and type(value).__name__ in ("Windowing", "AttachedWindow"):
+    if dataclasses.is_dataclass(value) and type(value).__name__ in ("Windowing", "AttachedWindow", "Emission"):
         shown = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if getattr(value, f.name) not in (0, (), False)}
         return "{" + ", ".join(f"{name}: {item}" for name, item in shown.items()) + "}"
     return str(value)

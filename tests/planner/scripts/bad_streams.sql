@@ -178,13 +178,6 @@ error[SQL-1601]: UNNEST is not supported yet
     |                              ^^^^^^
 hint: flatten the rows before they come here
 ====
-SELECT * FROM bid EMIT ON WINDOW CLOSE
----
-error[SQL-1601]: EMIT is not supported yet
-  1 | SELECT * FROM bid EMIT ON WINDOW CLOSE
-    |                   ^^^^
-hint: leave it out: windows emit when they close, other queries as they change
-====
 SELECT * FROM bid QUALIFY price > 1
 ---
 error[SQL-1601]: QUALIFY is not supported yet

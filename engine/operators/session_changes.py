@@ -1,0 +1,83 @@
+"""Sessions whose results are given before they end, or change after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels import columns as col
+from engine.operator import Context, ListState, Output
+from engine.operators.session_aggregate import SessionAggregateOperator
+from engine.state.row_difference import difference
+from engine.thinned_changes import ThinnedChanges
+from planner.physical import WindowAggregateSpec
+
+
+class SessionChangesOperator(SessionAggregateOperator, ListState):
+    """What a batch changes is the difference of the sessions its keys show before it and after it, for a row may unite sessions.
+
+    Shown are all sessions where they give early results, else those the watermark is past. A session is forgotten when the watermark is
+    ``lateness_us`` past its end; no row that is still taken could touch it then.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._emission = spec.emission
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"closed": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [] if self._watermark_us == MIN_WATERMARK_US else [{"closed_until_us": self._watermark_us}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Barriers find all subtasks at one watermark."""
+        self._watermark_us = max([self._watermark_us, *(item["closed_until_us"] for item in items)])
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._in_time(batch)
+        if not batch.num_rows:
+            return
+        keys = [batch.rows.column(key) for key in self._keys]
+        before = self._batch(self._shown(self._state.of_keys(keys, batch.num_rows)))
+        times = col.words(batch.rows.column(self._time_column))
+        sessions = self._state.open(keys, times, times + self._gap_us)
+        self._accumulators.add(sessions, batch.rows, batch.weights)
+        self._changes.add(difference(before, self._batch(self._shown(self._state.of_keys(keys, batch.num_rows)))), out)
+        self._metrics.state_entries = len(self._state)
+
+    def _shown(self, sessions: np.ndarray) -> np.ndarray:
+        return sessions if self._emission.early else sessions[self._state.bounds(sessions)[1] < self._watermark_us]
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        state = self._state
+        ended = state.ended(time_us)
+        closing = ended[state.bounds(ended)[1] >= self._watermark_us]
+        if closing.size:
+            self._metrics.windows_closed += int(closing.size)
+            if not self._emission.early:
+                out.collect(self._batch(closing))
+            self._changes.give(out)
+        else:
+            self._changes.give_due(out)
+        over = ended[state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us]
+        if over.size:
+            state.remove(over)
+            self._metrics.state_entries = len(state)
+        self._watermark_us = time_us
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        self._changes.give_due(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._changes.give(out)
+
+    def on_end(self, out: Output) -> None:
+        self._changes.give(out)

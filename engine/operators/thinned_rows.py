@@ -1,0 +1,32 @@
+"""EMIT CHANGES EVERY: changes of a query without windows, put together."""
+
+from __future__ import annotations
+
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, Operator, Output
+from engine.thinned_changes import ThinnedChanges
+from planner.physical import ThinnedRowsSpec
+
+
+class ThinnedRowsOperator(Operator):
+    """Nothing is held over a barrier, so there is no state."""
+
+    def __init__(self, spec: ThinnedRowsSpec, options: JobOptions) -> None:
+        self._every_us = spec.every_us
+        self._schema = spec.schema.to_arrow()
+
+    def open(self, context: Context) -> None:
+        self._changes = ThinnedChanges(self._every_us, self._schema, context.clock)
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self._changes.add(batch, out)
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        self._changes.give_due(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._changes.give(out)
+
+    def on_end(self, out: Output) -> None:
+        self._changes.give(out)

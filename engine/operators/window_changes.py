@@ -1,0 +1,131 @@
+"""Windowed aggregation whose results are given before windows close, or change after: TUMBLE, HOP, CUMULATE, and windows attached to the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from engine import windows
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, ListState, Output
+from engine.operators.window_aggregate import WindowAggregateOperator
+from engine.state.row_difference import difference
+from engine.thinned_changes import ThinnedChanges
+from engine.window_rows import PlacedRows
+from planner.physical import WindowAggregateSpec
+from planner.windowing import Windowing
+
+
+class WindowChangesOperator(WindowAggregateOperator, ListState):
+    """What a batch changes of results already given is the difference of what its keys show before it and after it, in the windows it falls in.
+
+    Given are all results where windows give early ones, else those of windows the watermark has passed. A window is forgotten when the watermark is
+    ``lateness_us`` past its end; until then its rows change it.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._nothing = Batch(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in self._schema.types], schema=self._schema))
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"closed": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [] if self._watermark_us == MIN_WATERMARK_US else [{"closed_until_us": self._watermark_us}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Barriers find all subtasks at one watermark."""
+        self._watermark_us = max([self._watermark_us, *(item["closed_until_us"] for item in items)])
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        placed = self._rows.place(batch, self._watermark_us)
+        if not placed.ends.size:
+            return
+        keys = [placed.batch.rows.column(key) for key in self._keys]
+        touched = self._given_windows(placed)
+        if not touched.size:
+            self._state.add(keys, placed)
+        else:
+            before = self._shown(touched, keys, placed.ends.size)
+            self._state.add(keys, placed)
+            self._changes.add(difference(before, self._shown(touched, keys, placed.ends.size)), out)
+        self._metrics.state_entries = len(self._state)
+
+    def _given_windows(self, placed: PlacedRows) -> np.ndarray:
+        """Return the ends of the windows that rows fall in and whose results may have been given."""
+        if not self._emission.early and placed.ends.min() > self._watermark_us:
+            return placed.ends[:0]
+        ends = placed.ends
+        if isinstance(self._window, Windowing):
+            step = windows.slice_size(self._window)
+            first = ends if placed.missed is None else ends + placed.missed * step
+            spans = np.unique(np.stack([first, windows.last_window_end(ends, self._window)]), axis=1)
+            counts = (spans[1] - spans[0]) // step + 1
+            nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+            ends = np.repeat(spans[0], counts) + nth * step
+        ends = np.unique(ends)
+        return ends if self._emission.early else ends[ends <= self._watermark_us]
+
+    def _shown(self, window_ends: np.ndarray, keys: list[pa.Array], rows: int) -> Batch:
+        """Return the results of some windows for the keys of a batch as they are now."""
+        state = self._state
+        wanted = np.zeros(state.keys.capacity, np.bool_)
+        known = state.keys.lookup(keys, rows)
+        wanted[known[known >= 0]] = True
+        slices, ends, starts = state.slices()
+        if self._sliding:
+            return self._shown_sliding(window_ends, slices, ends, wanted)
+        held = np.isin(ends, window_ends)
+        slices, ends, starts = slices[held], ends[held], starts[held]
+        if isinstance(self._window, Windowing):
+            starts = windows.window_start(ends, self._window)
+        positions, entries = state.entries_of(slices)
+        mine = wanted[state.key_slots(entries)]
+        positions, entries = positions[mine], entries[mine]
+        return self._batch(self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions])
+
+    def _shown_sliding(self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray) -> Batch:
+        assert isinstance(self._window, Windowing)
+        last = windows.last_window_end(ends, self._window)
+        low, high = np.searchsorted(window_ends, ends), np.searchsorted(window_ends, last, side="right")
+        counts = np.maximum(high - low, 0)
+        of_slice = np.repeat(np.arange(ends.size), counts)
+        nth = np.arange(of_slice.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        of_window = window_ends[low[of_slice] + nth]
+        order = np.lexsort((of_slice, of_window))
+        if not order.size:
+            return self._nothing
+        of_slice = of_slice[order]
+        return self._merged(slices[of_slice], ends[of_slice], of_window[order], wanted)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        slices, ends, starts = self._state.slices()
+        closing = (ends > self._watermark_us) & (ends <= time_us)
+        closes = bool(closing.any())
+        if self._emission.early:
+            self._metrics.windows_closed += int(np.unique(ends[closing]).size)
+        elif ends.size and ends[0] <= time_us:
+            for batch in self._closing(slices, ends, starts, time_us):
+                out.collect(batch)
+        if closes:
+            self._changes.give(out)
+        else:
+            self._changes.give_due(out)
+        self._watermark_us = time_us
+        self._free(slices, ends, max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us)
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        self._changes.give_due(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._changes.give(out)
+
+    def on_end(self, out: Output) -> None:
+        self._changes.give(out)

@@ -1,0 +1,38 @@
+"""The grammar of EMIT."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.grouping_parser import GroupingParser
+from planner.syntax import EmitClause
+
+
+class EmitParser(GroupingParser):
+    """EMIT clauses."""
+
+    def emit(self) -> exp.Expr:
+        """Return the EMIT clause that stands here."""
+        begin = self._index
+        self._advance()
+        node = EmitClause(this="final")
+        if self.take_words("ON"):
+            self.need_word("WINDOW")
+            self.need_word("CLOSE")
+            node.set("this", "on window close")
+        elif self.take_words("CHANGES"):
+            node.set("this", "changes")
+            if self.take_words("EVERY"):
+                node.set("every", self._length())
+        elif not self.take_words("FINAL"):
+            raise self.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
+        if self.take_words("WITH"):
+            self.need_word("LATENESS")
+            node.set("lateness", self._length())
+        return self.placed(begin, node)
+
+    def _length(self) -> exp.Expr:
+        node = self.literal() if self.at_words("INTERVAL") else None
+        if node is None:
+            raise self.unexpected("INTERVAL")
+        return node
