@@ -1,9 +1,9 @@
 SELECT window_end, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end EMIT CHANGES EVERY INTERVAL '10' SECONDS WITH LATENESS INTERVAL '1' HOUR
 ---
-Emit kind=changes emission=Emission(early=True, every_us=10000000, lateness_us=3600000000)
+Emit kind=changes emission={early: True, every_us: 10000000, lateness_us: 3600000000}
   : window_end TIMESTAMP(3) NOT NULL, count(*) BIGINT NOT NULL
   Project expressions=(window_end, count(*)) names=(window_end, count(*))
-    WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single emission=Emission(early=True, every_us=10000000, lateness_us=3600000000)
+    WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single emission={early: True, every_us: 10000000, lateness_us: 3600000000}
       : count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
       WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
         WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
@@ -13,14 +13,14 @@ Emit kind=changes emission=Emission(early=True, every_us=10000000, lateness_us=3
 # a query within keeps to its own clause
 SELECT n, COUNT(*) AS c FROM (SELECT window_end, COUNT(*) AS n FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end EMIT ON WINDOW CLOSE) GROUP BY n EMIT CHANGES
 ---
-Emit kind=changes emission=Emission(early=True, every_us=0, lateness_us=0)
+Emit kind=changes emission={early: True}
   : n BIGINT NOT NULL, c BIGINT NOT NULL
   Project expressions=(n, count(*)) names=(n, c)
     Aggregate keys=(1) aggregates=(count(*)) names=(count(*)) phase=single
       : n BIGINT NOT NULL, count(*) BIGINT NOT NULL
-      Emit kind=on window close emission=Emission(early=False, every_us=0, lateness_us=0)
+      Emit kind=on window close
         Project expressions=(window_end, count(*)) names=(window_end, n)
-          WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single emission=Emission(early=False, every_us=0, lateness_us=0)
+          WindowAggregate window={start_column: 5, end_column: 6} aggregates=(count(*)) names=(count(*)) phase=single
             : count(*) BIGINT NOT NULL, window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
             WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
               WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
@@ -29,7 +29,7 @@ Emit kind=changes emission=Emission(early=True, every_us=0, lateness_us=0)
 ====
 SELECT channel, COUNT(*) FROM bid GROUP BY channel EMIT FINAL
 ---
-Emit kind=final emission=Emission(early=False, every_us=0, lateness_us=0)
+Emit kind=final
   : channel STRING, count(*) BIGINT NOT NULL
   Aggregate keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
     : channel STRING, count(*) BIGINT NOT NULL
@@ -74,9 +74,9 @@ INSERT INTO totals SELECT auction, SUM(price), NULL FROM TUMBLE(TABLE bid, DESCR
 Sink totals
   : id BIGINT, total DECIMAL(20, 2), label STRING
   Project expressions=(auction, sum(price), CAST(NULL AS STRING)) names=(id, total, label)
-    Emit kind=on window close emission=Emission(early=False, every_us=0, lateness_us=5000000)
+    Emit kind=on window close emission={lateness_us: 5000000}
       Project expressions=(auction, sum(price), NULL) names=(auction, sum(price), NULL)
-        WindowAggregate window={start_column: 5, end_column: 6} keys=(0) aggregates=(sum(price)) names=(sum(price)) phase=single emission=Emission(early=False, every_us=0, lateness_us=5000000)
+        WindowAggregate window={start_column: 5, end_column: 6} keys=(0) aggregates=(sum(price)) names=(sum(price)) phase=single emission={lateness_us: 5000000}
           : auction BIGINT, sum(price) DECIMAL(20, 2), window_start TIMESTAMP(3) NOT NULL [window start], window_end TIMESTAMP(3) NOT NULL [window end], window_time TIMESTAMP(3) NOT NULL [window time]
           WindowTable window={kind: tumble, time_column: 4, size_us: 60000000}
             WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
