@@ -59,9 +59,15 @@ class Catalog:
             return True
         return self._create(view, if_not_exists, span)
 
-    def replace_table(self, table: Table) -> None:
-        """Put a changed table in the place of the one of its name, as ALTER TABLE does."""
-        self._space(table)[table.name.lower()] = table
+    def replace_table(self, table: Table, name: str, span: Span | None = None) -> None:
+        """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise SQL-1302 when the new name is taken."""
+        space = self._space(table)
+        held = space.get(table.name.lower())
+        if held is not None and table.name.lower() != name.lower():
+            raise self._taken(held, span)
+        changed = {table.name.lower() if key == name.lower() else key: table if key == name.lower() else kept for key, kept in space.items()}
+        space.clear()
+        space.update(changed)
 
     def drop_table(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a table and return whether there was one."""
@@ -106,9 +112,12 @@ class Catalog:
             return True
         if if_not_exists:
             return False
+        raise self._taken(held, span)
+
+    def _taken(self, held: Relation, span: Span | None) -> PenstockError:
         noun = "table" if isinstance(held, Table) else "view"
         hint = f"drop it first with DROP {noun.upper()} {held.name}, or write CREATE {noun.upper()} IF NOT EXISTS"
-        raise PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
+        return PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
 
     def _remove(self, relation: Relation) -> bool:
         del self._space(relation)[relation.name.lower()]

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from client.results import Result, note_result
 from planner import statement_nodes as nodes
+from planner.alteration_nodes import AlterTable, RenameTable
 from planner.binder import Binder
 
 if TYPE_CHECKING:
     from client.running import Road
     from client.session import Session
 
-CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | nodes.AlterTableSet
+CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | AlterTable
 
 
 def change_catalog(session: Session, node: CatalogChange) -> Result:
@@ -75,7 +76,8 @@ def _changed(session: Session, node: CatalogChange) -> Result:
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
             return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
-        case nodes.AlterTableSet():
-            catalog.replace_table(binder.bind_alter_table(node))
+        case AlterTable():
+            table = binder.bind_alter_table(node)
+            catalog.replace_table(table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None)
             session.bad_records.forget(node.name.text)
             return note_result(f"table {node.name} altered")

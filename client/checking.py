@@ -9,6 +9,7 @@ from client.catalog_statements import declare_filled
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from planner import statement_nodes as nodes
+from planner.alteration_nodes import AlterTable
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -20,7 +21,7 @@ _HARMLESS = (
     nodes.DropTable,
     nodes.CreateTableLike,
     nodes.DropView,
-    nodes.AlterTableSet,
+    AlterTable,
     nodes.Set,
     nodes.Reset,
     nodes.ShowCreate,
@@ -42,6 +43,10 @@ def check_script(session: Session, text: str, file: str | None = None) -> list[P
 
 def _check(session: Session, statement: PlacedStatement) -> None:
     match statement.node:
+        case nodes.Subscribe() as subscribed:
+            session.plan(session.bind(subscribed), mode="streaming")
+        case nodes.Verify(query):
+            session.plan(session.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.StatementSet() as query:
             session.plan(session.bind(query))
         case nodes.CreateTableAs() as filled:

@@ -29,7 +29,8 @@ class Shape:
     """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
 
     ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column holds lines of text that a person wants
-    to see as they are.
+    to see as they are. ``update_key``: the upsert key, where the changes of one row come in the order they were made, so that a -U meets its +U.
+    ``subscribed``: the rows are changes themselves, their first column is ``op``.
     """
 
     schema: Schema
@@ -40,6 +41,8 @@ class Shape:
     streamed: bool = False
     limit: int | None = None
     verbatim: bool = False
+    update_key: tuple[int, ...] | None = None
+    subscribed: bool = False
 
     @property
     def change_mode(self) -> str:
@@ -128,12 +131,12 @@ class Result:
     def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
         """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when so long nothing came."""
         while (batch := self.next(timeout_s)) is not None:
-            yield op_rows(batch, self.shape.upsert_key)
+            yield batch.rows if self.shape.subscribed else op_rows(batch, self.shape.update_key)
 
     @property
     def change_schema(self) -> pa.Schema:
         """The columns of ``changes``."""
-        return change_schema(self.arrow_schema)
+        return self.arrow_schema if self.shape.subscribed else change_schema(self.arrow_schema)
 
     def final_rows(self, timeout_s: float | None = None, limit: int | None = None) -> pa.Table:
         """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are ``limit`` rows (never changing ones).

@@ -11,6 +11,7 @@ from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
 from client.results import Result, Shape
+from optimizer.partitioning import is_gathered_by
 from optimizer.properties import PlanFacts
 from planner.expressions import SortKey
 from planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
@@ -37,15 +38,15 @@ class Switches:
     time_zone: str
 
     @classmethod
-    def of(cls, settings: Settings) -> Switches:
-        """Read them from a session's settings."""
+    def of(cls, settings: Settings, mode: str | None = None) -> Switches:
+        """Read them from a session's settings; ``mode`` overrules the setting of that name."""
         names = str(settings.get("optimizer.disabled-rules")).split(",")
         disabled = [name.strip() for name in names if name.strip()]
         if not settings.get("optimizer.split-aggregates"):
             disabled.append("split_aggregates")
         return cls(
             tuple(disabled),
-            str(settings.get("execution.runtime-mode")),
+            mode or str(settings.get("execution.runtime-mode")),
             int(settings.get("parallelism.default")),
             int(settings.get("pipeline.max-parallelism")),
             str(settings.get("bounded.backend")),
@@ -89,7 +90,7 @@ def submit(road: Road, session: Session) -> Result:
     if isinstance(road.plan, Sink) and road.plan.table is None:
         graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
         job = session.job_manager.submit(graph, replace(options, state_dir=None, savepoint=None))
-        shape = shape_of(road.plan, road.facts)
+        shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
     return Result(Shape(Schema(())), TableFeed(), _submit_over_state(session, road.graph, options, job_id))
@@ -108,13 +109,16 @@ def _submit_over_state(session: Session, graph: JobGraph, options: JobOptions, j
     return session.job_manager.submit(graph, options, job_id)
 
 
-def shape_of(plan: LogicalPlan, facts: PlanFacts) -> Shape:
+def shape_of(road: Road) -> Shape:
     """Return what is known of a streamed result before its first row."""
+    plan, facts = road.plan, road.facts
     top = plan.inputs[0]
     insert_only = facts.insert_only(top)
     key = None if insert_only else facts.upsert_key(top)
     limit = None if facts.finite(top) or not insert_only else limit_of(top)
-    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True, limit=limit)
+    in_order = key is not None and (road.switches.parallelism == 1 or (road.laid is not None and is_gathered_by(road.laid.inputs[0], key)))
+    update_key = key if in_order else None
+    return Shape(top.schema, facts.finite(top), insert_only, key, order_of(plan), streamed=True, limit=limit, update_key=update_key)
 
 
 def limit_of(query: LogicalPlan) -> int | None:

@@ -40,7 +40,7 @@ from planner.backend_words import speaks
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
-from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet
+from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet, Subscribe
 
 if TYPE_CHECKING:
     from engine.bounded.backend import BoundedBackends
@@ -86,20 +86,22 @@ class Session:
         """Take a parsed query or insert the whole road, from names to rows."""
         return self.start(self.plan(self.bind(statement, params)))
 
-    def bind(self, statement: Query | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
+    def bind(self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
         """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
         binder = Binder(self.catalog, self.settings)
         match statement:
             case Query():
                 return Sink(binder.bind_query(statement, params), None)
+            case Subscribe(query=query):
+                return Sink(binder.bind_query(query, params), None)
             case Insert():
                 return binder.bind_insert(statement, params)
             case StatementSet():
                 return binder.bind_statement_set(statement, params)
 
-    def plan(self, bound: LogicalPlan, observer: Observer | None = None) -> Road:
-        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains."""
-        switches = Switches.of(self.settings)
+    def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None) -> Road:
+        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` overrules the setting."""
+        switches = Switches.of(self.settings, mode)
         optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
         runtime, chosen = choose_runtime(optimized, switches.mode, speaks=lambda part: speaks(part, str(self.settings.get("bounded.backend"))))
         shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from catalog.errors import Kind, PenstockError
-from client import catalog_statements, explain_statements, function_statements, job_statements, settings_statements, show_statements
+from client import (
+    catalog_statements,
+    explain_statements,
+    function_statements,
+    job_statements,
+    settings_statements,
+    show_statements,
+    subscription,
+    verification,
+)
 from client.results import Result
 from planner import statement_nodes as nodes
+from planner.alteration_nodes import AlterTable
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -16,18 +26,22 @@ if TYPE_CHECKING:
 
 def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:
     """Run one statement in a session; only queries and inserts take parameters."""
-    if params and not isinstance(node, nodes.Query | nodes.Insert | nodes.StatementSet | nodes.Explain):
+    if params and not isinstance(node, nodes.Query | nodes.Subscribe | nodes.Insert | nodes.StatementSet | nodes.Explain):
         raise PenstockError("CLI-6006", "this statement takes no parameters", hint="only SELECT and INSERT do")
     match node:
         case nodes.Query():
             return job_statements.query(session, node, params)
+        case nodes.Subscribe():
+            return subscription.subscribe(session, node, params)
+        case nodes.Verify():
+            return verification.verify(session, node)
         case nodes.Insert() | nodes.StatementSet():
             return job_statements.insert(session, node, params)
         case nodes.Explain():
             return explain_statements.explain_statement(session, node, params)
         case nodes.CreateTableAs():
             return catalog_statements.create_filled(session, node)
-        case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | nodes.AlterTableSet():
+        case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | AlterTable():
             return catalog_statements.change_catalog(session, node)
         case nodes.CreateFunction() | nodes.DropFunction():
             return function_statements.change_functions(session, node)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.catalog import Catalog
-from catalog.connectors import check_options
 from catalog.errors import PenstockError
 from catalog.schema import Schema
 from catalog.settings import Settings
 from catalog.tables import Table, View
+from planner.alteration_nodes import AlterTable
 from planner.bind_context import BindContext
+from planner.binder_alterations import altered_declaration
 from planner.binder_copies import copied_table, table_of_query
 from planner.binder_ddl import bind_table
 from planner.binder_inserts import sink_for
@@ -22,7 +23,7 @@ from planner.binder_tables import bounded
 from planner.lexical import allow_depth
 from planner.logical import LogicalPlan, Sink, Sort, StatementSet
 from planner.scope import Relation
-from planner.statement_nodes import AlterTableSet, CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
+from planner.statement_nodes import CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
 from planner.statement_nodes import StatementSet as StatementSetNode
 from planner.syntax import span_of
 
@@ -89,15 +90,13 @@ class Binder:
         _refuse_repeated(names, statement)
         return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary)
 
-    def bind_alter_table(self, statement: AlterTableSet) -> Table:
-        """Return a table with changed options, checked as CREATE TABLE checks them."""
+    def bind_alter_table(self, statement: AlterTable) -> Table:
+        """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands nowhere but at its name."""
         table = self.catalog.table(statement.name.text, statement.name.span)
-        options = {**table.options, **{option.key: option.value for option in statement.options}}
         try:
-            check_options(options, {option.key: option.key_span for option in statement.options})
+            return bind_table(altered_declaration(statement, table), self.context())
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None
-        return replace(table, options=options)
 
     def _top_level(self, query: Query, parameters: Sequence[object]) -> Relation:
         _check_parameters(_parameter_count(query.tree), parameters, query)

@@ -21,7 +21,7 @@ CLAUSES = (
 
 STATEMENTS = (
     "SELECT", "WITH", "VALUES", "INSERT", "CREATE", "DROP", "ALTER", "EXECUTE", "BEGIN", "EXPLAIN", "SET", "RESET", "SHOW", "DESCRIBE", "DESC",
-    "STOP", "CANCEL", "HELP", "QUIT", "EXIT",
+    "STOP", "CANCEL", "SUBSCRIBE", "VERIFY", "HELP", "QUIT", "EXIT",
 )  # fmt: skip
 """Words a statement may begin with."""
 
@@ -30,6 +30,7 @@ OTHERS = (
     "EXECUTE", "EXPLAIN", "EXTRACT", "FIRST", "FUNCTIONS", "HOP", "IF", "JOB", "JOBS", "JSON", "KEY", "LAST", "LOGICAL", "MERMAID", "METADATA",
     "NULLS", "OPTIMIZED", "PARTITION", "PARTITIONED", "PHYSICAL", "PRIMARY", "REPLACE", "RULES", "SESSION", "STATEMENT", "TABLES", "TEMPORARY",
     "CHANGES", "CLOSE", "EMIT", "EVERY", "FINAL", "LATENESS",
+    "AFTER", "AGAINST", "BATCH", "MATERIALIZED", "MODIFY", "RENAME",
     "TIMESTAMP", "TIMESTAMP_LTZ", "TRY_CAST", "TUMBLE", "VIEW", "VIEWS", "VIRTUAL", "WATERMARK", "CUBE", "GROUPING", "ROLLUP", "SETS",
 )  # fmt: skip
 """Words that mean something in one place only and may name columns everywhere."""

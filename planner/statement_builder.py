@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lark import Token, Transformer, Tree
+from lark import Token, Tree
 
 from catalog.errors import PenstockError, Span
+from catalog.show_create import quoted_name
 from planner import statement_nodes as nodes
+from planner.alteration_builder import AlterationBuilder
 from planner.dialect import parse_expression, parse_query
 from planner.statement_nodes import Name, OptionEntry, SqlExpression
+from planner.syntax import moved
 from planner.type_text import type_of
 
 
@@ -81,7 +84,7 @@ def _excluded(rest: Any) -> frozenset[str]:
     return frozenset(what for how, what in pairs if how == "EXCLUDING")
 
 
-class StatementBuilder(Transformer):
+class StatementBuilder(AlterationBuilder):
     """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the statement's own."""
 
     def __init__(self, text: str) -> None:
@@ -205,12 +208,14 @@ class StatementBuilder(Transformer):
     def drop_view(self, children: list[Any]) -> nodes.DropView:
         return nodes.DropView(_one(children, Name), _has(children, "if_exists"), span=self.span)
 
-    def alter_table(self, children: list[Any]) -> nodes.AlterTableSet:
-        rest = next((child for child in children if isinstance(child, Token)), None)
-        if rest is not None:
-            hint = "ALTER TABLE t SET ('key' = 'value') changes options; else drop the table and create it again"
-            raise _not_yet("this form of ALTER TABLE", hint, _span(rest))
-        return nodes.AlterTableSet(children[0], tuple(_all(children, OptionEntry)), span=self.span)
+    def create_materialized(self, children: list[Any]) -> nodes.CreateMaterializedView:
+        names, comment = tuple(_one(children, _Names, ())), _one(children, _Comment)
+        name, query = _one(children, Name), _one(children, nodes.Query)
+        text = None if comment is None else str(comment)
+        return nodes.CreateMaterializedView(name, query, names, if_not_exists=_has(children, "if_not_exists"), comment=text, span=self.span)
+
+    def drop_materialized(self, children: list[Any]) -> nodes.DropMaterializedView:
+        return nodes.DropMaterializedView(_one(children, Name), _has(children, "if_exists"), span=self.span)
 
     # functions
 
@@ -242,6 +247,16 @@ class StatementBuilder(Transformer):
         token = children[0]
         tree = parse_query(self.sql[: token.end_pos], token.start_pos)
         return nodes.Query(self.sql[token.start_pos : token.end_pos], tree, span=_span(token))
+
+    def subscribe(self, children: list[Any]) -> nodes.Subscribe:
+        asked = children[0]
+        if isinstance(asked, Name):
+            everything = parse_query(f"SELECT * FROM {quoted_name(asked.text)}")
+            asked = nodes.Query(asked.text, moved(everything, asked.span), span=asked.span)
+        return nodes.Subscribe(asked, span=self.span)
+
+    def verify(self, children: list[Any]) -> nodes.Verify:
+        return nodes.Verify(_one(children, nodes.Query), span=self.span)
 
     def insert(self, children: list[Any]) -> nodes.Insert:
         target, query = _one(children, Name), _one(children, nodes.Query)
@@ -283,6 +298,9 @@ class StatementBuilder(Transformer):
 
     def show_kind(self, children: list[Any]) -> nodes.ShowKind:
         return nodes.ShowKind(children[0].value.lower())
+
+    def materialized_views(self, children: list[Any]) -> nodes.ShowKind:
+        return nodes.ShowKind.MATERIALIZED_VIEWS
 
     def like(self, children: list[Any]) -> Any:
         return children[0]

@@ -94,7 +94,7 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
     if "EXPRESSION" in accepted:
         return "EXPRESSION", _region(tokens, index, (TokenType.COMMA, TokenType.R_PAREN))
     if "QUERY" in accepted and _begins_query(tokens, index):
-        return "QUERY", _region(tokens, index, (TokenType.SEMICOLON,))
+        return "QUERY", _query_end(tokens, index)
     if "VALUE" in accepted:
         return "VALUE", len(tokens)
     if token.token_type is not TokenType.VAR:
@@ -130,6 +130,14 @@ def _begins_query(tokens: list[Token], index: int) -> bool:
     while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
         index += 1
     return index < len(tokens) and tokens[index].token_type is TokenType.VAR and tokens[index].text.upper() in _QUERY_WORDS
+
+
+def _query_end(tokens: list[Token], index: int) -> int:
+    """Return the index behind a query; AGAINST BATCH belongs to VERIFY."""
+    end = _region(tokens, index, (TokenType.SEMICOLON,))
+    closing = [token.text.upper() for token in tokens[end - 2 : end]]
+    verifies = index > 0 and tokens[index - 1].text.upper() == "VERIFY"
+    return end - 2 if verifies and closing == ["AGAINST", "BATCH"] and end - 2 > index else end
 
 
 def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> int:

@@ -160,11 +160,22 @@ class DropView(Statement):
 
 
 @dataclass(frozen=True)
-class AlterTableSet(Statement):
-    """ALTER TABLE t SET ('key' = 'value', ..): the options are changed, everything else stays."""
+class CreateMaterializedView(Statement):
+    """CREATE MATERIALIZED VIEW: a table that a job keeps equal to a query."""
 
     name: Name
-    options: tuple[OptionEntry, ...]
+    query: Query
+    columns: tuple[Name, ...] = ()
+    if_not_exists: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class DropMaterializedView(Statement):
+    """DROP MATERIALIZED VIEW: its job stops, its rows go."""
+
+    name: Name
+    if_exists: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +192,20 @@ class StatementSet(Statement):
     """EXECUTE STATEMENT SET BEGIN .. END: many sinks, one job."""
 
     inserts: tuple[Insert, ...]
+
+
+@dataclass(frozen=True)
+class Subscribe(Statement):
+    """SUBSCRIBE [TO] a query or a table: its changes."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class Verify(Statement):
+    """VERIFY query AGAINST BATCH."""
+
+    query: Query
 
 
 class ExplainStage(StrEnum):
@@ -246,6 +271,7 @@ class ShowKind(StrEnum):
 
     TABLES = "tables"
     VIEWS = "views"
+    MATERIALIZED_VIEWS = "materialized views"
     COLUMNS = "columns"
     FUNCTIONS = "functions"
     CONNECTORS = "connectors"

@@ -86,5 +86,10 @@ def test_a_view_is_replaced_in_its_place() -> None:
 def test_a_changed_table_takes_the_place_of_the_old() -> None:
     catalog = Catalog()
     catalog.create_table(table("t"))
-    catalog.replace_table(table("t", seed="7"))
+    catalog.replace_table(table("t", seed="7"), "t")
     assert catalog.table("t").options["seed"] == "7"
+    catalog.create_view(view("w"))
+    catalog.replace_table(table("u"), "T")
+    assert [relation.name for relation in catalog.permanent()] == ["u", "w"]
+    with pytest.raises(PenstockError, match='view "w" exists already'):
+        catalog.replace_table(table("W"), "u")

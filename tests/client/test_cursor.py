@@ -137,17 +137,17 @@ def test_async_iteration():
 
 def test_a_changing_result_that_ends_gives_final_rows():
     changes = (batch([("a", 1), ("b", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]))
-    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,), update_key=(0,))
     assert cursor.change_mode == "upsert"
     assert sorted(cursor.fetchall()) == [("a", 2), ("b", 1)]
-    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,), update_key=(0,))
     assert sorted(cursor) == [("a", 2), ("b", 1)]
-    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(*changes, insert_only=False, upsert_key=(0,), update_key=(0,))
     assert sorted(cursor.fetch_arrow_table().to_pydict()["n"]) == [1, 2]
 
 
 def test_changes_have_ops():
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), insert_only=False, upsert_key=(0,), update_key=(0,))
     table = pa.Table.from_batches(list(cursor.changes()))
     assert table.column_names == ["op", "k", "n"]
     assert list(zip(*table.to_pydict().values(), strict=True)) == [("+I", "a", 1), ("-U", "a", 1), ("+U", "a", 2)]
@@ -172,10 +172,10 @@ def test_fetchmany_with_a_timeout_leaves_the_result_open():
 
 
 def test_an_endless_changing_result_gives_new_versions_and_snapshots():
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,), update_key=(0,))
     assert cursor.fetchone() == ("a", 1)
     assert cursor.fetchone() == ("a", 2)
-    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,))
+    cursor, _ = cursor_over(batch([("a", 1)]), batch([("a", 1), ("a", 2)], [-1, 1]), end=False, insert_only=False, upsert_key=(0,), update_key=(0,))
     assert cursor.fetchall(timeout=0.05) == [("a", 2)]
 
 

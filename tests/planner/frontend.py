@@ -12,6 +12,7 @@ from catalog.settings import Settings
 from catalog.show_create import create_statement
 from planner import logical
 from planner import statement_nodes as nodes
+from planner.alteration_nodes import AlterTable, RenameTable
 from planner.binder import Binder
 from planner.emission import ON_CLOSE
 from planner.logical import LogicalPlan
@@ -53,8 +54,9 @@ def _run(node: nodes.Statement, binder: Binder) -> str:
             return f"dropped {binder.catalog.drop_table(node.name.text, node.if_exists, node.name.span)}"
         case nodes.DropView():
             return f"dropped {binder.catalog.drop_view(node.name.text, node.if_exists, node.name.span)}"
-        case nodes.AlterTableSet():
-            binder.catalog.replace_table(binder.bind_alter_table(node))
+        case AlterTable():
+            place = node.change.new.span if isinstance(node.change, RenameTable) else None
+            binder.catalog.replace_table(binder.bind_alter_table(node), node.name.text, place)
             return "altered"
         case nodes.Set():
             binder.settings.set(node.key or "", node.value or "", node.value_span, key_span=node.key_span)

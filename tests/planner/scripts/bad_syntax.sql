@@ -477,3 +477,22 @@ SELECT price FROM bid; SELECT 1 +
 error[SQL-1001]: the statement ends where an expression was expected
   1 | SELECT price FROM bid; SELECT 1 +
     |                                  ^
+====
+VERIFY SELECT 1
+---
+error[SQL-1001]: the statement ends where AGAINST was expected
+  1 | VERIFY SELECT 1
+    |                ^
+====
+VERIFY SELECT 1 AGAINST STREAM
+---
+error[SQL-1001]: the statement ends where AGAINST was expected
+  1 | VERIFY SELECT 1 AGAINST STREAM
+    |                               ^
+====
+SUBSCRIBE FROM bid
+---
+error[SQL-1008]: FROM is a reserved word
+  1 | SUBSCRIBE FROM bid
+    |           ^^^^
+hint: quote it to use it as a name: `FROM`

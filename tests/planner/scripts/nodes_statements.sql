@@ -11,7 +11,7 @@ CREATE OR REPLACE TEMPORARY VIEW v (a, b) AS SELECT 1, 2; DROP VIEW IF EXISTS v;
 CreateView(span=Span(start=0, end=56), name=Name(text='v', span=Span(start=33, end=34), quoted=False), query=Query(span=Span(start=45, end=56), text='SELECT 1, 2'), columns=(Name(text='a', span=Span(start=36, end=37), quoted=False), Name(text='b', span=Span(start=39, end=40), quoted=False)), or_replace=True, if_not_exists=False, temporary=True)
 DropView(span=Span(start=0, end=21), name=Name(text='v', span=Span(start=20, end=21), quoted=False), if_exists=True)
 DropTable(span=Span(start=0, end=12), name=Name(text='t', span=Span(start=11, end=12), quoted=False), if_exists=False)
-AlterTableSet(span=Span(start=0, end=29), name=Name(text='t', span=Span(start=12, end=13), quoted=False), options=(OptionEntry(key='a', value='b', key_span=Span(start=19, end=22), value_span=Span(start=25, end=28)),))
+AlterTable(span=Span(start=0, end=29), name=Name(text='t', span=Span(start=12, end=13), quoted=False), change=SetOptions(options=(OptionEntry(key='a', value='b', key_span=Span(start=19, end=22), value_span=Span(start=25, end=28)),)))
 ====
 INSERT INTO t (a, b) VALUES (1, 2); INSERT INTO TABLE t (SELECT 1)
 ---
@@ -61,3 +61,15 @@ Help(span=Span(start=0, end=4), topic=None)
 Help(span=Span(start=0, end=11), topic='select')
 Quit(span=Span(start=0, end=4))
 Quit(span=Span(start=0, end=4))
+====
+SUBSCRIBE TO bid
+---
+Subscribe(span=Span(start=0, end=16), query=Query(span=Span(start=13, end=16), text='bid'))
+====
+SUBSCRIBE SELECT 1
+---
+Subscribe(span=Span(start=0, end=18), query=Query(span=Span(start=10, end=18), text='SELECT 1'))
+====
+VERIFY SELECT 1 AGAINST BATCH
+---
+Verify(span=Span(start=0, end=29), query=Query(span=Span(start=7, end=15), text='SELECT 1'))

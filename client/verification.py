@@ -1,0 +1,133 @@
+"""VERIFY .. AGAINST BATCH: a query on our own runtime, its changes folded, beside the same query on the bounded backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import PenstockError
+from client.results import Result, note_result
+from engine.arrays import array_of
+from engine.row_sums import group_numbers, summed
+from optimizer.properties import PlanFacts
+from planner import statement_nodes as nodes
+
+if TYPE_CHECKING:
+    from client.session import Session
+
+SHOWN_ROWS = 20
+TOLERANCE = 1e-9
+_SHOWN_WIDTH = 160
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows only one of two tables has; a positive count is the stream's, a negative one the batch's."""
+
+    rows: pa.Table
+    counts: np.ndarray
+
+    def lines(self) -> list[str]:
+        """Return the first rows as text, ``+`` for the stream's and ``-`` for the batch's."""
+        shown = self.rows.slice(0, SHOWN_ROWS)
+        lines = []
+        for values, count in zip(zip(*(column.to_pylist() for column in shown.columns), strict=True), self.counts.tolist(), strict=False):
+            text = ", ".join("NULL" if value is None else str(value) for value in values)
+            times = f" ({abs(count)} times)" if abs(count) > 1 else ""
+            lines.append(f"{'+' if count > 0 else '-'} ({text[:_SHOWN_WIDTH]}){times}")
+        return lines
+
+
+def verify(session: Session, node: nodes.Verify) -> Result:
+    """Run a query both ways and say that the rows are equal; raise VER-7002 with some of those that are not, VER-7001 where there is no batch."""
+    bound = session.bind(node.query)
+    query = bound.inputs[0]
+    if not PlanFacts().finite(query):
+        hint = "read files, a finite datagen or a table with 'source.replay' = 'true'"
+        raise PenstockError("VER-7001", "the query never ends, so there is no batch to compare it with", span=node.query.span, hint=hint)
+    batch = session.plan(bound, mode="batch")
+    if batch.graph is not None:
+        hint = "VERIFY compares queries over tables whose every part a backend has a word for"
+        message = f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to compare it with"
+        raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
+    streamed = session.start(session.plan(bound, mode="streaming"))
+    ours = streamed.final_rows()
+    stream_s = streamed.elapsed_s
+    computed = session.start(batch)
+    theirs = computed.final_rows()
+    found = difference(ours, theirs)
+    times = f"stream {stream_s:.2f} s, {batch.switches.backend} {computed.elapsed_s:.2f} s"
+    if not found.rows.num_rows:
+        return note_result(f"equal: {ours.num_rows:,} row{'' if ours.num_rows == 1 else 's'}; {times}")
+    more = found.rows.num_rows - SHOWN_ROWS
+    lines = [*found.lines(), *([f".. and {more:,} more"] if more > 0 else [])]
+    extra, missing = (int(found.counts[sign * found.counts > 0].sum()) * sign for sign in (1, -1))
+    raise PenstockError(
+        "VER-7002",
+        f"stream and batch differ: {extra:,} row{'' if extra == 1 else 's'} only of the stream (+), {missing:,} only of the batch (-)",
+        detail="\n".join(lines),
+        hint=f"{times}; rows: stream {ours.num_rows:,}, batch {theirs.num_rows:,}",
+        span=node.query.span,
+        sqlstate="P0004",
+    )
+
+
+def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
+    """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
+    one, other = (_canonical(table) for table in (ours, theirs.rename_columns(ours.schema.names).cast(ours.schema)))
+    counts = np.concatenate([np.ones(one.num_rows, np.int64), -np.ones(other.num_rows, np.int64)])
+    rows, counts = summed(pa.concat_tables([one, other]), counts)
+    inexact = [i for i, field in enumerate(rows.schema) if pa.types.is_floating(field.type)]
+    if inexact and rows.num_rows:
+        keep = ~_nearly_equal(rows, counts, inexact)
+        return Difference(rows.filter(array_of(keep)), counts[keep])
+    return Difference(rows, counts)
+
+
+def _canonical(table: pa.Table) -> pa.Table:
+    """Give all NaNs one form, and zero one sign."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(index)
+            column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), field.type), pc.add(column, pa.scalar(0.0, field.type)))
+            table = table.set_column(index, field, column)
+    return table
+
+
+def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.ndarray:
+    """Return which rows have a row of the other side that is equal but for rounding: rows are sorted, so that such rows stand at one rank."""
+    exact, _ = group_numbers(rows.select([i for i in range(rows.num_columns) if i not in inexact]))
+    if len(inexact) == rows.num_columns:
+        exact = np.zeros(rows.num_rows, np.int64)
+    values = [rows.column(i).to_numpy() for i in inexact]
+    rounded = [_rounded(column) for column in values]
+    order = np.lexsort((*values[::-1], *rounded[::-1], exact))
+    sides = [order[counts[order] > 0], order[counts[order] < 0]]
+    found = np.zeros(rows.num_rows, np.bool_)
+    ranks = [_ranks(exact[side]) for side in sides]
+    places = [exact[side] * rows.num_rows + rank for side, rank in zip(sides, ranks, strict=True)]
+    _, first, second = np.intersect1d(places[0], places[1], assume_unique=True, return_indices=True)
+    ours, theirs = sides[0][first], sides[1][second]
+    equal = counts[ours] == -counts[theirs]
+    for column in values:
+        equal &= np.isclose(column[ours], column[theirs], rtol=TOLERANCE, atol=0, equal_nan=True)
+    found[ours[equal]] = found[theirs[equal]] = True
+    return found
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Return numbers cut to seven digits, so that what differs by rounding nearly always sorts alike."""
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (6 - np.floor(np.log10(np.abs(values))))
+        cut = np.round(values * scale) / scale
+    return np.where(np.isfinite(cut), cut, values)
+
+
+def _ranks(groups: np.ndarray) -> np.ndarray:
+    """Return the place of each element within its run of equal numbers."""
+    starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.zeros(0, np.int64)
+    return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))
