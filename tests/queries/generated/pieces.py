@@ -33,15 +33,18 @@ class Piece:
                 yield part
                 yield from part.below()
 
-    def rebuilt(self, target: Piece, other: Piece) -> Piece:
-        """The same tree with one piece (found by identity) replaced, in both wordings."""
+    def rebuilt(self, target: Piece, other: Piece, done: dict[int, Piece] | None = None) -> Piece:
+        """The same tree with one piece (found by identity) replaced; what both wordings share they share again."""
         if self is target:
             return other
+        known: dict[int, Piece] = {} if done is None else done
+        if id(self) not in known:
 
-        def changed(parts: tuple[str | Piece, ...]) -> tuple[str | Piece, ...]:
-            return tuple(part if isinstance(part, str) else part.rebuilt(target, other) for part in parts)
+            def changed(parts: tuple[str | Piece, ...]) -> tuple[str | Piece, ...]:
+                return tuple(part if isinstance(part, str) else part.rebuilt(target, other, known) for part in parts)
 
-        return replace(self, parts=changed(self.parts), theirs=None if self.theirs is None else changed(self.theirs))
+            known[id(self)] = replace(self, parts=changed(self.parts), theirs=None if self.theirs is None else changed(self.theirs))
+        return known[id(self)]
 
 
 def made(sort: str, template: str, *, theirs: str | None = None, least: str | None = None, **holes: str | Piece) -> Piece:

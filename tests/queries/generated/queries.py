@@ -53,6 +53,7 @@ class Queries:
             "project": lambda: self._project(depth),
             "join": lambda: self._join(depth),
             "semi": lambda: self._semi(depth),
+            "interval join": self._interval_join,
             "group": lambda: self._group(depth),
             "distinct": lambda: made("relation", f"(SELECT DISTINCT {_LAYOUT} FROM {{r}} AS {{a}})", r=self.relation(depth - 1), a=self.dice.alias()),
             "set operation": lambda: made("relation", "({q})", q=self._sets(depth - 1)),
@@ -159,6 +160,22 @@ class Queries:
             f" ON {on}{{residual}}{{where}})",
             l=self.relation(depth - 1),
             r=self.relation(depth - 1),
+            residual=residual,
+            where=self.where(a),
+        )
+
+    def _interval_join(self) -> Piece:
+        """Rows of two streams whose times are near each other; over streams without changes state ends with the interval."""
+        a, b = self.dice.alias(), self.dice.alias()
+        kind = self.dice.feature("interval join", {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")})
+        early, late = self.dice.one("0", "2", "5"), self.dice.one("0", "3")
+        residual = made("residual", f" AND {a}.v <> {b}.v", least="") if self.dice.chance(0.3) and kind != "FULL JOIN" else ""
+        return made(
+            "relation",
+            f"(SELECT {a}.k AS k, {b}.s AS s, {a}.v AS v, {b}.x AS x, {self.dice.one(a, b)}.ts AS ts FROM {{l}} AS {a} {kind} {{r}} AS {b}"
+            f" ON {a}.k = {b}.k AND {a}.ts BETWEEN {b}.ts - INTERVAL '{early}' SECOND AND {b}.ts + INTERVAL '{late}' SECOND{{residual}}{{where}})",
+            l=self._timed_filter() if self.dice.chance(0.3) else made("timed", self.dice.one(*TIMED)),
+            r=made("timed", self.dice.one(*TIMED)),
             residual=residual,
             where=self.where(a),
         )

@@ -12,8 +12,9 @@ from catalog.errors import PenstockError
 from client.session import Session
 from engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from optimizer.properties import PlanFacts
-from planner.logical import LogicalPlan, WindowAggregate
+from planner.logical import JoinKind, LogicalPlan, WindowAggregate
 from planner.over import Over, PartitionTop
+from planner.timed_join import TimedJoin
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import Changelog, DirectJob, Planned, planned
 from tests.queries.generated.data import feeds
@@ -93,6 +94,8 @@ def waits(plan: LogicalPlan) -> bool:
         if isinstance(node, WindowAggregate) or (isinstance(node, Over) and facts.in_time(node)):
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
+            return True
+        if isinstance(node, TimedJoin) and node.kind not in (JoinKind.INNER, JoinKind.SEMI):
             return True
     return False
 
