@@ -7,6 +7,7 @@ import sys
 from catalog.aggregate_functions import AGGREGATES
 from catalog.function_rules import Function
 from catalog.functions import SCALAR_FAMILIES
+from catalog.table_functions import TABLE_FUNCTIONS
 
 _UNSPOKEN = ("sum0",)
 
@@ -22,7 +23,13 @@ says otherwise.
 def page() -> str:
     """Return the page as Markdown."""
     families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
-    return _HEAD + "\n".join(_family(title, functions) for title, functions in families.items())
+    return _HEAD + "\n".join([*(_family(title, functions) for title, functions in families.items()), _tables()])
+
+
+def _tables() -> str:
+    lines = ["## Table functions", "", "In FROM: see [NESTED.md](NESTED.md).", "", "| call | rows |", "|---|---|"]
+    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in TABLE_FUNCTIONS]
+    return "\n".join(lines) + "\n"
 
 
 def _family(title: str, functions: tuple[Function, ...]) -> str:

@@ -23,6 +23,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.unnest import Unnest
 
 Partitioning = frozenset[tuple[int, ...]]
 """Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns equal)."""
@@ -39,6 +40,8 @@ def partitioning(node: LogicalPlan) -> Partitioning:
             return partitioning(node.inputs[0])
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(keys for keys in partitioning(inner) if time not in keys)
+        case Unnest(input=inner, keep=keep):
+            return _renamed(partitioning(inner), {old: [new] for new, old in enumerate(keep)})
         case Project():
             return _renamed(partitioning(node.input), _places(node))
         case Aggregate(keys=keys) | WindowAggregate(keys=keys):

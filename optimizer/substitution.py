@@ -8,6 +8,7 @@ from dataclasses import replace
 from planner.expressions import Column, Expression, SortKey
 from planner.logical import Aggregate, Filter, Join, LogicalPlan, Project, Scan, Sort, TopN, WatermarkAssign, WindowAggregate
 from planner.over import Over, PartitionTop
+from planner.unnest import Unnest
 
 
 def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:
@@ -49,6 +50,8 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
             return _changed(node, keys=_map_keys(keys, rewrite))
         case Over(order=order, calls=calls):
             return _changed(node, order=_map_keys(order, rewrite), calls=tuple(call.map(rewrite) for call in calls))
+        case Unnest(call=call):
+            return _changed(node, call=call.map(rewrite))
         case PartitionTop(order=order):
             return _changed(node, order=_map_keys(order, rewrite))
     return node

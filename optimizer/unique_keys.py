@@ -28,6 +28,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, WindowKind
 
 Key = frozenset[int]
@@ -59,6 +60,10 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return frozenset(key for key in below(inner) if time not in key)
         case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink() | Emit():
             return below(node.inputs[0])
+        case Unnest(input=inner, keep=keep, ordinality=True, outer=False):
+            places = {old: new for new, old in enumerate(keep)}
+            last = len(node.schema) - 1
+            return frozenset(frozenset({*(places[i] for i in key), last}) for key in below(inner) if key <= places.keys())
         case Project():
             return _of_project(node, below(node.input))
         case WindowTable(input=inner, window=window):

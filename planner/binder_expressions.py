@@ -12,6 +12,7 @@ from catalog.errors import PenstockError, Span
 from catalog.functions import can_cast, is_aggregate, resolve
 from catalog.names import did_you_mean
 from catalog.python_functions import PythonScalar, PythonTable
+from catalog.table_functions import is_table_function
 from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from planner import binder_literals as literals
 from planner.bind_context import BindContext
@@ -255,7 +256,7 @@ class ExpressionBinder:
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
         """Return the program's scalar function of that name; a table function may not stand in an expression."""
         function = self.context.catalog.functions.find(name, span)
-        if isinstance(function, PythonTable):
+        if isinstance(function, PythonTable) or (function is None and is_table_function(name)):
             hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
             raise PenstockError("SQL-1107", f"{name} gives rows: it is a table function", span=span, hint=hint, sqlstate="42809")
         return function if isinstance(function, PythonScalar) else None

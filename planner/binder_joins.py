@@ -12,11 +12,12 @@ from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
-from planner.binder_tables import Source, bind_source, bounded
+from planner.binder_tables import Source, bind_source, bounded, one_row
+from planner.binder_unnest import bind_table_function
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
-from planner.logical import Join, JoinKind, LogicalPlan, Project
+from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
-from planner.syntax import consume, span_of
+from planner.syntax import TableFunctionCall, consume, span_of
 from planner.timed_join import TimedJoin, timed
 
 _KINDS = {
@@ -51,20 +52,55 @@ class Halves:
 
 def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -> FromClause:
     """Return the rows of FROM with its joins, left to right."""
-    source = bind_source(tree, context)
-    left = FromClause(source.relation.plan, source.scope)
+    left = _first(tree, context)
     for join in joins:
         consume(join, "this", "kind", "on", "using")
+        if isinstance(join.this, TableFunctionCall):
+            left = _with_function(left, join, context)
+            continue
         right = bind_source(join.this, context)
         _refuse_same_name(left.scope, right, join)
         left = _joined(left, right, join, context)
     return left
 
 
+def _first(tree: exp.Expr, context: BindContext) -> FromClause:
+    if isinstance(tree, TableFunctionCall):
+        plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
+        return FromClause(plan, scope)
+    source = bind_source(tree, context)
+    return FromClause(source.relation.plan, source.scope)
+
+
+def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
+    kind, condition = _KINDS[str(join.args["kind"])], join.args.get("on")
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using"):
+        hint = "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
+        raise PenstockError("SQL-1601", "a table function is joined by CROSS JOIN or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000")
+    alias = join.this.args.get("alias")
+    if alias is not None:
+        _refuse_taken(left.scope, alias.this.name, join)
+    plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
+    scope = Scope(left.scope.columns + given.columns)
+    if condition is None or (isinstance(condition, exp.Boolean) and condition.this):
+        return FromClause(plan, scope)
+    if kind is JoinKind.LEFT:
+        hint = "write ON TRUE, and filter the array itself or what comes out of it"
+        message = "LEFT JOIN of a table function takes no condition but TRUE"
+        raise PenstockError("SQL-1601", message, span=span_of(condition), hint=hint, sqlstate="0A000")
+    return FromClause(Filter(plan, ExpressionBinder(scope, context, "ON").condition(condition)), scope)
+
+
 def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
-    if right.name is not None and scope.has_table(right.name):
-        hint = f"give one of them an alias: {right.name} AS other"
-        raise PenstockError("SQL-1045", f'table name "{right.name}" stands twice in FROM', span=span_of(join.this), hint=hint, sqlstate="42712")
+    if right.name is not None:
+        _refuse_taken(scope, right.name, join)
+
+
+def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
+    if scope.has_table(name):
+        hint = f"give one of them an alias: {name} AS other"
+        raise PenstockError("SQL-1045", f'table name "{name}" stands twice in FROM', span=span_of(join.this), hint=hint, sqlstate="42712")
 
 
 def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext) -> FromClause:

@@ -18,7 +18,7 @@ Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 
 
 def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
-    """Return a field of a row by its name without case; raise SQL-1107 where there is none and SQL-1108 for what is no row."""
+    """Return a field of a row by its name without case; raise SQL-1110 where there is none and SQL-1108 for what is no row."""
     kind = base.type
     if not isinstance(kind, Row):
         hint = "elements are read by a[1] and m['key']" if isinstance(kind, Array | Map) else "a dot reads a field of a ROW"
@@ -29,7 +29,7 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
         many = "no" if not found else f"{len(found)}"
         message = f'the row has {many} field{"s" if found else ""} "{name.name}"'
         near = did_you_mean(name.name, names, others=True)
-        raise PenstockError("SQL-1107", message, span=span_of(name) or span, hint=near, sqlstate="42703")
+        raise PenstockError("SQL-1110", message, span=span_of(name) or span, hint=near, sqlstate="42703")
     position = Literal(INT, False, value=found[0])
     return Call(kind.fields[found[0]][1], True, function="field", args=(base, position), span=span)
 

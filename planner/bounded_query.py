@@ -39,7 +39,9 @@ from planner.repeat import Repeat
 from planner.sql_expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
 from planner.sql_flavour import Flavour
 from planner.sql_over import over_select, top_select, with_ties
+from planner.sql_unnest import unnest_select
 from planner.sql_windows import ROWS, aliased, column, named
+from planner.unnest import Unnest
 from planner.windowing import AttachedWindow
 
 
@@ -150,6 +152,8 @@ class _PlanText:
                 return self.sorted(self._rows(plan.input), plan)
             case Repeat():
                 return self._repeat(plan)
+            case Unnest():
+                return unnest_select(plan, self.relation(plan.input), self.flavour, self.add)
             case Limit(input=source, limit=limit, offset=offset):
                 return _cut(self._rows(source), limit, offset)
         raise PenstockError("BND-5102", f"a {type(plan).__name__} cannot be part of a bounded query", kind=Kind.INTERNAL, sqlstate="0A000")

@@ -37,6 +37,7 @@ from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
 from planner.timed_join import TimedJoin
+from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing, WindowKind
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
@@ -79,6 +80,8 @@ def _describe_ending(node: LogicalPlan) -> str:
             return f"TopN {limit}{f' offset {offset}' if offset else ''} by {_order(node.keys, inner.schema)}"
         case Limit(limit=limit, offset=offset):
             return f"Limit {'all' if limit is None else limit}{f' offset {offset}' if offset else ''}"
+        case Unnest():
+            return _describe_unnest(node)
         case Repeat(input=inner):
             return f"Repeat by {inner.schema.names[-1]}"
         case Union(branches=branches):
@@ -95,6 +98,13 @@ def _describe_ending(node: LogicalPlan) -> str:
         case StatementSet(sinks=sinks):
             return f"StatementSet {len(sinks)} sinks"
     raise AssertionError(type(node))
+
+
+def _describe_unnest(node: Unnest) -> str:
+    schema = node.input.schema
+    names = [node.call.columns[i].name for i in node.gives] + (["ordinality"] if node.ordinality else [])
+    call = f"{node.call.function}({', '.join(named(arg, schema) for arg in node.call.args)})"
+    return f"Unnest {'outer ' if node.outer else ''}{call} AS {', '.join(names)}, keeping {', '.join(schema[i].name for i in node.keep) or 'nothing'}"
 
 
 def _describe_over(node: Over) -> str:

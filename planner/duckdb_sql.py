@@ -31,7 +31,7 @@ from planner.duckdb_times import TIME_FUNCTIONS
 from planner.expressions import Call, Literal
 from planner.logical import JoinKind, LogicalPlan
 from planner.spark_sql import literal_text
-from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, text
+from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, text, when
 
 
 def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:
@@ -101,6 +101,13 @@ class DuckDbFlavour(Flavour):
 
     def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
         return function("unnest", function("generate_series", first, last, integer(step)))
+
+    def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
+        places = function("generate_series", integer(0), binary(exp.Sub, function("len", array.copy()), integer(1)))
+        if outer:
+            filled = exp.GT(this=function("len", array.copy()), expression=integer(0))
+            array, places = (when(filled.copy(), values, function("list_value", exp.null())) for values in (array, places))
+        return [exp.alias_(function("unnest", places), "p"), exp.alias_(function("unnest", array), "v")]
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:

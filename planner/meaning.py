@@ -36,6 +36,7 @@ from planner.processing_time import ProcessingTime
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
 from planner.timed_join import TimedJoin
+from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing
 
 # Options that say how fast, how often or in what pieces, never which rows.
@@ -129,6 +130,8 @@ class Meanings:
                 return _of_over(node, below)
             case PartitionTop():
                 return _of_partition_top(node, below)
+            case Unnest():
+                return _of_unnest(node, below)
             case Repeat():
                 return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
             case Emit(kind=kind, emission=emission):
@@ -174,6 +177,13 @@ def _of_over(node: Over, below: Meaning) -> Meaning:
     within = digest("within", str(node.timely), str(node.frame), *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
     rows = digest("over in time", below.rows, columns[node.time_column]) if node.timely else below.rows
     return Meaning(rows, columns + tuple(digest("over", rows, within, _call_text(call, columns)) for call in node.calls))
+
+
+def _of_unnest(node: Unnest, below: Meaning) -> Meaning:
+    args = (expression_text(arg, below.columns) for arg in node.call.args)
+    rows = digest("unnest", below.rows, node.call.function, str(node.outer), *args)
+    given = tuple(digest("given", rows, str(i)) for i in node.gives) + ((digest("nth", rows),) if node.ordinality else ())
+    return Meaning(rows, tuple(below.columns[i] for i in node.keep) + given)
 
 
 def _of_partition_top(node: PartitionTop, below: Meaning) -> Meaning:

@@ -42,6 +42,7 @@ from planner.physical import (
     ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
+    UnnestSpec,
     ValuesSpec,
     WatermarkSpec,
     WindowAggregateSpec,
@@ -50,6 +51,7 @@ from planner.physical import (
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
 from planner.timed_join import TimedJoin
+from planner.unnest import Unnest
 
 
 class Facts(Protocol):
@@ -100,6 +102,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _join_spec(node, operator_id, facts)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
+        case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality):
+            return UnnestSpec(operator_id, name, schema, called, keep, gives, outer, ordinality)
         case Repeat():
             return RepeatSpec(operator_id, name, schema)
         case Limit(limit=limit, offset=offset):

@@ -12,6 +12,7 @@ from planner.expressions import AggregateCall, Expression, Literal, SortKey
 from planner.logical import JoinKind, LogicalPlan, Phase
 from planner.over import Frame
 from planner.timed_join import JoinTime
+from planner.unnest import TableCall
 from planner.windowing import AttachedWindow, Windowing
 
 DEFAULT_MAX_PARALLELISM = 128
@@ -71,6 +72,17 @@ class ProcessingTimeSpec(OperatorSpec):
     """Stamp a column with the clock, which is the watermark from here on."""
 
     time_column: int
+
+
+@dataclass(frozen=True)
+class UnnestSpec(OperatorSpec):
+    """Each row once per row a table function gives for it; see ``planner.unnest.Unnest``."""
+
+    call: TableCall
+    keep: tuple[int, ...]
+    gives: tuple[int, ...]
+    outer: bool
+    ordinality: bool
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ _AFTER_SELECT = {
     "CLUSTER": "leave it out: rows of one key meet by themselves",
     "DISTRIBUTE": "leave it out: rows of one key meet by themselves",
     "SORT": "use ORDER BY",
-    "LATERAL": "flatten the rows before they come here",
 }
 
 
@@ -155,7 +154,7 @@ class QueryParser(EmitParser):
     def _from(self, node: exp.Select) -> None:
         node.set("from_", exp.From(this=self.table()))
         joins = []
-        while (join := self.join()) is not None:
+        while (join := self.join() or self.lateral_view()) is not None:
             joins.append(join)
         node.set("joins", joins)
         if self.at_words("MATCH_RECOGNIZE"):

@@ -89,6 +89,10 @@ class SparkFlavour(Flavour):
     def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
         return function("explode", function("sequence", first, last, cast(integer(step), exp.DataType.build("BIGINT"))))
 
+    def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
+        names = [exp.to_identifier("p"), exp.to_identifier("v")]
+        return [exp.Aliases(this=function("posexplode_outer" if outer else "posexplode", array), expressions=names)]
+
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:
             case YearMonthInterval():

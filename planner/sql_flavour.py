@@ -61,6 +61,10 @@ class Flavour:
         """Return a select item that gives one row per integer from ``first`` to ``last`` inclusive."""
         raise AssertionError(type(self))
 
+    def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
+        """Return select items that give one row per element: its place from 0 as ``p``, its value as ``v``; ``outer``: NULLs where there is none."""
+        raise AssertionError(type(self))
+
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         """Return a result column in a type the backend can hand over as Arrow; the reader casts it to the exact type."""
         raise AssertionError(type(self))

@@ -111,6 +111,18 @@ class WindowFunction(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False}
 
 
+class TableFunctionCall(exp.Expression):
+    """A table function in FROM: ``this`` its name, ``expressions`` the arguments, ``alias``, WITH ``ordinality``, LATERAL VIEW ``outer``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False, "ordinality": False, "outer": False}
+
+
+class LateralQuery(exp.Expression):
+    """``LATERAL (query)``: a query that may read what stands before it in FROM."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
+
+
 def place(node: exp.Expr, start: int, end: int) -> Any:
     """Note that a node stands at characters ``start`` up to and without ``end``; return the node."""
     node.meta["start"] = start

@@ -8,7 +8,7 @@ from sqlglot.tokens import TokenType
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean, nearest
 from planner.expression_parser import ExpressionParser
-from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction
+from planner.syntax import Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_ALIAS = {"EMIT": ("ON", "CHANGES", "FINAL", "WITH"), "MINUS": ("SELECT", "ALL"), "TABLESAMPLE": (), "PIVOT": (), "UNPIVOT": ()}
@@ -83,16 +83,44 @@ class TableParser(ExpressionParser):
             return self._in_parentheses(begin)
         if self.at_words("VALUES"):
             return self.values()
-        if self.word() in ("LATERAL", "UNNEST"):
-            raise self.not_yet(self.word(), "flatten the rows before they come here")
+        if self.take_words("LATERAL"):
+            return self._lateral(begin)
         if self.at_words("TABLE") and self.at(TokenType.L_PAREN, 1):
             self._advance(2)
             node = self._table_function()
             self.need(TokenType.R_PAREN, ")")
             return node
-        if self.is_name() and self.at(TokenType.L_PAREN, 1):
+        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or self.at_words("UNNEST")):
             return self._table_function()
         return self._named_table(begin)
+
+    def _lateral(self, begin: int) -> exp.Expr:
+        if self.at(TokenType.L_PAREN):
+            self._advance()
+            inner = self.query()
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, LateralQuery(this=inner))
+        if self.at_words("TABLE") and self.at(TokenType.L_PAREN, 1):
+            return self._table()
+        if not self.at(TokenType.L_PAREN, 1):
+            raise self.unexpected("TABLE", "UNNEST", "a table function", "(")
+        return self._table_function()
+
+    def lateral_view(self) -> exp.Expr | None:
+        """Return the next ``LATERAL VIEW [OUTER] f(..) [t] [AS a, b]`` as a join, or ``None``."""
+        begin = self._index
+        if not self.take_words("LATERAL", "VIEW"):
+            return None
+        outer = self.take_words("OUTER")
+        node = self._table_function()
+        node.set("outer", outer)
+        first = self._index
+        name = None if self.at_words("AS") or not self.is_name() else self.identifier("table alias")
+        names = self.separated(lambda: self.identifier("column")) if self.take_words("AS") else []
+        if name is not None or names:
+            name = name or exp.Identifier(this="", quoted=False)
+            node.set("alias", self.placed(first, exp.TableAlias(this=name, columns=names)))
+        return self.placed(begin, exp.Join(this=node, kind="COMMA"))
 
     def _in_parentheses(self, begin: int) -> exp.Expr:
         self._advance()
@@ -137,14 +165,31 @@ class TableParser(ExpressionParser):
 
     def _table_function(self) -> exp.Expr:
         begin = self._index
-        name = self.identifier("windowing function").name
-        if name.upper() not in WINDOW_FUNCTIONS:
-            hint = did_you_mean(name.upper(), WINDOW_FUNCTIONS) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
-            raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=self.place_of(begin), hint=hint, sqlstate="42883")
+        if not self.at_words("UNNEST"):
+            self.identifier("table function")
+        else:
+            self._advance()
+        name = self._prev.text
+        span = self.place_of(begin)
         self.need(TokenType.L_PAREN, "(")
+        windows = self.word() in ("TABLE", "DESCRIPTOR") or self.at(TokenType.FARROW, 1)
+        if name.upper() not in WINDOW_FUNCTIONS and windows:
+            hint = did_you_mean(name.upper(), WINDOW_FUNCTIONS) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
+            raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883")
+        if name.upper() not in WINDOW_FUNCTIONS:
+            return self._function_of_values(begin, name)
         args = [] if self.at(TokenType.R_PAREN) else self.separated(self._window_argument)
         self.need(TokenType.R_PAREN, ")")
         return self.placed(begin, WindowFunction(this=name.upper(), expressions=args))
+
+    def _function_of_values(self, begin: int, name: str) -> exp.Expr:
+        args = [] if self.at(TokenType.R_PAREN) else self.separated(self.scalar)
+        self.need(TokenType.R_PAREN, ")")
+        node = TableFunctionCall(this=name, expressions=args)
+        if self.take_words("WITH"):
+            self.need_word("ORDINALITY")
+            node.set("ordinality", True)
+        return self.placed(begin, node)
 
     def _window_argument(self) -> exp.Expr:
         begin = self._index
@@ -200,7 +245,7 @@ class TableParser(ExpressionParser):
             node.set("on", self.scalar())
         elif self.take_words("USING"):
             node.set("using", self.column_names())
-        else:
+        elif not isinstance(table, TableFunctionCall | LateralQuery):
             raise self._no_condition(kind)
         return self.placed(begin, node)
 

@@ -11,6 +11,7 @@ from numba import njit
 from engine.kernels import columns as col
 from engine.kernels.kernel import kernel
 from engine.kernels.memory import load_half, load_word
+from engine.kernels.nested import canonical_text
 from engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
 
 SEED = np.uint64(0x51AB1E5EEDF00D11)
@@ -80,11 +81,12 @@ def _hash_strings(offsets, data, valid, out):
 def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
     """Return a uint64 hash per row over one or more columns of equal length.
 
-    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as 0.0, all NaN alike, NULL like NULL.
-    Raises SQL-1290 for nested types.
+    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as 0.0, all NaN alike, NULL like NULL,
+    arrays, maps and rows by their canonical texts.
     """
     hashes = np.full(len(columns[0]), SEED, np.uint64)
-    for column in columns:
+    for given in columns:
+        column = canonical_text(given) if pa.types.is_nested(given.type) else given
         valid = col.validity(column)
         if col.is_bytes(column.type):
             offsets, data = col.string_parts(column)

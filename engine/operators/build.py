@@ -25,6 +25,7 @@ from planner.physical import (
     ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
+    UnnestSpec,
     ValuesSpec,
     WatermarkSpec,
     WindowAggregateSpec,
@@ -32,7 +33,7 @@ from planner.physical import (
 )
 from planner.windowing import Windowing, WindowKind
 
-STATELESS = (CalcSpec, UnionSpec, WindowTableSpec, RepeatSpec)
+STATELESS = (CalcSpec, UnionSpec, UnnestSpec, WindowTableSpec, RepeatSpec)
 
 
 def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
@@ -140,6 +141,12 @@ def _union(spec: UnionSpec, options: JobOptions) -> Operator:
     return UnionOperator(spec, options)
 
 
+def _unnest(spec: UnnestSpec, options: JobOptions) -> Operator:
+    from engine.operators.unnest import UnnestOperator
+
+    return UnnestOperator(spec, options)
+
+
 def _repeat(spec: RepeatSpec, options: JobOptions) -> Operator:
     from engine.operators.repeat import RepeatOperator
 
@@ -214,6 +221,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     UnionSpec: _union,
     LimitSpec: _limit,
     RepeatSpec: _repeat,
+    UnnestSpec: _unnest,
     TopNSpec: _top_n,
     OverSpec: _over,
     PartitionTopSpec: _partition_top,

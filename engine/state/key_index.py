@@ -1,7 +1,7 @@
 """KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a StringIndex.
 
-Several columns become rows of words: strings through a StringIndex each (its slot is their word, counted so that it can be freed), fixed-width
-columns by their words, and one word of bits that says which of those are NULL.
+Several columns become rows of words: strings and nested values through an index each (its slot is their word, counted so that it can be freed),
+fixed-width columns by their words, and one word of bits that says which of those are NULL.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
 from engine.state.key_groups import groups_of_hashes
+from engine.state.nested_index import NestedIndex
 from engine.state.row_index import RowIndex
 from engine.state.slot_sets import UseCounts
 from engine.state.string_index import StringIndex
@@ -21,20 +22,18 @@ from engine.state.word_index import WordIndex
 
 
 class KeyIndex:
-    """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0. Raises SQL-1290 for nested types.
+    """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, inside of nested values too.
 
     Slots are dense small integers below ``capacity``, reused after ``remove``; arrays indexed by slot must have ``capacity`` elements, which
     only ``lookup_or_insert`` raises. No columns: one key, slot 0.
     """
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
-        for kind in types:
-            col.refuse_nested(kind)
         self._types = list(types)
         self._index: _WordKeys | _StringKeys | _RowKeys
         if len(types) == 1 and col.is_bytes(types[0]):
             self._index = _StringKeys(types[0])
-        elif not types or (len(types) == 1 and not col.is_wide(types[0])):
+        elif not types or (len(types) == 1 and not col.is_wide(types[0]) and not pa.types.is_nested(types[0])):
             self._index = _WordKeys(types[0] if types else None)
         else:
             self._index = _RowKeys(types)
@@ -124,10 +123,10 @@ class _StringKeys:
 
 
 class _Interned:
-    """One string column of several: its distinct values and how many keys use each."""
+    """One string or nested column of several: its distinct values and how many keys use each."""
 
     def __init__(self, kind: pa.DataType) -> None:
-        self.values = StringIndex(kind)
+        self.values = StringIndex(kind) if col.is_bytes(kind) else NestedIndex(kind)
         self._uses = UseCounts()
 
     def retain(self, slots: np.ndarray) -> None:
@@ -140,7 +139,7 @@ class _Interned:
 
 
 class _RowKeys:
-    """Several columns, or one wide decimal: a row of words per key, the NULL bits last."""
+    """Several columns, or one wide decimal or nested one: a row of words per key, the NULL bits last."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = list(types)
@@ -150,7 +149,7 @@ class _RowKeys:
             self._first_word.append(width)
             width += 2 if col.is_wide(kind) else 1
         self._mask = width
-        self._strings = {i: _Interned(kind) for i, kind in enumerate(types) if col.is_bytes(kind)}
+        self._strings = {i: _Interned(kind) for i, kind in enumerate(types) if col.is_bytes(kind) or pa.types.is_nested(kind)}
         self.slots = RowIndex(width + (len(self._types) + 63) // 64)
 
     def _rows(self, columns: Sequence[pa.Array], num_rows: int, insert: bool) -> np.ndarray:

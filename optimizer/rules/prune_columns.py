@@ -33,6 +33,7 @@ from planner.logical import (
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.timed_join import JoinTime, TimedJoin, timed
+from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing
 
 Needed = frozenset[int]
@@ -87,6 +88,8 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return Filter(child, predicate.remap(positions)), positions
         case Project():
             return _prune_project(node, needed)
+        case Unnest():
+            return _prune_unnest(node, needed)
         case WatermarkAssign(input=inner, time_column=time, watermark=watermark):
             child, positions = _prune(inner, needed | {time} | watermark.columns())
             return WatermarkAssign(child, positions[time], watermark.remap(positions)), positions
@@ -133,6 +136,23 @@ def _prune_project(node: Project, needed: Needed) -> Pruned:
     child, positions = _prune(node.input, _reads(node.expressions[i] for i in keep))
     expressions = tuple(node.expressions[i].remap(positions) for i in keep)
     return Project(child, expressions, tuple(node.names[i] for i in keep)), {old: new for new, old in enumerate(keep)}
+
+
+def _prune_unnest(node: Unnest, needed: Needed) -> Pruned:
+    """The array itself is read, but seldom kept beside its elements."""
+    width, last = len(node.keep), len(node.keep) + len(node.gives)
+    kept = [i for i in range(width) if i in needed]
+    given = [i for i in range(width, last) if i in needed]
+    numbered = node.ordinality and last in needed
+    if not kept and not given and not numbered:
+        given = [width] if node.gives else []
+        numbered = not node.gives and node.ordinality
+    child, positions = _prune(node.input, frozenset(node.keep[i] for i in kept) | _reads(node.call.args))
+    call = node.call.map(lambda arg: arg.remap(positions))
+    keep, gives = tuple(positions[node.keep[i]] for i in kept), tuple(node.gives[i - width] for i in given)
+    pruned = Unnest(child, call, keep, gives, node.outer, numbered)
+    order = [*kept, *given, *([last] if numbered else [])]
+    return pruned, {old: new for new, old in enumerate(order)}
 
 
 def _prune_window_table(node: WindowTable, needed: Needed) -> Pruned:

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort, partition
 from engine.state.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
@@ -99,10 +98,11 @@ def test_order_of_columns_matters():
     assert stable_hash([a, b]) != stable_hash([b, a])
 
 
-def test_nested_types_are_refused():
-    with pytest.raises(PenstockError, match="cannot be grouped") as error:
-        stable_hash([pa.array([[1]])])
-    assert error.value.code == "SQL-1290"
+def test_nested_values_hash_by_what_they_hold():
+    lists = stable_hash([pa.array([[1, None], [1, None], [1], None, []])])
+    assert lists[0] == lists[1] and len(set(lists.tolist())) == 4
+    assert stable_hash([pa.array([[1, 2]], pa.list_(pa.int32()))]) == stable_hash([pa.array([[1, 2]], pa.list_(pa.int64()))])
+    assert stable_hash([pa.array([{"a": 1, "b": "x"}])])[0] == 1149677933529181426
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 3, 5, 128])

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
 from engine.kernels.hash import stable_hash
 from engine.state.key_index import KeyIndex
 
@@ -134,6 +133,33 @@ def test_more_than_64_columns_keep_their_nulls_apart():
     assert [c.to_pylist() for c in index.keys(slots)] == [c.to_pylist() for c in rows]
 
 
-def test_nested_keys_are_refused():
-    with pytest.raises(PenstockError, match="cannot be grouped"):
-        KeyIndex([pa.list_(pa.int64())])
+NESTED = {
+    "list": (pa.list_(pa.float64()), [[0.0], [-0.0], None, [], [float("nan")], [float("nan")], [None], [0.0, 1.0], [0.0]], 6),
+    "struct": (
+        pa.struct([("a", pa.string()), ("b", pa.list_(pa.int32()))]),
+        [{"a": "x", "b": [1]}, {"a": None, "b": None}, None, {"a": "x", "b": [1]}],
+        3,
+    ),
+    "quotes": (pa.list_(pa.string()), [["a", "b"], ['a","b'], ["a\\", "b"], ["null"], [None]], 5),
+    "map": (pa.map_(pa.string(), pa.int64()), [[("k", 1)], [("k", 2)], [("k", 1)], [], None], 4),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("beside", [False, True])
+def test_nested_keys(name, beside):
+    kind, values, count = NESTED[name]
+    column = pa.concat_arrays([pa.array([values[0]], kind), pa.array(values, kind)]).slice(1)
+    columns = [column, pa.array([7] * len(values), pa.int64())] if beside else [column]
+    index = KeyIndex([c.type for c in columns])
+    slots = index.lookup_or_insert(columns)
+    assert len(index) == count
+    assert (index.lookup(columns) == slots).all()
+    again = KeyIndex([c.type for c in columns])
+    assert len(set(again.lookup_or_insert(index.keys(np.unique(slots))).tolist())) == count
+    assert (stable_hash(index.keys(slots)) == stable_hash(columns)).all()
+    index.remove(np.unique(slots)[: count - 1])
+    assert len(index) == 1
+    assert len(set(index.lookup_or_insert(columns).tolist())) == count
+    index.remove(index.live_slots())
+    assert len(index) == 0

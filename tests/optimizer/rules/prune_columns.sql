@@ -179,3 +179,20 @@ Sink to the client [k]
     └── Project k
         └── PartitionTop dense_rank <= 2 per k by age
             └── Scan people [k, age]
+====
+# past a table function what its input decides; the array itself is not kept
+SELECT id, e FROM (SELECT id, name, array(age) AS a FROM people) AS t, UNNEST(a) WITH ORDINALITY AS u(e, n) WHERE id > 2 AND e > 3
+---
+Sink to the client [id, e]
+└── Project id, e
+    └── Filter e > 3
+        └── Unnest unnest(a) AS e, ordinality, keeping id, name, a
+            └── Project id, name, array(age) AS a
+                └── Scan people [k, name, age, id] where id > 2
+=>
+Sink to the client [id, e]
+└── Project id, e
+    └── Filter e > 3
+        └── Unnest unnest(a) AS e, keeping id
+            └── Project id, array(age) AS a
+                └── Scan people [age, id] where id > 2

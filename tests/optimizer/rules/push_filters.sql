@@ -270,3 +270,20 @@ Sink to the client [id]
         └── Filter (k = 'x') AND (over1 > 2)
             └── Over: sum(age) AS over1
                 └── Scan people [k, name, age, id]
+====
+# past a table function what its input decides; the array itself is not kept
+SELECT id, e FROM (SELECT id, name, array(age) AS a FROM people) AS t, UNNEST(a) WITH ORDINALITY AS u(e, n) WHERE id > 2 AND e > 3
+---
+Sink to the client [id, e]
+└── Project id, e
+    └── Filter (id > 2) AND (e > 3)
+        └── Unnest unnest(a) AS e, ordinality, keeping id, name, a
+            └── Project id, name, array(age) AS a
+                └── Scan people [k, name, age, id]
+=>
+Sink to the client [id, e]
+└── Project id, e
+    └── Filter e > 3
+        └── Unnest unnest(a) AS e, ordinality, keeping id, name, a
+            └── Project id, name, array(age) AS a
+                └── Scan people [k, name, age, id] where id > 2

@@ -1,6 +1,6 @@
 SELECT r.chanel FROM (SELECT struct(channel, price) AS r FROM bid)
 ---
-error[SQL-1107]: the row has no field "chanel"
+error[SQL-1110]: the row has no field "chanel"
   1 | SELECT r.chanel FROM (SELECT struct(channel, price) AS r FROM bid)
     |          ^^^^^^
 hint: did you mean "channel"?

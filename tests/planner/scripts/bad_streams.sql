@@ -166,17 +166,17 @@ hint: join without it: an INNER or LEFT JOIN follows every change of both sides
 ====
 SELECT * FROM bid, LATERAL (SELECT 1)
 ---
-error[SQL-1601]: LATERAL is not supported yet
+error[SQL-1041]: table "" does not exist
   1 | SELECT * FROM bid, LATERAL (SELECT 1)
-    |                    ^^^^^^^
-hint: flatten the rows before they come here
+    |                    ^^^^^^^^^^^^^^^^^^
+hint: there is airline, bid, city, log, person, rich, stamped, totals
 ====
 SELECT * FROM bid CROSS JOIN UNNEST(channels)
 ---
-error[SQL-1601]: UNNEST is not supported yet
+error[SQL-1042]: column "channels" does not exist in bid
   1 | SELECT * FROM bid CROSS JOIN UNNEST(channels)
-    |                              ^^^^^^
-hint: flatten the rows before they come here
+    |                                     ^^^^^^^^
+hint: did you mean "channel"?
 ====
 SELECT * FROM bid QUALIFY price > 1
 ---

@@ -1,0 +1,66 @@
+"""UNNEST, LATERAL TABLE, LATERAL VIEW: table functions in FROM, which read the columns of what stands before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError
+from catalog.function_rules import Operand
+from catalog.schema import Field
+from catalog.table_functions import resolve_table
+from catalog.types import BIGINT
+from planner.bind_context import BindContext
+from planner.binder_expressions import ExpressionBinder
+from planner.coercions import coerced
+from planner.expressions import Expression, Literal
+from planner.logical import LogicalPlan
+from planner.scope import Scope, ScopeColumn
+from planner.syntax import TableFunctionCall, consume, span_of
+from planner.unnest import TableCall, Unnest
+
+WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
+
+
+def bind_table_function(plan: LogicalPlan, scope: Scope, tree: TableFunctionCall, context: BindContext, outer: bool) -> tuple[LogicalPlan, Scope]:
+    """Return rows with those a table function gives for each, and the scope of the latter's columns over the rows; ``scope`` is what it may read."""
+    consume(tree, "this", "expressions", "alias", "ordinality", "outer")
+    span = span_of(tree)
+    args = [ExpressionBinder(scope, context, "the arguments of a table function").bind(arg) for arg in tree.expressions]
+    signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, WINDOW_FUNCTIONS)
+    typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
+    columns = [*signature.columns, *([Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else [])]
+    name, shown = _named(columns, tree)
+    width = len(plan.schema)
+    call = TableCall(signature.function.runs, typed, tuple(shown[: len(signature.columns)]))
+    outer = outer or signature.function.outer or bool(tree.args.get("outer"))
+    node = Unnest(plan, call, tuple(range(width)), tuple(range(len(signature.columns))), outer, bool(tree.args.get("ordinality")))
+    fields = [replace(field, nullable=field.nullable or outer) for field in shown]
+    return node, Scope(tuple(ScopeColumn(width + i, field, name) for i, field in enumerate(fields)))
+
+
+def _operand(arg: Expression) -> Operand:
+    return Operand(arg.type, isinstance(arg, Literal), arg.value if isinstance(arg, Literal) else None)
+
+
+def _named(columns: Sequence[Field], tree: TableFunctionCall) -> tuple[str | None, list[Field]]:
+    """The alias, and the columns under the names it gives them; the only column of a function goes by the alias itself."""
+    alias = tree.args.get("alias")
+    if alias is None:
+        return None, list(columns)
+    names: list[exp.Identifier] = alias.args.get("columns") or []
+    if not names:
+        single = len(columns) == 1 and columns[0].name in ("col", "value", "id")
+        return alias.this.name, [columns[0].renamed(alias.this.name)] if single else list(columns)
+    if len(names) != len(columns):
+        message = f"{len(names)} column name{'s are' if len(names) != 1 else ' is'} given for {len(columns)} column{'s' if len(columns) != 1 else ''}"
+        hint = f"the columns are {', '.join(field.name for field in columns)}"
+        raise PenstockError("SQL-1046", message, span=span_of(alias), hint=hint, sqlstate="42P10")
+    seen: set[str] = set()
+    for column in names:
+        if column.name.lower() in seen:
+            raise PenstockError("SQL-1045", f'column name "{column.name}" is given twice', span=span_of(column), sqlstate="42701")
+        seen.add(column.name.lower())
+    return alias.this.name, [field.renamed(column.name) for field, column in zip(columns, names, strict=True)]

@@ -1,0 +1,135 @@
+SELECT * FROM bid, UNNEST(price) AS u(e)
+---
+error[SQL-1103]: unnest: DECIMAL(10, 2) has no elements
+  1 | SELECT * FROM bid, UNNEST(price) AS u(e)
+    |                    ^^^^^^^^^^^^^
+hint: it takes an ARRAY or a MAP
+====
+SELECT * FROM bid, UNNEST(prise) AS u(e)
+---
+error[SQL-1042]: column "prise" does not exist in bid
+  1 | SELECT * FROM bid, UNNEST(prise) AS u(e)
+    |                           ^^^^^
+hint: did you mean "price"?
+====
+SELECT * FROM (SELECT array(price) AS a FROM bid), UNNEST(a) AS u(x, y)
+---
+error[SQL-1046]: 2 column names are given for 1 column
+  1 | SELECT * FROM (SELECT array(price) AS a FROM bid), UNNEST(a) AS u(x, y)
+    |                                                              ^^^^^^^^^^
+hint: the columns are col
+====
+SELECT * FROM (SELECT map(channel, price) AS a FROM bid), UNNEST(a) AS u(x, X)
+---
+error[SQL-1045]: column name "X" is given twice
+  1 | SELECT * FROM (SELECT map(channel, price) AS a FROM bid), UNNEST(a) AS u(x, X)
+    |                                                                             ^
+====
+SELECT * FROM bid, unest(array(1)) AS u(x)
+---
+error[SQL-1101]: table function "unest" does not exist
+  1 | SELECT * FROM bid, unest(array(1)) AS u(x)
+    |                    ^^^^^^^^^^^^^^^
+hint: did you mean "unnest"?
+====
+SELECT * FROM bid, LATERAL TABLE(tumbel(1)) AS u(x)
+---
+error[SQL-1101]: table function "tumbel" does not exist
+  1 | SELECT * FROM bid, LATERAL TABLE(tumbel(1)) AS u(x)
+    |                                  ^^^^^^^^^
+hint: did you mean "TUMBLE"?
+====
+SELECT * FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR)
+---
+error[SQL-1101]: table function "TUMBEL" does not exist
+  1 | SELECT * FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR)
+    |               ^^^^^^
+hint: did you mean "TUMBLE"?
+====
+SELECT explode(array(price)) FROM bid
+---
+error[SQL-1107]: explode gives rows: it is a table function
+  1 | SELECT explode(array(price)) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^
+hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)
+====
+SELECT * FROM bid RIGHT JOIN UNNEST(array(1)) AS u(x) ON TRUE
+---
+error[SQL-1601]: a table function is joined by CROSS JOIN or LEFT JOIN
+  1 | SELECT * FROM bid RIGHT JOIN UNNEST(array(1)) AS u(x) ON TRUE
+    |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
+====
+SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
+---
+error[SQL-1601]: LEFT JOIN of a table function takes no condition but TRUE
+  1 | SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
+    |                                                         ^^^^^
+hint: write ON TRUE, and filter the array itself or what comes out of it
+====
+SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
+---
+error[SQL-1045]: table name "bid" stands twice in FROM
+  1 | SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
+    |                    ^^^^^^^^^^^^^^^^
+hint: give one of them an alias: bid AS other
+====
+SELECT * FROM bid, UNNEST(array(1)) WITH ORDINALTY AS u(x, n)
+---
+error[SQL-1001]: unexpected "ORDINALTY"
+  1 | SELECT * FROM bid, UNNEST(array(1)) WITH ORDINALTY AS u(x, n)
+    |                                          ^^^^^^^^^
+hint: did you mean "ORDINALITY"?
+====
+SELECT * FROM bid, inline(array(1))
+---
+error[SQL-1103]: inline: argument 1 is ARRAY<INT>, wanted an ARRAY of rows
+  1 | SELECT * FROM bid, inline(array(1))
+    |                    ^^^^^^^^^^^^^^^^
+hint: usage: inline(x)
+====
+SELECT * FROM stack(auction, 1, 2)
+---
+error[SQL-1042]: column "auction" does not exist
+  1 | SELECT * FROM stack(auction, 1, 2)
+    |                     ^^^^^^^
+hint: there is no FROM, so no column can be read
+====
+SELECT * FROM bid, stack(auction, 1, 2)
+---
+error[SQL-1103]: stack: the number of rows is no constant above zero
+  1 | SELECT * FROM bid, stack(auction, 1, 2)
+    |                    ^^^^^^^^^^^^^^^^^^^^
+hint: write stack(2, a, b, c, d) for two rows of two columns
+====
+SELECT * FROM generate_series(TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-01-02 00:00:00')
+---
+error[SQL-1103]: generate_series: a series of times needs a step
+  1 | SELECT * FROM generate_series(TIMESTAMP '2024-01-01 00:00:00', TIMESTAMP '2024-01-02 00:00:00')
+    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write an INTERVAL as the third argument
+====
+SELECT * FROM range('a')
+---
+error[SQL-1103]: range: argument 1 is STRING, wanted an integer
+  1 | SELECT * FROM range('a')
+    |               ^^^^^^^^^^
+hint: usage: range([first, ]end[, step])
+====
+SELECT * FROM bid, LATERAL VIEW explode(array(1)) t AS x
+---
+error[SQL-1001]: unexpected "VIEW": TABLE, UNNEST, a table function or "(" was expected
+  1 | SELECT * FROM bid, LATERAL VIEW explode(array(1)) t AS x
+    |                            ^^^^
+====
+SELECT * FROM bid LATERAL VIEW explode(array(1) t AS x
+---
+error[SQL-1001]: unexpected "t": ")" was expected
+  1 | SELECT * FROM bid LATERAL VIEW explode(array(1) t AS x
+    |                                                 ^
+====
+SELECT e FROM UNNEST(t.a) AS u(e), (SELECT array(1) AS a) AS t
+---
+error[SQL-1044]: table "t" is not in FROM
+  1 | SELECT e FROM UNNEST(t.a) AS u(e), (SELECT array(1) AS a) AS t
+    |                      ^
