@@ -79,11 +79,10 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
         case WindowTable():
             down = _in_turn(parts, _window_free(node))
             return _rest(parts, down), (down,)
-        case WatermarkAssign() | Sort() | Emit():
         case Unnest(keep=keep):
             down = tuple(part for part in parts if part.columns() and _reads_only(part, set(range(len(keep)))) and is_movable(part))
             return _rest(parts, down), (tuple(part.remap(dict(enumerate(keep))) for part in down),)
-        case WatermarkAssign() | Sort():
+        case WatermarkAssign() | Sort() | Emit():
             return (), (parts,)
         case ProcessingTime(input=inner, time_column=time):
             down = _in_turn(parts, set(range(len(inner.schema))) - {time})
