@@ -17,7 +17,7 @@ from planner.binder_unnest import bind_table_function
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
-from planner.syntax import TableFunctionCall, consume, span_of
+from planner.syntax import LateralQuery, TableFunctionCall, consume, span_of
 from planner.timed_join import TimedJoin, timed
 
 _KINDS = {
@@ -58,6 +58,9 @@ def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -
         if isinstance(join.this, TableFunctionCall):
             left = _with_function(left, join, context)
             continue
+        if isinstance(join.this, LateralQuery):
+            left = _with_query(left, join, context)
+            continue
         right = bind_source(join.this, context)
         _refuse_same_name(left.scope, right, join)
         left = _joined(left, right, join, context)
@@ -68,28 +71,50 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
     if isinstance(tree, TableFunctionCall):
         plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
         return FromClause(plan, scope)
+    if isinstance(tree, LateralQuery):
+        return _beside(FromClause(one_row(), Scope()), tree, JoinKind.INNER, context)
     source = bind_source(tree, context)
     return FromClause(source.relation.plan, source.scope)
 
 
-def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
-    """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
-    kind, condition = _KINDS[str(join.args["kind"])], join.args.get("on")
+def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext) -> FromClause:
+    from planner.binder_lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
+
+    return bind_lateral(left, tree, kind, context)
+
+
+def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with those a query gives for it."""
+    kind = _lateral_kind(left, join, "LATERAL")
+    return _conditioned(_beside(left, join.this, kind, context), kind, join.args.get("on"), context)
+
+
+def _lateral_kind(left: FromClause, join: exp.Expr, what: str) -> JoinKind:
+    kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
     if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using"):
         hint = "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
-        raise PenstockError("SQL-1601", "a table function is joined by CROSS JOIN or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000")
-    alias = join.this.args.get("alias")
+        raise PenstockError("SQL-1601", f"{what} is joined by CROSS JOIN or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000")
     if alias is not None:
         _refuse_taken(left.scope, alias.this.name, join)
-    plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
-    scope = Scope(left.scope.columns + given.columns)
+    return kind
+
+
+def _conditioned(source: FromClause, kind: JoinKind, condition: exp.Expr | None, context: BindContext) -> FromClause:
+    """Rows joined to what reads them, under the condition of ON: a filter, for LEFT JOIN nothing but TRUE."""
     if condition is None or (isinstance(condition, exp.Boolean) and condition.this):
-        return FromClause(plan, scope)
+        return source
     if kind is JoinKind.LEFT:
-        hint = "write ON TRUE, and filter the array itself or what comes out of it"
-        message = "LEFT JOIN of a table function takes no condition but TRUE"
+        hint = "write ON TRUE, and filter what is joined itself"
+        message = "LEFT JOIN of LATERAL or a table function takes no condition but TRUE"
         raise PenstockError("SQL-1601", message, span=span_of(condition), hint=hint, sqlstate="0A000")
-    return FromClause(Filter(plan, ExpressionBinder(scope, context, "ON").condition(condition)), scope)
+    return FromClause(Filter(source.plan, ExpressionBinder(source.scope, context, "ON").condition(condition)), source.scope)
+
+
+def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
+    kind = _lateral_kind(left, join, "a table function")
+    plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
+    return _conditioned(FromClause(plan, Scope(left.scope.columns + given.columns)), kind, join.args.get("on"), context)
 
 
 def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:

@@ -111,7 +111,7 @@ class SubqueryValues:
         if is_plain(query) and aggregates(query) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
             try:
-                return self._aggregated(query, binder, span)
+                return self.aggregated(query, binder, span)[0]
             except PenstockError as error:
                 raise reaching_out(error, query, binder.scope) from None
         try:
@@ -124,22 +124,20 @@ class SubqueryValues:
             raise PenstockError("SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000")
         return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
 
-    def _aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
-        """A list of aggregates without GROUP BY: grouped by the columns it shares with the outer rows."""
+    def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
+        """Return the values of a list of aggregates without GROUP BY: grouped by the columns the query shares with the outer rows."""
         rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
         keys = _keys(rows, span)
-        item = query.expressions[0]
         calls = AggregateList()
-        listed = ExpressionBinder(rows.scope, binder.context, "SELECT", calls).bind(item.this if isinstance(item, exp.Alias) else item)
+        inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
+        listed = [inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions]
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         unique = tuple(dict.fromkeys(positions))
         own = tuple(call.map(rows.own) for call in calls.calls if _reads_own_rows(call, rows, span))
         plan = Aggregate(wide, unique, own, tuple(map(str, own)))
-        value = listed.transform(lambda node: _result(node, plan, bool(keys), binder))
-        outputs = tuple(unique.index(position) for position in positions)
-        return ScalarSubquery(
-            value.type, value.nullable, span=span, outer=tuple(o for o, _ in keys), plan=plan, keys=outputs, value=value, certain=not keys
-        )
+        outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
+        values = [expression.transform(lambda node: _result(node, plan, bool(keys), binder)) for expression in listed]
+        return [ScalarSubquery(v.type, v.nullable, span=span, outer=outer, plan=plan, keys=outputs, value=v, certain=not keys) for v in values]
 
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:

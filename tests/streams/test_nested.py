@@ -91,6 +91,16 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         " GROUP BY window_start, window_end, e",
         "SELECT time_bucket(INTERVAL '10 seconds', ts) + INTERVAL '10 seconds' AS w, e, count(*) FROM t, UNNEST(arr) AS u(e) GROUP BY w, e",
     ),
+    "lateral": (
+        "SELECT a.id, b.id FROM t AS a, LATERAL (SELECT id FROM t WHERE v = a.v AND k = a.k ORDER BY id DESC LIMIT 2) AS b WHERE a.id < 200",
+        None,
+    ),
+    "lateral-aggregates": (
+        "SELECT a.id, n, top FROM t AS a LEFT JOIN LATERAL (SELECT count(*) AS n, max(id) AS top FROM t WHERE v = a.v + 10) AS b ON TRUE"
+        " WHERE a.id % 7 = 0",
+        None,
+    ),
+    "lateral-left": ("SELECT a.id, s FROM t AS a LEFT JOIN LATERAL (SELECT id + 1 AS s FROM t WHERE id = a.v AND v > 3) AS b ON TRUE", None),
 }
 
 

@@ -164,13 +164,6 @@ error[SQL-1601]: FOR SYSTEM_TIME AS OF is not supported yet
     |                                 ^^^
 hint: join without it: an INNER or LEFT JOIN follows every change of both sides
 ====
-SELECT * FROM bid, LATERAL (SELECT 1)
----
-error[SQL-1041]: table "" does not exist
-  1 | SELECT * FROM bid, LATERAL (SELECT 1)
-    |                    ^^^^^^^^^^^^^^^^^^
-hint: there is airline, bid, city, log, person, rich, stamped, totals
-====
 SELECT * FROM bid CROSS JOIN UNNEST(channels)
 ---
 error[SQL-1042]: column "channels" does not exist in bid

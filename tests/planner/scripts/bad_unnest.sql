@@ -62,10 +62,10 @@ hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
 ====
 SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
 ---
-error[SQL-1601]: LEFT JOIN of a table function takes no condition but TRUE
+error[SQL-1601]: LEFT JOIN of LATERAL or a table function takes no condition but TRUE
   1 | SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
     |                                                         ^^^^^
-hint: write ON TRUE, and filter the array itself or what comes out of it
+hint: write ON TRUE, and filter what is joined itself
 ====
 SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
 ---

@@ -1,0 +1,167 @@
+"""LATERAL (query): a query in FROM that reads what stands before it, as a join with its rows, its groups or the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from catalog.errors import PenstockError, Span
+from catalog.schema import Field
+from planner.bind_context import BindContext
+from planner.binder_expressions import ExpressionBinder
+from planner.binder_joins import FromClause, join_on, key_pair, with_keys
+from planner.binder_select import item_name
+from planner.binder_subqueries import filtered
+from planner.binder_tables import bounded, renamed
+from planner.expressions import Column, Expression, Literal, SortKey
+from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
+from planner.logical import JoinKind, LogicalPlan, Project, TopN
+from planner.over import PartitionTop
+from planner.scope import Relation, Scope, ScopeColumn
+from planner.subqueries import attach, column
+from planner.subquery_values import SubqueryValues
+from planner.syntax import AllColumns, LateralQuery, span_of
+
+_ORDERED = ("order", "limit", "offset")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """One column of the query's list, over the outer columns and the query's own behind them."""
+
+    name: str
+    value: Expression
+
+
+def bind_lateral(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext) -> FromClause:
+    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that reads them elsewhere."""
+    query = tree.this
+    while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
+        query = query.this
+    try:
+        plan, fields = _joined(left, query, kind, context)
+    except PenstockError as error:
+        raise reaching_out(error, query, left.scope) from None
+    alias = tree.args.get("alias")
+    name = None if alias is None else alias.this.name
+    names = alias.args.get("columns") if alias is not None else None
+    if names:
+        fields = renamed(Relation(plan, fields), names, span_of(alias)).fields
+    width = len(left.plan.schema)
+    given = tuple(ScopeColumn(width + i, replace(field, role=None), name) for i, field in enumerate(fields))
+    scope = left.scope if _keeps_time(left.plan, plan) else left.scope.without_roles()
+    return FromClause(plan, Scope(scope.columns + given))
+
+
+def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
+    """Whether all that was joined is bounded, so that the rows so far still come in their time."""
+    while plan is not below:
+        if len(plan.inputs) > 1 and not all(bounded(other) for other in plan.inputs[1:]):
+            return False
+        plan = plan.inputs[0]
+    return True
+
+
+def _joined(left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    bare = _without(query, _ORDERED)
+    if not is_plain(bare) or bare.args.get("distinct"):
+        relation = context.query(query)
+        plan = join_on(left.plan, relation.plan, kind, ())
+        return plan, plan.schema.fields[len(left.plan.schema) :]
+    if aggregates(query):
+        return _aggregated(left, query, context)
+    rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
+    listed = _list(rows.scope, query, context)
+    if any(query.args.get(key) for key in _ORDERED):
+        rows = _first(rows, query, context)
+    return _with_list(left, rows, listed, kind, span_of(query))
+
+
+def _without(query: exp.Expr, keys: Sequence[str]) -> exp.Expr:
+    bare = query.copy()
+    for key in keys:
+        bare.set(key, None)
+    return bare
+
+
+def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
+    binder = ExpressionBinder(scope, context, "SELECT")
+    found = []
+    for item in query.expressions:
+        if isinstance(item, AllColumns):
+            seen = [c for c in scope.columns if not c.merged and (item.this is None or (c.table or "").lower() == item.this.name.lower())]
+            found += [_Listed(c.field.name, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name)) for c in seen]
+            continue
+        named = item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
+        found.append(_Listed(named, binder.bind(item.this if isinstance(item, exp.Alias) else item)))
+    return found
+
+
+def _aggregated(left: FromClause, query: exp.Expr, context: BindContext) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values."""
+    if any(query.args.get(key) for key in _ORDERED):
+        hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"
+        raise PenstockError(
+            "SQL-1601", "ORDER BY or LIMIT with aggregates in LATERAL is not supported", span=span_of(query), hint=hint, sqlstate="0A000"
+        )
+    binder = ExpressionBinder(left.scope, context, "LATERAL")
+    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query))
+    names = [item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context) for item in query.expressions]
+    wide, placed = attach(left.plan, values)
+    kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
+    plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
+    return plan, plan.schema.fields[len(kept) :]
+
+
+def _first(rows: InnerRows, query: exp.Expr, context: BindContext) -> InnerRows:
+    """The first rows by the query's order for each of the rows it is asked for: those of each value of what they share."""
+    span = span_of(query)
+    limit = query.args.get("limit")
+    if limit is None or query.args.get("offset") is not None or query.args.get("order") is None:
+        hint = "write ORDER BY .. LIMIT n"
+        raise PenstockError("SQL-1601", "in LATERAL, ORDER BY and LIMIT stand together, without OFFSET", span=span, hint=hint, sqlstate="0A000")
+    bound = ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
+    if not isinstance(bound, Literal) or not isinstance(bound.value, int) or bound.value < 1:
+        raise PenstockError("SQL-1012", "LIMIT takes a whole number above zero here", span=span_of(limit), sqlstate="2201W")
+    binder = ExpressionBinder(rows.scope, context, "ORDER BY")
+    order = [_sort_key(node, binder, rows) for node in query.args["order"].expressions]
+    pairs = [key_pair(part, rows.width) for part in rows.shared]
+    if None in pairs:
+        hint = "compare with = there, or number the rows with ROW_NUMBER() in a subquery and join it"
+        raise PenstockError("SQL-1601", "the first rows in LATERAL are found by equalities only", span=span, hint=hint, sqlstate="0A000")
+    width = len(rows.plan.schema)
+    wide, keys = with_keys(rows.plan, [pair[1] for pair in pairs if pair is not None])
+    top: LogicalPlan = (
+        PartitionTop(wide, keys, tuple(order), "row_number", bound.value, None, None) if keys else TopN(wide, tuple(order), bound.value)
+    )
+    columns = tuple(column(top, i) for i in range(width))
+    return replace(rows, plan=top if len(wide.schema) == width else Project(top, columns, tuple(rows.plan.schema.names)))
+
+
+def _sort_key(node: exp.Expr, binder: ExpressionBinder, rows: InnerRows) -> SortKey:
+    expression = binder.bind(node.this)
+    if any(i < rows.width for i in expression.columns()):
+        hint = "order by columns of the query itself"
+        raise PenstockError("SQL-1601", "the order in LATERAL reads the rows before it", span=span_of(node), hint=hint, sqlstate="0A000")
+    return SortKey(rows.own(expression), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _with_list(
+    left: FromClause, rows: InnerRows, listed: Sequence[_Listed], kind: JoinKind, span: Span | None
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """The join, what the list computes of the query's own columns below it, what it computes of both above it."""
+    own = len(rows.plan.schema)
+    inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]
+    if kind is JoinKind.LEFT and len(inner) < len(listed):
+        hint = "select the query's own columns, and compute with them outside of it"
+        raise PenstockError("SQL-1601", "the list of a LEFT JOIN LATERAL reads the rows before it", span=span, hint=hint, sqlstate="0A000")
+    below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
+    names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
+    joined = join_on(left.plan, Project(rows.plan, below, names), kind, rows.shared)
+    places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
+    kept = tuple(column(left.plan, i) for i in range(rows.width))
+    given = tuple(column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed)
+    plan = Project(joined, kept + given, (*left.plan.schema.names, *(item.name for item in listed)))
+    return plan, plan.schema.fields[rows.width :]

@@ -1,0 +1,69 @@
+SELECT * FROM bid AS b LEFT JOIN LATERAL (SELECT size + b.price AS s FROM city WHERE name = b.channel) AS c ON TRUE
+---
+error[SQL-1601]: the list of a LEFT JOIN LATERAL reads the rows before it
+  1 | ELECT * FROM bid AS b LEFT JOIN LATERAL (SELECT size + b.price AS s FROM city WHERE name = b.channel) AS c ON TRUE
+    |                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: select the query's own columns, and compute with them outside of it
+====
+SELECT * FROM bid AS b, LATERAL (SELECT b.price, count(*) FROM city GROUP BY b.price) AS c
+---
+error[SQL-1601]: a subquery cannot read "b.price" of a query around it in this place
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT b.price, count(*) FROM city GROUP BY b.price) AS c
+    |                                         ^
+hint: a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name < b.channel ORDER BY size LIMIT 1) AS c
+---
+error[SQL-1601]: the first rows in LATERAL are found by equalities only
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name < b.channel ORDER BY size LIMIT 1) AS c
+    |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: compare with = there, or number the rows with ROW_NUMBER() in a subquery and join it
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel LIMIT 1) AS c
+---
+error[SQL-1601]: in LATERAL, ORDER BY and LIMIT stand together, without OFFSET
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel LIMIT 1) AS c
+    |                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write ORDER BY .. LIMIT n
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel ORDER BY b.price LIMIT 1) AS c
+---
+error[SQL-1601]: the order in LATERAL reads the rows before it
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel ORDER BY b.price LIMIT 1) AS c
+    |                                                                                        ^^^^^^^
+hint: order by columns of the query itself
+====
+SELECT * FROM bid AS b FULL JOIN LATERAL (SELECT size FROM city WHERE name = b.channel) AS c ON TRUE
+---
+error[SQL-1601]: LATERAL is joined by CROSS JOIN or LEFT JOIN
+  1 | SELECT * FROM bid AS b FULL JOIN LATERAL (SELECT size FROM city WHERE name = b.channel) AS c ON TRUE
+    |                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE nme = b.channel) AS c
+---
+error[SQL-1042]: column "nme" does not exist in city
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE nme = b.channel) AS c
+    |                                                              ^^^
+hint: did you mean "name"?
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city) AS b
+---
+error[SQL-1045]: table name "b" stands twice in FROM
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city) AS b
+    |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: give one of them an alias: b AS other
+====
+SELECT * FROM bid AS b, (SELECT size FROM city WHERE name = b.channel) AS c
+---
+error[SQL-1044]: table "b" is not in FROM
+  1 | SELECT * FROM bid AS b, (SELECT size FROM city WHERE name = b.channel) AS c
+    |                                                             ^
+hint: there is city
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel) AS c(x, y)
+---
+error[SQL-1046]: 2 column names are given for 1 columns
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel) AS c(x, y)
+    |                                                                                ^^^^^^^^^^
+hint: the columns are size

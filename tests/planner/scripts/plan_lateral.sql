@@ -1,0 +1,59 @@
+# rows that share a key: a join
+SELECT b.auction, c.big FROM bid AS b, LATERAL (SELECT size * 2 AS big FROM city WHERE city.name = b.channel AND size > 3) AS c
+---
+Project expressions=(auction, big) names=(auction, big)
+  : auction BIGINT, big INT
+  Project expressions=(auction, bidder, price, channel, ts, item1) names=(auction, bidder, price, channel, ts, big)
+    Join kind=inner left_keys=(3) right_keys=(0)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(name, country, size, (size * 2)) names=(name, country, size, item1)
+        Filter predicate=(size > 3)
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+# a list of aggregates is one row for each
+SELECT auction, n, top FROM bid AS b LEFT JOIN LATERAL (SELECT count(*) AS n, max(size) AS top FROM city WHERE name = b.channel) AS c ON TRUE
+---
+Project expressions=(auction, n, top) names=(auction, n, top)
+  : auction BIGINT, n BIGINT NOT NULL, top INT
+  Project expressions=(auction, bidder, price, channel, ts, CASE WHEN is_not_null(count(*)) THEN count(*) ELSE 0 END, max(size)) names=(auction, bidder, price, channel, ts, n, top)
+    Join kind=left left_keys=(3) right_keys=(0)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Aggregate keys=(0) aggregates=(count(*), max(size)) names=(count(*), max(size)) phase=single
+        : name STRING, count(*) BIGINT NOT NULL, max(size) INT
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+====
+# the first rows for each
+SELECT auction, c.* FROM bid AS b CROSS JOIN LATERAL (SELECT country, size + b.price AS s FROM city WHERE name = b.channel ORDER BY size DESC LIMIT 2) AS c(x, y)
+---
+Project expressions=(auction, x, y) names=(auction, x, y)
+  : auction BIGINT, x STRING, y DECIMAL(13, 2)
+  Project expressions=(auction, bidder, price, channel, ts, item1, (CAST(size AS DECIMAL(10, 0)) + price)) names=(auction, bidder, price, channel, ts, country, s)
+    Join kind=inner left_keys=(3) right_keys=(0)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(name, country, size, country) names=(name, country, size, item1)
+        PartitionTop partition=(0) order=(size DESC NULLS LAST) rank=row_number limit=2
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+# a query that reads nothing of it
+SELECT auction, n FROM bid, LATERAL (SELECT country, count(*) AS n FROM city GROUP BY country) AS c
+---
+Project expressions=(auction, n) names=(auction, n)
+  : auction BIGINT, n BIGINT NOT NULL
+  Join kind=inner
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Project expressions=(country, count(*)) names=(country, n)
+      Aggregate keys=(1) aggregates=(count(*)) names=(count(*)) phase=single
+        : country STRING, count(*) BIGINT NOT NULL
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
