@@ -6,9 +6,11 @@ from optimizer.partitioning import is_gathered_by, is_partitioned_by
 from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
 from planner.emit import Emit, EmitKind, final_keys
-from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate
+from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
 from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
+from planner.temporal_sort import TemporalSort
+from planner.windowing import WindowKind
 
 
 def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None, broadcast: bool = False) -> LogicalPlan:
@@ -36,7 +38,9 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
             return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)
         case Join():
             return _of_join(node, facts, broadcast)
-        case Limit() | TopN():
+        case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+            return (by_keys(window.partition_keys),)
+        case Limit() | TopN() | TemporalSort():
             return (SINGLE,)
         case Sink():
             return (_of_sink(node, facts),)

@@ -7,10 +7,12 @@ from typing import Protocol
 
 from planner.describe import duration_text
 from planner.emit import Emit, EmitKind
-from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate
+from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
+from planner.windowing import WindowKind
 
 
 class _Facts(Protocol):
@@ -43,6 +45,10 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
         case WindowAggregate():
             late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
             return StateBound(f"one entry per key and open window, dropped when the watermark passes the window's end{late}")
+        case TemporalSort():
+            return StateBound("rows until the watermark passes them")
+        case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+            return StateBound("rows of open sessions, freed when the watermark passes the session's end")
         case Emit(kind=EmitKind.FINAL):
             return StateBound("every row until all have come")
         case Emit():

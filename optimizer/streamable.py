@@ -8,25 +8,28 @@ from optimizer.safety import is_deterministic, reads_clock
 from planner.expressions import Call
 from planner.logical import Filter, LogicalPlan, Project, Sink, Sort, WindowTable
 from planner.processing_time import ProcessingTime
+from planner.temporal_sort import TemporalSort
 from planner.windowing import WindowKind
 
 
 def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
-    SQL-1313 session windows without their own GROUP BY, SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
+    SQL-1313 session windows over rows that are taken back, SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
     clock over rows that are taken back.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
         match node:
-            case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+            case WindowTable(input=inner, window=window) if window.kind is WindowKind.SESSION and not facts.insert_only(inner):
                 raise PenstockError(
                     "SQL-1313",
-                    "session windows stand only under a GROUP BY of the window",
-                    hint="GROUP BY window_start, window_end and exactly the columns of the window's PARTITION BY",
+                    "session windows take rows that are given once, and these are taken back",
+                    hint="window the rows before they are grouped or joined, or use TUMBLE or HOP, which take changes",
                     sqlstate="0A000",
                 )
+            case TemporalSort(input=inner) if not facts.insert_only(inner):
+                raise _unsupported_order("rows that are taken back cannot be put in the order of time")
             case ProcessingTime(input=inner) if not facts.insert_only(inner):
                 raise _clock_over_updates("windows and OVER by processing time take rows that are given once")
             case Project(input=inner, expressions=expressions) if any(map(reads_clock, expressions)) and not facts.insert_only(inner):

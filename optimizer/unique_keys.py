@@ -28,6 +28,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, WindowKind
 
@@ -58,7 +59,7 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return below(plan)
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(key for key in below(inner) if time not in key)
-        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | Exchange() | Sink() | Emit():
+        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | TemporalSort() | Exchange() | Sink() | Emit():
             return below(node.inputs[0])
         case Unnest(input=inner, keep=keep, ordinality=True, outer=False):
             places = {old: new for new, old in enumerate(keep)}

@@ -26,6 +26,7 @@ from planner.scope import Relation
 from planner.statement_nodes import CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
 from planner.statement_nodes import StatementSet as StatementSetNode
 from planner.syntax import span_of
+from planner.temporal_sort import TemporalSort, is_kept_by_time
 
 
 class Binder:
@@ -49,6 +50,8 @@ class Binder:
         """Return the Sink of an INSERT, its input cast to the table's columns."""
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
+        if isinstance(relation.plan, Sort) and not bounded(relation.plan) and is_kept_by_time(relation.plan.keys, relation.fields):
+            relation = Relation(TemporalSort(relation.plan.input, relation.plan.keys), relation.fields)
         if isinstance(relation.plan, Sort) and not bounded(relation.plan):
             span = span_of(statement.query.tree.args["order"])
             hint = "leave the order out, or add LIMIT n to write the first n rows"

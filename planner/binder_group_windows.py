@@ -36,7 +36,7 @@ def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], cont
     window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
     timed = in_its_time(rows, time.index)
     plan = WindowTable(timed.plan, window)
-    shown = source.scope if timed is rows else source.scope.without_roles()
+    shown = source.scope if timed is rows and kind != "SESSION" else source.scope.without_roles()
     return FromClause(plan, Scope(shown.columns + _columns(plan)))
 
 

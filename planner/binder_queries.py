@@ -17,9 +17,10 @@ from planner.binder_streaming import check_order
 from planner.binder_tables import bind_values, bounded, endless, renamed
 from planner.expressions import Column, Expression, Literal, SortKey
 from planner.group_windows import with_group_window
-from planner.logical import Limit, Project, Sort, TopN
+from planner.logical import Limit, LogicalPlan, Project, Sort, TopN
 from planner.scope import Relation, Scope
 from planner.syntax import consume, span_of
+from planner.temporal_sort import TemporalSort, is_kept_by_time
 
 
 def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
@@ -99,13 +100,20 @@ def _ordered(relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, contex
     limit = _rows(tree.args.get("limit"), context, "LIMIT")
     offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
     if keys:
-        check_order(endless(plan), limit is not None, nested, span_of(tree.args["order"]))
+        timely = is_kept_by_time(keys, relation.fields)
+        check_order(endless(plan) and not timely, limit is not None, nested, span_of(tree.args["order"]))
+        if timely and limit is None and endless(plan):
+            return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)
     if keys and limit is not None:
         fields = relation.fields if bounded(plan) else without_event_time(relation.fields)
         return Relation(TopN(plan, tuple(keys), limit, offset), fields)
     if keys:
         plan = Sort(plan, tuple(keys))
-    return Relation(plan if limit is None and not offset else Limit(plan, limit, offset), relation.fields)
+    return Relation(_cut(plan, limit, offset), relation.fields)
+
+
+def _cut(plan: LogicalPlan, limit: int | None, offset: int) -> LogicalPlan:
+    return plan if limit is None and not offset else Limit(plan, limit, offset)
 
 
 def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:

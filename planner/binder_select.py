@@ -18,7 +18,6 @@ from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
 from planner.binder_joins import FromClause, bind_from, settled_by
 from planner.binder_over import OverList, OverResult, append_over
-from planner.binder_streaming import check_session
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
 from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
@@ -98,7 +97,6 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     aggregates = AggregateList()
     plan = source.plan
     if tree.args.get("where") is not None:
-        check_session(plan, "WHERE", span_of(tree.args["where"]))
         source = _where(source, tree.args["where"], context)
         plan = source.plan
     if tree.args.get("group_window") is not None:
@@ -111,7 +109,6 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
     having = tree.args.get("having")
     if tree.args.get("group") is None and having is None and not aggregates.calls and not any(has_aggregate(node) for node in order):
-        check_session(plan, "SELECT", span_of(tree.args["from_"].this) if tree.args.get("from_") else None)
         _refuse_marks(bound.outputs)
         return _with_over(bound)
     return _with_over(_grouped(bound, tree, order))
@@ -240,9 +237,6 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
         if has_aggregate(node):
             bound.binder.bind(node)
     calls = bound.aggregates.calls
-    place = clause if clause is not None else tree
-    for keys in sets:
-        check_session(bound.rows, "GROUP BY", span_of(place), keys, bound.fields)
     if len(sets) == 1:
         groups = group(bound.rows, bound.fields, sets[0], [str(key) for key in sets[0]], calls)
     else:

@@ -68,6 +68,7 @@ def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callabl
     relation = in_its_time(relation, time)
     plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
     older = tuple(_hidden(field) for field in relation.fields)
+    older = without_event_time(older) if plan.window.kind is WindowKind.SESSION else older
     return Relation(plan, older + plan.schema.fields[-3:])
 
 

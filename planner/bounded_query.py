@@ -41,6 +41,7 @@ from planner.sql_flavour import Flavour
 from planner.sql_over import over_select, top_select, with_ties
 from planner.sql_unnest import unnest_select
 from planner.sql_windows import ROWS, aliased, column, named
+from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow
 
@@ -118,7 +119,7 @@ class _PlanText:
 
     def _write(self, plan: LogicalPlan) -> str:
         match plan:
-            case WatermarkAssign() | Exchange() | Sink() | Emit():
+            case WatermarkAssign() | Exchange() | Sink() | Emit() | TemporalSort():
                 return self.relation(plan.inputs[0])
             case BoundedInput(plan=inner):
                 return self.relation(inner)

@@ -36,6 +36,7 @@ from planner.logical import (
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing, WindowKind
@@ -91,6 +92,8 @@ def _describe_ending(node: LogicalPlan) -> str:
         case PartitionTop(rank=rank, limit=limit, rank_name=name):
             shown = "" if name is None else f" AS {name}"
             return f"PartitionTop {rank}{shown} <= {limit}{_specification(node)}"
+        case TemporalSort(input=inner):
+            return f"TemporalSort {_order(node.keys, inner.schema)}"
         case Emit(kind=kind, emission=emission):
             return f"Emit {kind.value}{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
         case Sink(table=table):
@@ -259,6 +262,8 @@ def operator_name(node: LogicalPlan) -> str:
             return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
         case Join(kind=kind):
             return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
+        case TemporalSort(input=inner, time_column=time):
+            return f"sort {inner.schema[time].name}"
         case Emit(kind=kind):
             return f"emit {kind.value}"
         case Sink(table=table):

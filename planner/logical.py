@@ -13,7 +13,7 @@ from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
 from planner.emission import ON_CLOSE, Emission
 from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
-from planner.windowing import AttachedWindow, Windowing, demand, window_fields, without_bound
+from planner.windowing import AttachedWindow, Windowing, demand, fields_in_windows, window_fields
 
 
 def _reads_inside(expression: Expression, schema: Schema) -> bool:
@@ -183,7 +183,7 @@ class WindowTable(_Unary):
     @cached_property
     def schema(self) -> Schema:
         kind = self.input.schema[self.window.time_column].type
-        return Schema(tuple(map(without_bound, self.input.schema.fields)) + tuple(replace(f, type=kind) for f in window_fields()))
+        return Schema(fields_in_windows(self.input.schema.fields, self.window) + tuple(replace(f, type=kind) for f in window_fields()))
 
 
 class Phase(StrEnum):

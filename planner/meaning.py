@@ -35,6 +35,7 @@ from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
+from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing
@@ -134,6 +135,9 @@ class Meanings:
                 return _of_unnest(node, below)
             case Repeat():
                 return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
+            case TemporalSort(keys=keys):
+                order = (_sort_text(key, columns) for key in keys)
+                return Meaning(digest("temporal sort", below.rows, *order, *columns), columns)
             case Emit(kind=kind, emission=emission):
                 return Meaning(digest("emit", below.rows, kind.value, str(emission)), columns)
             case Limit(limit=limit, offset=offset):

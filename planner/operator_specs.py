@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from catalog.errors import Kind, PenstockError
+from catalog.schema import Role
 from planner.describe import operator_name
 from planner.emit import Emit, EmitKind, final_keys
 from planner.logical import (
@@ -39,6 +40,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    TemporalSortSpec,
     ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
@@ -50,6 +52,7 @@ from planner.physical import (
 )
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
 
@@ -115,6 +118,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
             shows, inserts = node.rank_name is not None, facts.insert_only(inner)
             return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts)
+        case TemporalSort(time_column=time):
+            return TemporalSortSpec(operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME)
         case Emit(kind=EmitKind.FINAL, input=inner):
             return FinalRowsSpec(operator_id, name, schema, final_keys(facts.upsert_key(inner), len(schema)))
         case Emit(emission=emission):

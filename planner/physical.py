@@ -202,6 +202,15 @@ class PartitionTopSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class TemporalSortSpec(OperatorSpec):
+    """Rows in the order of ``keys`` as the watermark passes them; ``of_windows``: their time is the last millisecond of a window."""
+
+    keys: tuple[SortKey, ...]
+    time_column: int
+    of_windows: bool
+
+
+@dataclass(frozen=True)
 class FinalRowsSpec(OperatorSpec):
     """What changes of rows come to, given when all have come; ``keys`` are the columns by which changes of one row meet."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from catalog.errors import Kind, PenstockError
-from catalog.schema import Field, Role
+from catalog.schema import Field, Role, without_event_time
 from catalog.types import TIMESTAMP
 
 
@@ -67,3 +68,9 @@ def window_fields() -> tuple[Field, Field, Field]:
 def without_bound(field: Field) -> Field:
     """Return a column beneath a new window: no bound of a window any more; its time still orders rows."""
     return replace(field, role=None) if field.role in (Role.WINDOW_START, Role.WINDOW_END) else field
+
+
+def fields_in_windows(fields: Sequence[Field], window: Windowing) -> tuple[Field, ...]:
+    """Return columns beneath a new window; rows of sessions come when these are over, later than their time, which ends there."""
+    kept = tuple(map(without_bound, fields))
+    return without_event_time(kept) if window.kind is WindowKind.SESSION else kept

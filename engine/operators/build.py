@@ -22,6 +22,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    TemporalSortSpec,
     ThinnedRowsSpec,
     TopNSpec,
     UnionSpec,
@@ -88,6 +89,10 @@ def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
 
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
+    if spec.window.kind is WindowKind.SESSION:
+        from engine.operators.session_table import SessionTableOperator
+
+        return SessionTableOperator(spec, options)
     from engine.operators.window_table import WindowTableOperator
 
     return WindowTableOperator(spec, options)
@@ -189,6 +194,12 @@ def _partition_top(spec: PartitionTopSpec, options: JobOptions) -> Operator:
     return FirstRowsOperator(spec, options)
 
 
+def _temporal_sort(spec: TemporalSortSpec, options: JobOptions) -> Operator:
+    from engine.operators.temporal_sort import TemporalSortOperator
+
+    return TemporalSortOperator(spec, options)
+
+
 def _final_rows(spec: FinalRowsSpec, options: JobOptions) -> Operator:
     from engine.operators.final_rows import FinalRowsOperator
 
@@ -225,6 +236,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     TopNSpec: _top_n,
     OverSpec: _over,
     PartitionTopSpec: _partition_top,
+    TemporalSortSpec: _temporal_sort,
     FinalRowsSpec: _final_rows,
     ThinnedRowsSpec: _thinned_rows,
     SinkSpec: _sink,

@@ -99,6 +99,10 @@ class SessionState:
         """Return the starts and ends of sessions."""
         return self._starts[sessions], self._ends[sessions]
 
+    def key_slots(self, sessions: np.ndarray) -> np.ndarray:
+        """Return the slots in ``keys`` of sessions' keys."""
+        return self._key_slots[sessions]
+
     def key_columns(self, sessions: np.ndarray) -> list[pa.Array]:
         """Return the key columns of sessions."""
         return self.keys.keys(self._key_slots[sessions])

@@ -60,6 +60,10 @@ class TimedRows(KeyedState):
         """Let rows wait."""
         self.waiting = np.concatenate([self.waiting, self._add(rows)])
 
+    def link(self, rows: pa.RecordBatch) -> None:
+        """Add rows that wait for nothing, linked to their slots."""
+        self.keep(self._add(rows))
+
     def due(self, watermark_us: int) -> np.ndarray:
         """Take out of the waiting rows and return those with a time below the watermark, which then are passed but linked to no slot."""
         ready = self._times[self.waiting] < watermark_us

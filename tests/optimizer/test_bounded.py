@@ -122,9 +122,7 @@ def test_event_time_is_cut_below_its_watermark_where_windows_need_it() -> None:
 
 def test_what_the_runtime_does_not_run_is_refused() -> None:
     """The binder refuses these with their place; a plan built otherwise is still refused before it starts."""
-    sessions = WindowTable(stream(), Windowing(WindowKind.SESSION, 0, 1_000_000))
     for plan, code in (
-        (Sink(sessions, None), "SQL-1313"),
         (Sink(Sort(endless(), (SortKey(col(endless(), 0)),)), None), "SQL-1314"),
         (Sink(Limit(Sort(stream(), (SortKey(col(stream(), 0)),)), 3), None), "SQL-1314"),
     ):

@@ -122,7 +122,7 @@ def test_ends(binder: Binder) -> None:
         (lambda t: t.select("auction").to_sink("totals"), "SQL-1090", "id, total, label"),
         (lambda t: t.join(t, "auction"), "SQL-1043", "auction"),
         (lambda t: t.join(t, "1 = 1", how="outer"), "SQL-1601", "outer"),
-        (lambda t: t.order_by("ts"), "SQL-1703", "endless"),
+        (lambda t: t.order_by("price"), "SQL-1703", "endless"),
     ],
 )
 def test_errors(bid: Table, build: object, code: str, text: str) -> None:

@@ -143,6 +143,10 @@ def submit(session: Session, text: str, parallelism: int, state_dir: Path | None
     return session.job_manager.submit(graph, options, "act" if state_dir else None), session.channels.channel(sink)
 
 
+def rows_of_e(job: Job) -> int:
+    return max((operator.rows_out for operator in job.metrics().operators if operator.name == "source e"), default=0)
+
+
 def _late_rows(job: Job) -> int:
     return sum(operator.late_rows for operator in job.metrics().operators)
 
@@ -163,9 +167,7 @@ def test_changes_come_to_the_rows_that_were_not_late(session: Session, kind: str
 @pytest.mark.parametrize("kind", _TABLES)
 @pytest.mark.parametrize("clause", [clause for clause in CLAUSES if "12" in clause])
 def test_three_acts(session: Session, kind: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "tests.streams.acts.rows_read", lambda job: max((o.rows_out for o in job.metrics().operators if o.name == "source e"), default=0)
-    )
+    monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_e)
     folded = Folded()
     job, channel = submit(session, _query(kind, clause), 2, tmp_path)
     run_and_stop(job, channel, folded, ROWS * SPLITS // 3)
@@ -193,9 +195,7 @@ _GROUPS = "SELECT k, count(*), sum(v) FROM e GROUP BY k"
     ("text", "clause"), [(_JOIN, "EMIT FINAL"), (_GROUPS, "EMIT FINAL"), (_GROUPS, "EMIT CHANGES EVERY INTERVAL '0.01' SECONDS")]
 )
 def test_any_query_in_three_acts(session: Session, text: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "tests.streams.acts.rows_read", lambda job: max((o.rows_out for o in job.metrics().operators if o.name == "source e"), default=0)
-    )
+    monkeypatch.setattr("tests.streams.acts.rows_read", rows_of_e)
     rows = [row for split in INPUT for row in split]
     with duckdb.connect() as connection:
         columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), SCHEMA.types, strict=True)]

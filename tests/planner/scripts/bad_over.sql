@@ -177,10 +177,3 @@ error[SQL-1065]: rank OVER cannot stand in an aggregate
   1 | SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid
     |                   ^^^^^^^^^^^^^^^^^^
 hint: compute it in the select list of a subquery, give it a name, and use that name here
-====
-SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
----
-error[SQL-1706]: SESSION stands under GROUP BY alone, not under SELECT
-  1 | SELECT RANK() OVER (ORDER BY price) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' MINUTES)
-    |                                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end

@@ -108,41 +108,6 @@ error[SQL-1601]: PARTITION BY in TUMBLE is not supported
     |                                             ^^^^^^
 hint: name the columns in GROUP BY
 ====
-SELECT * FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE)
----
-error[SQL-1706]: SESSION stands under GROUP BY alone, not under SELECT
-  1 | SELECT * FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE)
-    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
-====
-SELECT bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY bidder
----
-error[SQL-1706]: GROUP BY over SESSION needs window_start and window_end
-  1 |  bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY bidder
-    |                                                                                                    ^^^^^^^^^^^^^^^
-hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
-====
-SELECT channel, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY channel, window_start, window_end
----
-error[SQL-1706]: GROUP BY over SESSION groups by its PARTITION BY columns (bidder) and the window
-  1 | ION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) GROUP BY channel, window_start, window_end
-    |                                                                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-hint: name the same columns in PARTITION BY and in GROUP BY
-====
-SELECT bidder, COUNT(*) FROM SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) WHERE price > 1 GROUP BY bidder, window_start, window_end
----
-error[SQL-1706]: SESSION stands under GROUP BY alone, not under WHERE
-  1 | ARTITION BY bidder, DESCRIPTOR(ts), INTERVAL '5' MINUTE) WHERE price > 1 GROUP BY bidder, window_start, window_end
-    |                                                                ^^^^^^^^^
-hint: write SELECT k, window_start, window_end, count(*) FROM SESSION(TABLE t PARTITION BY k, ..) GROUP BY k, window_start, window_end
-====
-SELECT * FROM bid ORDER BY ts
----
-error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
-  1 | SELECT * FROM bid ORDER BY ts
-    |                   ^^^^^^^^^^^
-hint: add LIMIT n to keep the first n rows up to date, or leave the order out
-====
 SELECT * FROM (SELECT * FROM city ORDER BY size) AS c
 ---
 error[SQL-1064]: ORDER BY in a subquery orders nothing without LIMIT
@@ -155,7 +120,7 @@ INSERT INTO totals (id) SELECT auction FROM bid ORDER BY price
 error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
   1 | INSERT INTO totals (id) SELECT auction FROM bid ORDER BY price
     |                                                 ^^^^^^^^^^^^^^
-hint: add LIMIT n to keep the first n rows up to date, or leave the order out
+hint: order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date
 ====
 SELECT * FROM bid b JOIN person FOR SYSTEM_TIME AS OF b.ts AS p ON b.bidder = p.id
 ---

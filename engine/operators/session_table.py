@@ -1,0 +1,102 @@
+"""SESSION as a table: rows wait until their session is over, then each is given with the session's start and end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels import columns as col
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.accumulators import Accumulators
+from engine.state.session_state import SessionState
+from engine.state.timed_rows import TimedRows
+from planner.physical import WindowTableSpec
+
+
+class SessionTableOperator(Operator):
+    """Rows without a time, and rows behind the watermark, are dropped and counted: those might have joined a session that is gone.
+
+    A session is over when the watermark is past its end, for a row at its end still belongs to it; so time goes on from here one microsecond behind,
+    and windows above do not close before the sessions that end with them have come.
+    """
+
+    passes_time = False
+
+    def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._schema = spec.schema.to_arrow()
+        self._input = pa.schema(list(self._schema)[:-3])
+        self._zone = options.time_zone
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._window.partition_keys]
+        groups = context.key_groups.max_parallelism
+        self._sessions = SessionState(types, Accumulators((), True, self._zone), groups)
+        self._rows = TimedRows(self._input, self._window.partition_keys, self._window.time_column, self._sessions.keys, groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"sessions": self._sessions, "rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._in_time(batch)
+        if batch.weights is not None:
+            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        if not batch.num_rows:
+            return
+        times = col.words(batch.rows.column(self._window.time_column))
+        self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
+        self._rows.link(batch.rows)
+        self._metrics.state_entries = len(self._rows)
+
+    def _in_time(self, batch: Batch) -> Batch:
+        column = batch.rows.column(self._window.time_column)
+        if column.null_count:
+            self._metrics.count("null_time_rows", column.null_count)
+            batch = batch.filter(column.is_valid())
+            column = batch.rows.column(self._window.time_column)
+        late = col.words(column) < (self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us))
+        count = int(np.count_nonzero(late))
+        self._metrics.late_rows += count
+        return batch.filter(pa.array(~late)) if count else batch
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        ended = self._sessions.ended(time_us)
+        if ended.size:
+            self._give(ended, out)
+            self._sessions.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+            self._metrics.state_entries = len(self._rows)
+        self._watermark_us = time_us
+        if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
+            out.watermark(time_us - 1)
+
+    def on_idle(self, out: Output) -> None:
+        out.idle()
+
+    def _give(self, ended: np.ndarray, out: Output) -> None:
+        """Find the rows of sessions by key and time: a row is in the last session of its key that has begun, if that is over."""
+        keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
+        held = np.unique(keys)
+        positions, ids = self._rows.passed.expand(held)
+        all_keys = np.concatenate([keys, held[positions]])
+        all_times = np.concatenate([starts, self._rows.times(ids)])
+        is_row = np.arange(all_keys.size) >= ended.size
+        order = np.lexsort((is_row, all_times, all_keys))
+        latest = np.maximum.accumulate(np.where(is_row[order], -1, np.arange(order.size)))
+        found = np.flatnonzero(is_row[order] & (latest >= 0))
+        session, row = order[latest[found]], order[found] - ended.size
+        mine = (keys[session] == held[positions[row]]) & (self._rows.times(ids[row]) <= ends[session] - self._window.size_us)
+        session, row = session[mine], row[mine]
+        turn = np.argsort(session, kind="stable")  # sessions by end, their rows by time
+        session, row = session[turn], row[turn]
+        rows = self._rows.store.take(ids[row])
+        columns = list(rows.columns)
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(pa.array(times[session]).view(field.type))
+        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+        self._rows.forget(ids[row], ids[:0])

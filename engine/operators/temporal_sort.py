@@ -1,0 +1,59 @@
+"""Temporal sort: rows wait until the watermark has passed their time, then they are given in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.kernels import columns as col
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.key_index import KeyIndex
+from engine.state.row_order import RowOrder
+from engine.state.timed_rows import TimedRows
+from planner.physical import TemporalSortSpec
+
+
+class TemporalSortOperator(Operator):
+    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted."""
+
+    def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
+        self._schema = spec.schema.to_arrow()
+        self._time_column = spec.time_column
+        self._slack_us = WINDOW_TIME_US - 1 if spec.of_windows else 0
+        self._order = RowOrder(spec.keys, self._schema, options.time_zone)
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._rows = TimedRows(self._schema, (), self._time_column, KeyIndex([]), context.key_groups.max_parallelism)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        column = batch.rows.column(self._time_column)
+        if column.null_count:
+            self._metrics.count("null_time_rows", column.null_count)
+            batch = batch.filter(column.is_valid())
+            column = batch.rows.column(self._time_column)
+        own = self._rows.passed_us
+        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own + self._slack_us) - self._slack_us)
+        count = int(np.count_nonzero(late))
+        self._metrics.late_rows += count
+        batch = batch.filter(pa.array(~late)) if count else batch
+        if batch.weights is not None:
+            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        if batch.num_rows:
+            self._rows.hold(batch.rows)
+            self._metrics.state_entries = len(self._rows)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Rows of a window come until the watermark has reached its end, which is later than their time."""
+        due = self._rows.due(max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us)
+        if due.size:
+            rows = self._rows.store.take(due)
+            out.collect(Batch(rows.take(pa.array(self._order.sorted(rows)))))
+            self._rows.forget(due[:0], due)
+            self._metrics.state_entries = len(self._rows)
