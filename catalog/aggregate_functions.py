@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from catalog.function_rules import Function, averaged, constant_result, fixed, logic, ordered, same, summed
-from catalog.types import BIGINT, DOUBLE
+from collections.abc import Sequence
 
-_SPREAD = fixed(DOUBLE, result=DOUBLE)
+from catalog.collecting_functions import COLLECTING
+from catalog.function_rules import Function, Mismatch, Operand, Typing, averaged, constant_result, logic, ordered, same, summed
+from catalog.statistics_functions import STATISTICS
+from catalog.types import BIGINT, Null, is_integer, is_numeric
+
+
+def logic_count(operands: Sequence[Operand]) -> Typing:
+    """BOOLEAN in, a count out."""
+    return logic(operands)[0], BIGINT
+
+
+def counted_apart(operands: Sequence[Operand]) -> Typing:
+    """Anything with an order, and a constant that says how exact; a count out."""
+    kinds, _ = ordered(operands[:1])
+    if len(operands) > 1 and not (operands[1].constant and is_numeric(operands[1].type)):
+        raise Mismatch("the error allowed must be a constant number")
+    return kinds + tuple(o.type for o in operands[1:]), BIGINT
+
+
+def integral(operands: Sequence[Operand]) -> Typing:
+    """An integer keeps its type."""
+    kind = operands[0].type
+    if isinstance(kind, Null):
+        return (BIGINT,), BIGINT
+    if not is_integer(kind):
+        raise Mismatch(f"argument 1 is {kind}, wanted an integer")
+    return (kind,), kind
+
 
 AGGREGATES: tuple[Function, ...] = (
     Function(
@@ -24,13 +50,21 @@ AGGREGATES: tuple[Function, ...] = (
     Function("avg", "avg(x)", "The mean; DOUBLE, or DECIMAL of a DECIMAL.", averaged, (1, 1), ("mean",), nullable=True, distinct=True),
     Function("min", "min(x)", "The smallest value.", ordered, (1, 1), nullable=True, distinct=True),
     Function("max", "max(x)", "The largest value; NaN is the largest number.", ordered, (1, 1), nullable=True, distinct=True),
+    Function("bool_and", "bool_and(x)", "Whether all values are TRUE.", logic, (1, 1), ("every",), nullable=True, distinct=True),
+    Function("bool_or", "bool_or(x)", "Whether some value is TRUE.", logic, (1, 1), ("some", "any"), nullable=True, distinct=True),
+    Function("any_value", "any_value(x)", "One of the values: the smallest.", same, (1, 1), nullable=True, distinct=True),
+    Function("count_if", "count_if(x)", "The number of rows where x is TRUE.", logic_count, (1, 1), ("countif",), nullable=False),
     Function(
-        "stddev_samp", "stddev_samp(x)", "Standard deviation of a sample; NULL for one value.", _SPREAD, (1, 1), ("stddev", "std"), nullable=True
+        "approx_count_distinct",
+        "approx_count_distinct(x[, error])",
+        "The number of different values, exactly: as COUNT(DISTINCT x).",
+        counted_apart,
+        (1, 2),
+        nullable=False,
     ),
-    Function("stddev_pop", "stddev_pop(x)", "Standard deviation of a population.", _SPREAD, (1, 1), nullable=True),
-    Function("var_samp", "var_samp(x)", "Variance of a sample; NULL for one value.", _SPREAD, (1, 1), ("variance",), nullable=True),
-    Function("var_pop", "var_pop(x)", "Variance of a population.", _SPREAD, (1, 1), nullable=True),
-    Function("bool_and", "bool_and(x)", "Whether all values are TRUE.", logic, (1, 1), ("every",), nullable=True),
-    Function("bool_or", "bool_or(x)", "Whether some value is TRUE.", logic, (1, 1), ("some", "any"), nullable=True),
-    Function("any_value", "any_value(x)", "One of the values.", same, (1, 1), nullable=True),
+    Function("bit_and", "bit_and(x)", "The bits that all integers have.", integral, (1, 1), nullable=True, distinct=True),
+    Function("bit_or", "bit_or(x)", "The bits that some integer has.", integral, (1, 1), nullable=True, distinct=True),
+    Function("bit_xor", "bit_xor(x)", "The bits that an odd number of integers has.", integral, (1, 1), nullable=True, distinct=True),
+    *STATISTICS,
+    *COLLECTING,
 )

@@ -61,7 +61,7 @@ class Function:
     """A function of the registry.
 
     ``usage`` shows a call; ``arity`` is (least, most), most None without end; ``nullable`` None means "NULL when an argument is"; ``fallible``
-    says that it can raise on some values.
+    says that it can raise on some values. Of aggregates: ``distinct`` and ``ordered`` say whether DISTINCT and ORDER BY may stand inside.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Function:
     deterministic: bool = True
     fallible: bool = False
     distinct: bool = field(default=False, kw_only=True)
+    ordered: bool = field(default=False, kw_only=True)
 
 
 def wanted(operand: Operand, kind: DataType, position: int) -> DataType:

@@ -28,6 +28,7 @@ __all__ = [
     "is_fallible",
     "resolve",
     "resolve_aggregate",
+    "takes_order",
 ]
 
 SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
@@ -106,10 +107,13 @@ def resolve_aggregate(name: str, args: Sequence[object], distinct: bool = False,
     if function is None:
         raise _unknown(name, span)
     if distinct and (not function.distinct or not args):
-        raise PenstockError(
-            "SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint="DISTINCT goes with count, sum, avg, min, max of a value"
-        )
+        raise PenstockError("SQL-1105", f"{function.name} has no DISTINCT form", span=span, hint=f"write {function.usage}")
     return _sign(function, args, span)
+
+
+def takes_order(name: str) -> bool:
+    """Return whether an aggregate (any alias, any case) may have an ORDER BY inside."""
+    return _AGGREGATES[name.lower()].ordered
 
 
 def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import to_arrow
+from engine.arrays import array_of
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.kernels import columns as col
@@ -17,8 +18,11 @@ from engine.kernels import frames as kernel
 from engine.partitions import Partitions
 from engine.peers import PeerGroups, Peers
 from engine.state.accumulators import Accumulators
+from engine.state.aggregate_parts import keeps_values
 from planner.expressions import AggregateCall, Literal, SortKey
 from planner.over import PLACES, RANKS, Frame, FrameUnit
+
+_ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +49,7 @@ class OverValues:
         aggregates = [call for call in calls if call.function not in RANKS | PLACES]
         self.accumulators = Accumulators(aggregates, True, time_zone)
         self._aggregates = len(aggregates)
+        self._gathers = any(keeps_values(call) for call in aggregates)
         self._arguments = {call: compile_expression(call.args[0], context) for call in calls if call.function in PLACES}
         self._distance_key = (compile_expression(order[0].expression, context), order[0]) if frame.has_distance else None
 
@@ -100,6 +105,8 @@ class OverValues:
         return np.ascontiguousarray(values)
 
     def _aggregated(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
+        if self._gathers:
+            return self._gathered(part, low, high, wanted, before)
         count = part.rows.num_rows
         blocks, found = self.accumulators.fresh(), self.accumulators.fresh()
         blocks.reserve(count)
@@ -121,6 +128,29 @@ class OverValues:
                 blocks.merge(into, blocks, into + size)
             size *= 2
         return found.results(wanted)
+
+    def _gathered(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
+        """Add the rows of each frame: blocks of aggregates that keep values are no smaller than the rows in them. As many frames at once as fit."""
+        from_before = before if before is not None and self.frame.start is None else None
+        low = low if from_before is None else np.maximum(low, from_before.first)
+        lengths = np.maximum(high - low, 0)[wanted]
+        sizes = np.cumsum(lengths + 1 if from_before is None else lengths + from_before.rows[wanted] + 1)
+        columns: list[list[pa.Array]] = []
+        start = 0
+        while start < wanted.size or not columns:
+            done = sizes[start - 1] if start else 0
+            end = max(start + 1, int(np.searchsorted(sizes, done + _ROWS_AT_ONCE, side="right")))
+            rows, counts = wanted[start:end], lengths[start:end]
+            owners = np.repeat(np.arange(rows.size), counts)
+            nth = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
+            found = self.accumulators.fresh()
+            found.reserve(rows.size)
+            found.add(owners, part.rows.take(array_of(low[rows][owners] + nth)))
+            if from_before is not None:
+                found.merge(np.arange(rows.size), from_before.accumulators, part.slots[rows])
+            columns.append(found.results(np.arange(rows.size)))
+            start = end
+        return [pa.concat_arrays(parts) for parts in zip(*columns, strict=True)]
 
     def _place(self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray) -> pa.Array:
         """The value of one other row."""

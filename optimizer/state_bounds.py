@@ -34,7 +34,8 @@ class StateBound:
 
 
 _NOTHING = StateBound(None)
-_RETRACTS = frozenset({"min", "max", "any_value"})
+_BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value", "last_value"})
+_ALL_VALUES = frozenset({"collect_list", "listagg", "percentile", "percentile_approx", "mode", "histogram"})
 
 
 def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
@@ -85,7 +86,9 @@ def _of_aggregate(node: Aggregate, facts: _Facts) -> StateBound:
         return _unless_finite(node, facts, "one entry per key", f"each distinct ({keys}) keeps an entry for ever; group by a window as well")
     if any(call.distinct for call in node.aggregates):
         return _unless_finite(node, facts, "the distinct values", "DISTINCT keeps every value it has seen; aggregate within a window")
-    if any(call.function in _RETRACTS for call in node.aggregates) and not facts.insert_only(node.input):
+    if keepers := [call.function for call in node.aggregates if call.function in _ALL_VALUES]:
+        return _unless_finite(node, facts, "every value", f"{keepers[0]} keeps every value it has seen; aggregate within a window")
+    if any(call.function in _BEST for call in node.aggregates) and not facts.insert_only(node.input):
         return _unless_finite(node, facts, "every value", "a value taken back may bring back any earlier one")
     return StateBound("one row")
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from catalog.errors import PenstockError
-from catalog.functions import is_aggregate, resolve_aggregate
+from catalog.functions import is_aggregate
 from catalog.schema import Field, Role
+from planner.binder_aggregate_calls import bind_aggregate_call
 from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced
 from planner.expressions import AggregateCall, Column, Expression, Literal
 from planner.grouping_marks import GroupingMark, bits
 from planner.logical import Aggregate, LogicalPlan, Project, WindowAggregate
-from planner.syntax import FunctionCall, consume, span_of
+from planner.syntax import FunctionCall
 from planner.windowing import AttachedWindow
 
 
@@ -34,25 +34,10 @@ class AggregateList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind an aggregate call over the rows and return the node that stands for its result."""
-        consume(call, "this", "expressions", "distinct", "star", "filter")
-        name, span, distinct = str(call.this), span_of(call), bool(call.args.get("distinct"))
-        inner = ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth)
-        args = [inner.bind(arg) for arg in call.expressions]
-        if call.args.get("star") and name.lower() != "count":
-            raise PenstockError("SQL-1102", f"{name.lower()}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809")
-        if not call.args.get("star") and name.lower() == "count" and not args:
-            raise PenstockError("SQL-1102", "count() counts nothing", span=span, hint="write COUNT(*)")
-        if name.lower() == "sum0":
-            raise PenstockError("SQL-1101", "there is no function sum0", span=span, hint="write COALESCE(SUM(..), 0)", sqlstate="42883")
-        signature = resolve_aggregate(name, args, distinct, span)
-        wanted = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False))
-        keep = call.args.get("filter")
-        condition = None if keep is None else replace(inner, clause="FILTER").condition(keep)
-        nullable = True if signature.nullable is None else signature.nullable
-        bound = AggregateCall(signature.canonical, wanted, signature.result, nullable, distinct, condition, span=span)
+        bound = bind_aggregate_call(call, ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth))
         if bound not in self.calls:
             self.calls.append(bound)
-        return AggregateResult(signature.result, nullable, index=self.calls.index(bound), span=span)
+        return AggregateResult(bound.type, bound.nullable, index=self.calls.index(bound), span=bound.span)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,14 @@ _BINARY: dict[type, str] = {
     exp.ILike: "ilike",
 }
 _BITWISE: dict[type, str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.BitwiseNot: "~"}
+_OF_AGGREGATES = {
+    "distinct": "DISTINCT",
+    "star": "*",
+    "order": "ORDER BY",
+    "within": "WITHIN GROUP",
+    "nulls": "IGNORE NULLS",
+    "filter": "FILTER",
+}
 _PARTS = {"week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
 _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
 
@@ -229,7 +237,7 @@ class ExpressionBinder:
             if self.windows is None:
                 raise self._no_window(name, span_of(tree.args["over"]))
             return self.windows.add(tree, replace(self, subqueries=None, clause="a call with OVER"))
-        if name.lower() in OVER_ONLY:
+        if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
             raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
         if is_aggregate(name):
@@ -240,7 +248,7 @@ class ExpressionBinder:
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
         python = self._python_scalar(name, span)
-        for key, word in (("distinct", "DISTINCT"), ("star", "*"), ("filter", "FILTER")):
+        for key, word in _OF_AGGREGATES.items():
             if tree.args.get(key):
                 if python is None:
                     resolve(name, [self.bind(arg) for arg in tree.expressions], span)

@@ -9,12 +9,13 @@ from datetime import timedelta
 from sqlglot import exp
 
 from catalog.coercion import is_orderable
-from catalog.errors import PenstockError
-from catalog.functions import function_names, is_aggregate, resolve_aggregate
+from catalog.errors import PenstockError, Span
+from catalog.functions import function_names, is_aggregate
 from catalog.names import did_you_mean
 from catalog.schema import Field, Role
 from catalog.types import BIGINT, INT, BigInt, DayTimeInterval, Int, SmallInt, Timestamp, TimestampLtz, TinyInt
 from planner import binder_literals as literals
+from planner.binder_aggregate_calls import bind_aggregate_call
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
 from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
@@ -24,6 +25,13 @@ from planner.processing_time import ProcessingTime
 from planner.syntax import FrameBound, FunctionCall, IntervalLiteral, OverClause, consume, span_of
 from planner.windowing import AttachedWindow
 
+_NOT_OVER = {
+    "distinct": ("DISTINCT", "GROUP BY the values first, in a subquery"),
+    "filter": ("FILTER", "write CASE WHEN .. THEN x END inside the call"),
+    "order": ("ORDER BY inside a call", "order the rows in OVER"),
+    "within": ("WITHIN GROUP", "write percentile(x, p), or order the rows in OVER"),
+    "nulls": ("IGNORE NULLS", "filter the rows without a value out in a subquery"),
+}
 _FRAMELESS = RANKS | {"lag", "lead"}
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -53,7 +61,7 @@ class OverList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind a call with OVER over the rows and return the node that stands for its result."""
-        consume(call, "this", "expressions", "distinct", "star", "filter", "over")
+        consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
         clause = call.args["over"]
         inner = replace(binder, clause="OVER", windows=None)
         partition = tuple(inner.bind(node) for node in clause.args["partition"])
@@ -81,12 +89,11 @@ def _sort_key(node: exp.Expr, binder: ExpressionBinder) -> SortKey:
 
 
 def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
-    name, span = str(tree.this).lower(), span_of(tree)
+    name, span = {"first": "first_value", "last": "last_value"}.get(word := str(tree.this).lower(), word), span_of(tree)
     args = [binder.bind(arg) for arg in tree.expressions]
-    for key, word in (("distinct", "DISTINCT"), ("filter", "FILTER")):
+    for key, (word, hint) in _NOT_OVER.items():
         if tree.args.get(key):
-            hint = "write CASE WHEN .. THEN x END inside the call" if key == "filter" else "GROUP BY the values first, in a subquery"
-            raise PenstockError("SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000")
+            raise _not_over(word, hint, span)
     if name in RANKS:
         _check_count(name, len(args), 0, 0, tree)
         return AggregateCall(name, (), INT, False, span=span)
@@ -101,13 +108,14 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
             raise PenstockError("SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883")
         hint = "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
         raise PenstockError("SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809")
-    if not args and not tree.args.get("star"):
-        raise PenstockError("SQL-1102", f"{name}() has no argument", span=span, hint="write COUNT(*)" if name == "count" else f"write {name}(x)")
-    if tree.args.get("star") and name != "count":
-        raise PenstockError("SQL-1102", f"{name}(*) does not exist", span=span, hint="only COUNT takes *", sqlstate="42809")
-    signature = resolve_aggregate(name, args, False, span)
-    wanted = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False))
-    return AggregateCall(signature.canonical, wanted, signature.result, signature.nullable is not False, span=span)
+    bound = bind_aggregate_call(tree, binder)
+    if bound.distinct:
+        raise _not_over("DISTINCT", "GROUP BY the values first, in a subquery", span)
+    return bound
+
+
+def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:
+    return PenstockError("SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000")
 
 
 def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:

@@ -73,8 +73,9 @@ class CallParser(OverParser):
         if star:
             self._advance()
         args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
+        order = self._sort_items() if args and self.at_words("ORDER", "BY") else []
         self.need(TokenType.R_PAREN, ")")
-        node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star)
+        node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
         return self._after_call(begin, node)
 
     def _arguments(self, function: str) -> list[exp.Expr]:
@@ -82,24 +83,34 @@ class CallParser(OverParser):
         if function in _UNIT_FIRST and self.word() in INTERVAL_UNITS and self.at(TokenType.COMMA, 1):
             args.append(self.unit_as_string())
             self.need(TokenType.COMMA, ",")
-        args += self.separated(self.scalar)
-        if self.at_words("ORDER", "BY"):
-            raise self.not_yet("ORDER BY inside an aggregate", "sort the result instead")
-        return args
+        return args + self.separated(self.scalar)
+
+    def _sort_items(self) -> list[exp.Expr]:
+        self._advance(2)
+        return self.separated(self.sort_item)
 
     def _after_call(self, begin: int, node: FunctionCall) -> exp.Expr:
-        if self.at_words("WITHIN", "GROUP"):
-            raise self.not_yet("WITHIN GROUP", "use an aggregate that takes its arguments in parentheses")
+        self._ignored_nulls(node)
+        if self.take_words("WITHIN", "GROUP"):
+            self.need(TokenType.L_PAREN, "(")
+            if not self.at_words("ORDER", "BY"):
+                raise self.unexpected("ORDER BY")
+            node.set("within", self._sort_items())
+            self.need(TokenType.R_PAREN, ")")
         if self.at_words("FILTER") and self.at(TokenType.L_PAREN, 1):
             self._advance(2)
             self.need_word("WHERE")
             node.set("filter", self.scalar())
             self.need(TokenType.R_PAREN, ")")
-        if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
-            raise self.not_yet(f"{self.word()} NULLS", "filter the rows without a value out in a subquery")
+        self._ignored_nulls(node)
         if self.at_words("OVER"):
             node.set("over", self.over())
         return self.placed(begin, node)
+
+    def _ignored_nulls(self, node: FunctionCall) -> None:
+        if self.at_words("IGNORE", "NULLS") or self.at_words("RESPECT", "NULLS"):
+            node.set("nulls", self.word())
+            self._advance(2)
 
     def _extract(self, begin: int) -> exp.Expr | None:
         if self.word(1) != "FROM":

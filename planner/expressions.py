@@ -166,8 +166,22 @@ class Case(Expression):
 
 
 @dataclass(frozen=True)
+class Direction:
+    """How an ORDER BY item sorts. Spark's default: NULLs first ascending, last descending; NaN is the largest."""
+
+    descending: bool = False
+    nulls_first: bool = True
+
+    def __str__(self) -> str:
+        return f"{' DESC' if self.descending else ''}{' NULLS FIRST' if self.nulls_first else ' NULLS LAST'}"
+
+
+@dataclass(frozen=True)
 class AggregateCall:
-    """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input, DISTINCT, result type."""
+    """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input, DISTINCT, result type.
+
+    ``order``: the last that many arguments are the keys of the ORDER BY inside the call, and this is how each sorts.
+    """
 
     function: str
     args: tuple[Expression, ...]
@@ -175,11 +189,24 @@ class AggregateCall:
     nullable: bool = True
     distinct: bool = False
     filter: Expression | None = None
+    order: tuple[Direction, ...] = ()
     span: Span | None = field(default=None, compare=False, kw_only=True)
 
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The arguments before those it orders by."""
+        return self.args[: len(self.args) - len(self.order)]
+
+    @property
+    def sort_keys(self) -> tuple[SortKey, ...]:
+        """The ORDER BY inside the call."""
+        keys = self.args[len(self.args) - len(self.order) :]
+        return tuple(SortKey(key, way.descending, way.nulls_first) for key, way in zip(keys, self.order, strict=True))
+
     def __str__(self) -> str:
-        args = ", ".join(map(str, self.args)) or ("*" if self.function == "count" else "")
-        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{args})"
+        args = ", ".join(map(str, self.values)) or ("*" if self.function == "count" else "")
+        order = f" ORDER BY {', '.join(map(str, self.sort_keys))}" if self.order else ""
+        text = f"{self.function}({'DISTINCT ' if self.distinct else ''}{args}{order})"
         return f"{text} FILTER (WHERE {self.filter})" if self.filter is not None else text
 
     def map(self, rewrite: Callable[[Expression], Expression]) -> AggregateCall:
@@ -190,14 +217,14 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class SortKey:
-    """One ORDER BY item. Spark's default: NULLs first ascending, last descending; NaN is the largest."""
+    """One ORDER BY item; see ``Direction``."""
 
     expression: Expression
     descending: bool = False
     nulls_first: bool = True
 
     def __str__(self) -> str:
-        return f"{self.expression}{' DESC' if self.descending else ''}{' NULLS FIRST' if self.nulls_first else ' NULLS LAST'}"
+        return f"{self.expression}{Direction(self.descending, self.nulls_first)}"
 
 
 INFIX = {

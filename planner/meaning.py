@@ -240,7 +240,8 @@ def _column_text(expression: Expression, columns: tuple[str, ...]) -> str:
 
 def _call_text(call: AggregateCall, columns: tuple[str, ...]) -> str:
     keep = "" if call.filter is None else expression_text(call.filter, columns)
-    return digest(call.function, str(call.type), str(call.distinct), keep, *(expression_text(arg, columns) for arg in call.args))
+    order = [str(way) for way in call.order]
+    return digest(call.function, str(call.type), str(call.distinct), keep, *(expression_text(arg, columns) for arg in call.args), *order)
 
 
 def _sort_text(key: SortKey, columns: tuple[str, ...]) -> str:

@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from catalog.time_functions import canonical_unit
 from catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
-from planner.expressions import AggregateCall, Call, Literal
+from planner.expressions import Call, Literal
 from planner.spark_nested import SPARK_NESTED
-from planner.sql_flavour import OPERATORS, AggregateSpelling, Filtered, Spelling, binary, cast, function, integer, named, same_names, when
+from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, named, same_names, when
 
 FIXED_UNITS_US = {
     "microsecond": 1,
@@ -127,33 +127,4 @@ FUNCTIONS: dict[str, Spelling] = {
     "make_timestamp": named("make_timestamp_ntz"),
     "timestampdiff": _timestampdiff,
     "timestampadd": _timestampadd,
-}
-
-
-def aggregate(name: str) -> AggregateSpelling:
-    """Return the spelling of an aggregate that has this name, with DISTINCT where it is asked for."""
-
-    def spelling(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-        if not args:
-            return filtered(function(name, exp.Star()))
-        return filtered(function(name, exp.Distinct(expressions=args) if call.distinct else args[0]))
-
-    return spelling
-
-
-def _sum0(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    return function("coalesce", filtered(function("sum", *args)), integer(0))
-
-
-def _any_value(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    return filtered(function("any_value", *args, exp.true()))
-
-
-AGGREGATES: dict[str, AggregateSpelling] = {
-    **{
-        name: aggregate(name)
-        for name in ["count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "bool_and", "bool_or"]
-    },
-    "sum0": _sum0,
-    "any_value": _any_value,
 }

@@ -22,7 +22,8 @@ from catalog.types import (
 from planner.bounded_query import BoundedQuery, bounded_query
 from planner.expressions import Literal
 from planner.logical import LogicalPlan
-from planner.spark_functions import AGGREGATES, FUNCTIONS
+from planner.spark_aggregates import AGGREGATES
+from planner.spark_functions import FUNCTIONS
 from planner.sql_flavour import Flavour, binary, cast, function, integer, text
 
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))

@@ -164,6 +164,16 @@ def when(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
 
 
+def is_null(value: exp.Expr) -> exp.Expr:
+    """Return ``value IS NULL``."""
+    return exp.Is(this=value, expression=exp.null())
+
+
+def not_null(value: exp.Expr) -> exp.Expr:
+    """Return ``value IS NOT NULL``."""
+    return exp.Not(this=is_null(value))
+
+
 OPERATORS: dict[str, Spelling] = {
     "and": logical(exp.And),
     "or": logical(exp.Or),

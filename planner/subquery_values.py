@@ -149,8 +149,12 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     if not isinstance(node, AggregateResult):
         return node
     found = column(plan, len(plan.keys) + node.index, padded=padded)
-    counts = padded and plan.aggregates[node.index].function == "count"
-    return binder.call("coalesce", [found, _ZERO], node.span) if counts else found
+    if not padded or plan.aggregates[node.index].nullable:
+        return found
+    if plan.aggregates[node.index].function == "count":
+        return binder.call("coalesce", [found, _ZERO], node.span)
+    message, hint = f"{plan.aggregates[node.index].function} in a correlated subquery is not supported", "join with the grouped table instead"
+    raise PenstockError("SQL-1601", message, span=node.span, hint=hint, sqlstate="0A000")
 
 
 def _reads_own_rows(call: AggregateCall, rows: InnerRows, span: Span | None) -> bool:

@@ -11,9 +11,15 @@ from catalog.types import DataType
 
 
 class FunctionCall(exp.Expression):
-    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter``, ``over``."""
+    """A call by the name the user wrote: ``this`` name, ``expressions`` arguments, ``distinct``, ``star`` for COUNT(*), ``filter``, ``over``.
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "distinct": False, "star": False, "filter": False, "over": False}
+    ``order``: the ORDER BY among its arguments; ``within``: that of WITHIN GROUP; ``nulls``: IGNORE or RESPECT.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        **dict.fromkeys(("expressions", "distinct", "star", "order", "within", "nulls", "filter", "over"), False),
+    }
 
 
 class OverClause(exp.Expression):
@@ -151,6 +157,7 @@ _CLAUSE_WORDS = {
     "joins": "JOIN",
     "with_": "WITH",
     "order": "ORDER BY",
+    "within": "WITHIN GROUP",
     "limit": "LIMIT",
     "offset": "OFFSET",
     "distinct": "DISTINCT",

@@ -10,21 +10,17 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
-from catalog.types import DataType, to_arrow
 from engine.arrays import array_of, is_true
 from engine.kernels import columns as col
+from engine.state.aggregate_parts import family, fed, fed_type, needs_value, new_part, result
 from engine.state.arguments import Reader, reader
-from engine.state.counts import BooleanPart, CountPart
-from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
-from engine.state.moments import MomentsPart
+from engine.state.distinct import Distinct
+from engine.state.extremes import BestString
 from engine.state.slot_table import SlotTable
-from engine.state.sums import ExactSum, FloatSum, OutOfRange
+from engine.state.sums import OutOfRange
 from engine.state.table_part import Part, TablePart
-from engine.state.value_counts import Distinct
-from planner.expressions import AggregateCall, Expression
+from planner.expressions import AggregateCall
 
-_SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
-_EXTREMES = ("min", "max", "any_value")
 _ROWS_AT_ONCE = 4096
 """Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
 
@@ -32,72 +28,26 @@ Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
 
 
-def _new_part(call: AggregateCall, kind: pa.DataType | None, insert_only: bool, counted: bool) -> Part:
-    """Return the part that holds what one aggregate needs. ANY_VALUE is the least value, so that it depends on nothing but the values."""
-    if kind is None:
-        return CountPart()
-    if call.function in _EXTREMES:
-        col.refuse_nested(kind)
-        greatest = call.function == "max"
-        return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
-    if call.distinct:
-        return Distinct(kind, _plain_part(call, kind, counted))
-    return _plain_part(call, kind, counted)
-
-
-def _plain_part(call: AggregateCall, kind: pa.DataType, counted: bool) -> Part:
-    if call.function == "count":
-        return CountPart()
-    if call.function in ("sum", "sum0", "avg"):
-        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind, counted)
-    if call.function in _SPREADS:
-        return MomentsPart()
-    if call.function in ("bool_and", "bool_or"):
-        return BooleanPart()
-    raise PenstockError("INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
-
-
-def _family(call: AggregateCall) -> str:
-    """Return the name under which calls over the same argument share a part."""
-    families = {"avg": "sum", "sum0": "sum", "any_value": "min", "bool_or": "bool_and", **dict.fromkeys(_SPREADS, "moments")}
-    return families.get(call.function, call.function)
-
-
-def _result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
-    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part; raises OutOfRange."""
-    kind = to_arrow(call.type)
-    plain = part.part if isinstance(part, Distinct) else part
-    match plain:
-        case CountPart():
-            return plain.count(state)
-        case ExactSum() | FloatSum():
-            return plain.mean(state, kind) if call.function == "avg" else plain.total(state, kind, null_when_empty=call.function == "sum")
-        case BooleanPart():
-            return plain.all_true(state) if call.function == "bool_and" else plain.some_true(state)
-        case MomentsPart():
-            sample = call.function.endswith("_samp")
-            return plain.deviation(state, sample=sample) if call.function.startswith("stddev") else plain.variance(state, sample=sample)
-        case LeastValue() | BestString() | RetractableBest():
-            return plain.best(state)
-    raise AssertionError(type(part))
-
-
 @dataclass(frozen=True, eq=False)
 class _Feed:
-    """What one part is fed with: an argument (None: whole rows) of the rows a filter keeps."""
+    """What one part is fed with: its arguments (none: whole rows; several: structs) of the rows a filter keeps; ``needed`` must not be NULL."""
 
-    argument: Reader | None
+    arguments: tuple[Reader, ...]
+    needed: tuple[int, ...]
+    kind: pa.DataType | None
     keep: Reader | None
 
     def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray) -> tuple[np.ndarray, pa.Array | None, np.ndarray]:
-        """Return slots, values and weights of the rows that count: kept by the filter, argument not NULL."""
-        values = None if self.argument is None else self.argument(batch)
+        """Return slots, values and weights of the rows that count: kept by the filter, no NULL where none counts."""
+        columns = [argument(batch) for argument in self.arguments]
         mask: np.ndarray | None = None
         if self.keep is not None:
             mask = is_true(self.keep(batch))
-        if values is not None and values.null_count:
-            valid = col.validity(values).view(np.bool_)
-            mask = valid if mask is None else mask & valid
+        for column in (columns[i] for i in self.needed if i < len(columns)):
+            if column.null_count:
+                valid = col.validity(column).view(np.bool_)
+                mask = valid if mask is None else mask & valid
+        values = None if not columns else columns[0] if len(columns) == 1 else pa.StructArray.from_arrays(columns, fields=list(self.kind or ()))
         if mask is None:
             return slots, values, weights
         values = None if values is None else values.filter(array_of(mask))
@@ -118,7 +68,7 @@ class Accumulators:
         self._makers: list[AggregateCall] = []
         shared: dict[tuple[object, ...], int] = {}
         for call in calls:
-            key = self._sharing_key(call)
+            key = family(call)
             if key not in shared:
                 shared[key] = len(self._makers)
                 self._makers.append(call)
@@ -129,10 +79,7 @@ class Accumulators:
     def _begin(self) -> None:
         """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
         counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
-        self._parts = [
-            _new_part(call, to_arrow(call.args[0].type) if call.args else None, self._insert_only, index in counted)
-            for index, call in enumerate(self._makers)
-        ]
+        self._parts = [new_part(call, self._insert_only, index in counted) for index, call in enumerate(self._makers)]
         self._columns: dict[int, slice] = {}
         self._others: list[Part] = []
         width = 0
@@ -150,10 +97,6 @@ class Accumulators:
             part = self._parts[index]
             assert isinstance(part, TablePart)
             part.share(self._table.rows[:, columns])
-
-    def _sharing_key(self, call: AggregateCall) -> tuple[object, ...]:
-        argument: Expression | None = call.args[0] if call.args else None
-        return _family(call), argument, call.filter, call.distinct and call.function not in _EXTREMES
 
     def fresh(self) -> Accumulators:
         """Return empty accumulators of the same aggregates."""
@@ -202,13 +145,13 @@ class Accumulators:
 
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
         """Return the aggregates of these columns of the shared table; the other parts are asked for ``slots``."""
-        known: dict[tuple[int, str, DataType], pa.Array] = {}
+        known: dict[tuple[object, ...], pa.Array] = {}
         columns = []
         for call, index in zip(self._calls, self._part_of, strict=True):
-            key = (index, call.function, call.type)
+            key = (index, call.function, call.type, call.values[1:], call.distinct)
             try:
                 if key not in known:
-                    known[key] = _result(call, self._parts[index], self._state(index, table, slots))
+                    known[key] = result(call, self._parts[index], self._state(index, table, slots))
                 columns.append(known[key])
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
@@ -250,4 +193,5 @@ class Accumulators:
 
 
 def _feed(call: AggregateCall, zone: str) -> _Feed:
-    return _Feed(reader(call.args[0], zone) if call.args else None, None if call.filter is None else reader(call.filter, zone))
+    keep = None if call.filter is None else reader(call.filter, zone)
+    return _Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), keep)

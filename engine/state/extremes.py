@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from engine.kernels import columns as col
 from engine.kernels import extremes as kernel
 from engine.kernels.tagged_index import gather_strings
+from engine.state.counted_part import CountedPart
 from engine.state.table_part import TablePart
-from engine.state.value_counts import Change, ValueCounts
+from engine.state.value_counts import Change
 from engine.state.word_index import grown
 
 
@@ -119,43 +120,30 @@ class BestString(TablePart):
         self.add(slots[some.to_numpy(zero_copy_only=False)], values.filter(some), col.NO_WORDS)
 
 
-class RetractableBest:
+class RetractableBest(CountedPart):
     """MIN or MAX under retraction: the best value, and how often each slot has each value, to find the next best among the slot's own."""
 
     def __init__(self, kind: pa.DataType, greatest: bool) -> None:
-        self._counts = ValueCounts(kind)
+        super().__init__(kind)
         self._best = best_part(kind, greatest)
 
     def reserve(self, capacity: int) -> None:
         self._best.reserve(capacity)
 
-    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
-        assert values is not None
-        self._settle(self._counts.add(slots, values, weights))
-
-    def merge(self, into: np.ndarray, other: RetractableBest, slots: np.ndarray) -> None:
-        self._settle(self._counts.merge(into, other._counts, slots))
-
-    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
-        self._settle(self._counts.add(*self._counts.read(slots, columns)))
-
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return self._counts.columns(slots)
-
     def clear(self, slots: np.ndarray) -> None:
         self._best.clear(slots)
-        self._counts.clear(slots)
+        super().clear(slots)
 
     def best(self, slots: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
         return self._best.best(self._best.state(slots))
 
-    def _settle(self, change: Change) -> None:
+    def settle(self, change: Change) -> None:
         counts = self._counts
         self._offer(change.appeared)
         slots = counts.slots_of(change.gone)
         lost = np.unique(slots[self._best.holds(slots, counts.values_of(change.gone))]) if slots.size else slots
-        counts.forget(change.touched)
+        super().settle(change)
         if lost.size:
             self._best.clear(lost)
             _, entries = counts.entries(lost)

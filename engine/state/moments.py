@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.kernels import columns as col
 from engine.kernels import moments as kernel
-from engine.state.table_part import TablePart
+from engine.state.table_part import FloatPart
 
 
-class MomentsPart(TablePart):
+class MomentsPart(FloatPart):
     """Sums of values and of their squares. Table: see ``engine.kernels.moments``."""
 
     def __init__(self) -> None:
@@ -25,12 +23,6 @@ class MomentsPart(TablePart):
 
     def merge(self, into: np.ndarray, other: MomentsPart, slots: np.ndarray) -> None:
         kernel.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
-
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [pa.array(column) for column in self.state(slots).view(np.float64)]
-
-    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
-        super().restore(slots, [column.view(pa.int64()) for column in columns])
 
     def variance(self, state: np.ndarray, *, sample: bool) -> pa.Array:
         """Return VAR_SAMP (NULL for fewer than two values) or VAR_POP (NULL for none)."""

@@ -21,8 +21,11 @@ def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:
 
 
 def _differs(pairs: pa.Array) -> np.ndarray:
-    if col.is_bytes(pairs.type):
-        old, new = (pairs.take(array_of(np.arange(half, len(pairs), 2))) for half in (0, 1))
+    halves = np.arange(0, len(pairs), 2)
+    if pa.types.is_nested(pairs.type):
+        unequal = _nested_differ(pairs.take(array_of(halves)), pairs.take(array_of(halves + 1)))
+    elif col.is_bytes(pairs.type):
+        old, new = (pairs.take(array_of(halves + half)) for half in (0, 1))
         unequal = is_true(pc.not_equal(old, new))
     elif pa.types.is_decimal128(pairs.type):
         low, high = col.wide_words(pairs)
@@ -35,3 +38,27 @@ def _differs(pairs: pa.Array) -> np.ndarray:
     valid = truths(pairs.is_valid())
     was, is_now = valid[0::2], valid[1::2]
     return (was != is_now) | (was & is_now & unequal)
+
+
+def _nested_differ(old: pa.Array, new: pa.Array) -> np.ndarray:
+    """Return which values of two nested columns differ; undefined where one is NULL."""
+    if pa.types.is_struct(old.type):
+        differs = np.zeros(len(old), np.bool_)
+        for one, other in zip(old.flatten(), new.flatten(), strict=True):
+            differs |= _differs(_interleaved(one, other))
+        return differs
+    if pa.types.is_map(old.type):
+        entries = pa.list_(pa.struct([("key", old.type.key_type), ("value", old.type.item_type)]))
+        old, new = old.cast(entries), new.cast(entries)
+    lengths, others = (col.words(pc.fill_null(pc.list_value_length(half), 0).cast(pa.int64())) for half in (old, new))
+    differs = lengths != others
+    alike = np.flatnonzero(~differs & (lengths > 0))
+    items = _differs(_interleaved(old.take(array_of(alike)).flatten(), new.take(array_of(alike)).flatten()))
+    owners = np.repeat(alike, lengths[alike])
+    differs[owners[items]] = True
+    return differs
+
+
+def _interleaved(old: pa.Array, new: pa.Array) -> pa.Array:
+    order = np.arange(2 * len(old)).reshape(2, -1).T.ravel()
+    return pa.concat_arrays([old, new]).take(array_of(order))

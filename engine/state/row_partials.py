@@ -15,7 +15,10 @@ from planner.expressions import AggregateCall
 
 
 class RowPartials:
-    """The aggregates a split leaves to its LOCAL part, over single rows: COUNT, SUM, SUM0, MIN, MAX, BOOL_AND, BOOL_OR; none DISTINCT."""
+    """The aggregates a split leaves to its LOCAL part, over single rows: COUNT, SUM, SUM0, MIN, MAX, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR, BIT_XOR.
+
+    None of them DISTINCT.
+    """
 
     def __init__(self, calls: Sequence[AggregateCall], zone: str) -> None:
         self._calls = tuple(calls)

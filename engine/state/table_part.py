@@ -66,3 +66,13 @@ class TablePart:
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         for k, column in enumerate(columns):
             self.table[slots, k] = column.to_numpy()
+
+
+class FloatPart(TablePart):
+    """A part whose table holds float64."""
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        return [pa.array(column) for column in self.state(slots).view(np.float64)]
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        super().restore(slots, [column.view(pa.int64()) for column in columns])

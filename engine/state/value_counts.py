@@ -1,4 +1,4 @@
-"""ValueCounts: how often each slot has each value. What DISTINCT stands on, and MIN and MAX where rows are retracted."""
+"""ValueCounts: how often each slot has each value. What aggregates stand on that need more than totals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_sets import DistinctSlots, UseCounts
-from engine.state.table_part import Part
 from engine.state.word_index import WordIndex, grown
 
 _SLOT_BITS = 32
@@ -30,12 +29,12 @@ class Change:
 class ValueCounts:
     """(slot, value) pairs to signed counts; a pair is present while its count is above 0, and forgotten at 0.
 
-    Values are held once each, however many slots have them. An entry is the dense number of a pair.
+    Values are held once each, however many slots have them; values of several columns are structs. An entry is the dense number of a pair.
     """
 
     def __init__(self, kind: pa.DataType) -> None:
         self.kind = kind
-        self.values = KeyIndex([kind])
+        self.values = KeyIndex([field.type for field in kind] if pa.types.is_struct(kind) else [kind])
         self._uses = UseCounts()
         self._pairs = WordIndex()
         self._counts = np.zeros(0, np.int64)
@@ -47,7 +46,7 @@ class ValueCounts:
 
     def add(self, slots: np.ndarray, values: pa.Array, weights: np.ndarray) -> Change:
         """Add to counts and say what that changed; the caller reads the entries, then has the touched ones forgotten."""
-        value_ids = self.values.lookup_or_insert([values])
+        value_ids = self.values.lookup_or_insert(values.flatten() if pa.types.is_struct(self.kind) else [values])
         known = len(self._pairs)
         entries = self._pairs.lookup_or_insert((slots << _SLOT_BITS) | value_ids)
         touched = self._distinct.of(entries, self._pairs.capacity)
@@ -73,7 +72,10 @@ class ValueCounts:
 
     def clear(self, slots: np.ndarray) -> None:
         """Drop all entries of distinct slots."""
-        _, entries = self._of_slot.expand(slots)
+        self.drop(self._of_slot.expand(slots)[1])
+
+    def drop(self, entries: np.ndarray) -> None:
+        """Forget distinct entries whatever their count."""
         self._counts[entries] = 0
         self.forget(entries)
 
@@ -87,7 +89,12 @@ class ValueCounts:
 
     def values_of(self, entries: np.ndarray) -> pa.Array:
         """Return the value of each entry."""
-        return self.values.keys(self.value_ids(entries))[0]
+        columns = self.columns_of(entries)
+        return pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
+
+    def columns_of(self, entries: np.ndarray) -> list[pa.Array]:
+        """Return the columns of the value of each entry."""
+        return self.values.keys(self.value_ids(entries))
 
     def entries(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (position in ``slots``, entry) for all entries of slots."""
@@ -115,38 +122,3 @@ class ValueCounts:
         lists = columns[0]
         pairs = lists.flatten()
         return np.repeat(slots, lists.value_lengths().to_numpy()), pairs.field("value"), pairs.field("count").to_numpy()
-
-
-class Distinct:
-    """A part that is given each value of a slot once, however often it is there: COUNT, SUM, AVG of DISTINCT values."""
-
-    def __init__(self, kind: pa.DataType, part: Part) -> None:
-        self._counts = ValueCounts(kind)
-        self.part = part
-
-    def reserve(self, capacity: int) -> None:
-        self.part.reserve(capacity)
-
-    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
-        assert values is not None
-        self._settle(self._counts.add(slots, values, weights))
-
-    def merge(self, into: np.ndarray, other: Distinct, slots: np.ndarray) -> None:
-        self._settle(self._counts.merge(into, other._counts, slots))
-
-    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
-        self._settle(self._counts.add(*self._counts.read(slots, columns)))
-
-    def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return self._counts.columns(slots)
-
-    def clear(self, slots: np.ndarray) -> None:
-        self.part.clear(slots)
-        self._counts.clear(slots)
-
-    def _settle(self, change: Change) -> None:
-        counts = self._counts
-        for entries, sign in ((change.appeared, 1), (change.gone, -1)):
-            if entries.size:
-                self.part.add(counts.slots_of(entries), counts.values_of(entries), np.full(entries.size, sign))
-        counts.forget(change.touched)

@@ -52,7 +52,7 @@ class _Parts:
     result: Callable[[tuple[Column, ...]], Expression] = lambda columns: columns[0]
 
 
-_ITSELF = frozenset({"min", "max", "bool_and", "bool_or"})
+_ITSELF = frozenset({"min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"})
 _SMALL_INTEGERS: tuple[DataType, ...] = (TINYINT, SMALLINT, INT)
 
 

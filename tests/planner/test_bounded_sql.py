@@ -60,8 +60,9 @@ def test_every_function_has_a_spelling_or_is_refused() -> None:
     nested = {function.name for function in NESTED}
     assert names - set(DuckDbFlavour.functions) - nested == {"initcap"}
     assert {"field", "element", "size", "array_contains", "struct", "map_keys"} <= set(DuckDbFlavour.functions)
+    bound_to_others = {"median", "collect_set", "count_if", "regr_count", "approx_count_distinct"}
     for flavour in (SparkFlavour, DuckDbFlavour):
-        assert {function.name for function in AGGREGATES} <= set(flavour.aggregates)
+        assert {function.name for function in AGGREGATES} - bound_to_others <= set(flavour.aggregates)
 
 
 def test_a_refusal_says_what_and_what_else() -> None:

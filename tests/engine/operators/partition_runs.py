@@ -137,6 +137,16 @@ def _value(call: AggregateCall, i: int, part: list[Any], peers: list[Any], frame
             return len(some) if call.args else len(values)
         case "sum":
             return sum(some) if some else None
+        case "mode":
+            return max(sorted(some), key=some.count) if some else None
+        case "listagg":
+            return "-".join(sorted(some)) if some else None
+        case "percentile_approx":
+            return sorted(some)[(len(some) + 1) // 2 - 1] if some else None
+        case "max_by":
+            by = [(part[j][call.args[1].index], part[j][index] is not None, part[j][index] or "") for j in framed]  # type: ignore[attr-defined]
+            best = max((row for row in by if row[0] is not None), default=(0, False, ""))
+            return best[2] if best[1] else None
         case "avg":
             return sum(some) / len(some) if some else None
     return (min if call.function == "min" else max)(some) if some else None

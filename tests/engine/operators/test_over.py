@@ -42,6 +42,10 @@ SETTLED = [
     AggregateCall("avg", (X,), DOUBLE),
     AggregateCall("min", (X,), BIGINT),
     AggregateCall("max", (S,), STRING),
+    AggregateCall("mode", (X,), BIGINT),
+    AggregateCall("listagg", (S, Literal(STRING, False, value="-")), STRING),
+    AggregateCall("percentile_approx", (X, Literal(DOUBLE, False, value=0.5)), BIGINT),
+    AggregateCall("max_by", (S, X), STRING),
 ]
 FIRST_AND_LAST = {"first_value", "last_value"}
 

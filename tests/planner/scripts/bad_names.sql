@@ -123,12 +123,12 @@ error[SQL-1105]: DISTINCT goes with aggregate functions, upper is none
   1 | SELECT upper(DISTINCT channel) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^
 ====
-SELECT stddev(DISTINCT price) FROM bid
+SELECT count_if(DISTINCT price > 1) FROM bid
 ---
-error[SQL-1105]: stddev_samp has no DISTINCT form
-  1 | SELECT stddev(DISTINCT price) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^
-hint: DISTINCT goes with count, sum, avg, min, max of a value
+error[SQL-1105]: count_if has no DISTINCT form
+  1 | SELECT count_if(DISTINCT price > 1) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write count_if(x)
 ====
 SELECT abs(channel, 1) FROM bid
 ---

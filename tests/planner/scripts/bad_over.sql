@@ -166,9 +166,9 @@ hint: use ROWS
 ====
 SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
 ---
-error[SQL-1601]: IGNORE NULLS is not supported yet
+error[SQL-1601]: IGNORE NULLS with OVER is not supported yet
   1 | SELECT FIRST_VALUE(price) IGNORE NULLS OVER (ORDER BY ts) FROM bid
-    |                           ^^^^^^
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: filter the rows without a value out in a subquery
 ====
 SELECT SUM(RANK() OVER (ORDER BY ts)) FROM bid

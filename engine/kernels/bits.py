@@ -1,0 +1,53 @@
+"""Bits of integers by slot: those all have, some have, an odd number have."""
+
+from __future__ import annotations
+
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import IN_I64, SLOTS_I64, VOID
+
+SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
+
+
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
+def unite(slots, words, weights, table):
+    """Add words, of weights that are not negative, to rows: bits some word has, bits some lacks, bits an odd number has, the count."""
+    for i in range(slots.size):
+        slot, word = slots[i], words[i]
+        weight = weights[i] if weights.size else 1
+        if weight == 0:
+            continue
+        table[slot, SOME] |= word
+        table[slot, SOME_LACK] |= ~word
+        if weight & 1:
+            table[slot, ODD] ^= word
+        table[slot, COUNT] += weight
+
+
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
+def merge_united(into, slots, other, table):
+    """Add rows ``slots`` of another table to rows ``into``."""
+    for i in range(into.size):
+        slot, source = into[i], slots[i]
+        table[slot, SOME] |= other[source, SOME]
+        table[slot, SOME_LACK] |= other[source, SOME_LACK]
+        table[slot, ODD] ^= other[source, ODD]
+        table[slot, COUNT] += other[source, COUNT]
+
+
+@kernel(VOID(IN_I64, IN_I64, IN_I64, SLOTS_I64))
+def count(slots, words, weights, table):
+    """Add weighted words to rows that count each of the 64 bits, and last the words."""
+    for i in range(slots.size):
+        slot, word = slots[i], words[i]
+        weight = weights[i] if weights.size else 1
+        for bit in range(64):
+            table[slot, bit] += weight * ((word >> bit) & 1)
+        table[slot, 64] += weight
+
+
+@kernel(VOID(IN_I64, IN_I64, SLOTS_I64, SLOTS_I64))
+def merge_counts(into, slots, other, table):
+    """Add rows ``slots`` of another table to rows ``into``."""
+    for i in range(into.size):
+        for column in range(65):
+            table[into[i], column] += other[slots[i], column]

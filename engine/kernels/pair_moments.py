@@ -1,0 +1,70 @@
+"""Sums of pairs of numbers, of their squares and products, to 32 digits.
+
+Tables have one row per slot: count, count of pairs with infinities and NaN, then y, x, y*y, x*x and x*y, each with its low part.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.kernels.double_double import accumulate, central, two_product
+from engine.kernels.kernel import kernel
+from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
+
+COUNT, ODD, FIRST = 0, 1, 2
+WIDTH = 12
+
+
+@kernel(VOID(IN_I64, IN_F64, IN_F64, IN_I64, SLOTS_F64))
+def add(slots, ys, xs, weights, table):
+    """Add weighted pairs to slots."""
+    for i in range(slots.size):
+        slot, y, x = slots[i], ys[i], xs[i]
+        weight = np.float64(weights[i]) if weights.size else 1.0
+        if not (np.isfinite(y) and np.isfinite(x)):
+            table[slot, ODD] += weight
+            continue
+        table[slot, COUNT] += weight
+        if table[slot, COUNT] == 0.0:
+            table[slot, FIRST:WIDTH] = 0.0
+            continue
+        high, low = two_product(y, weight)
+        accumulate(table, slot, FIRST, high, low)
+        high, low = two_product(x, weight)
+        accumulate(table, slot, FIRST + 2, high, low)
+        column = FIRST + 4
+        for a, b in ((y, y), (x, x), (x, y)):
+            high, low = two_product(a, b)
+            scaled, rest = two_product(high, weight)
+            accumulate(table, slot, column, scaled, rest + low * weight)
+            column += 2
+
+
+@kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64))
+def merge(into, slots, other, table):
+    """Add rows ``slots`` of another table to rows ``into``."""
+    for i in range(into.size):
+        slot, source = into[i], slots[i]
+        table[slot, COUNT] += other[source, COUNT]
+        table[slot, ODD] += other[source, ODD]
+        for column in range(FIRST, WIDTH, 2):
+            accumulate(table, slot, column, other[source, column], other[source, column + 1])
+
+
+@kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
+def centred(columns, syy, sxx, sxy):
+    """Write the sums of squared distances from the means, and of their products, of the table's columns; 0 where a side does not vary."""
+    for i in range(syy.size):
+        count = columns[COUNT, i]
+        syy[i] = sxx[i] = sxy[i] = 0.0
+        if count <= 1.0:
+            continue
+        y, y_low, x, x_low = columns[2, i], columns[3, i], columns[4, i], columns[5, i]
+        syy[i] = central(y, y_low, y, y_low, columns[6, i], columns[7, i], count)
+        sxx[i] = central(x, x_low, x, x_low, columns[8, i], columns[9, i], count)
+        if syy[i] <= 1e-29 * columns[6, i]:
+            syy[i] = 0.0
+        if sxx[i] <= 1e-29 * columns[8, i]:
+            sxx[i] = 0.0
+        if syy[i] > 0.0 and sxx[i] > 0.0:
+            sxy[i] = central(x, x_low, y, y_low, columns[10, i], columns[11, i], count)

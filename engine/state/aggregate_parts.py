@@ -1,0 +1,156 @@
+"""Which part holds what an aggregate needs, what the part is fed with, and the aggregate's value from its state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from catalog.types import to_arrow
+from engine.kernels import columns as col
+from engine.state.best_row import BestRow
+from engine.state.bits import CountedBits, UnitedBits
+from engine.state.counts import BooleanPart, CountPart
+from engine.state.distinct import Distinct
+from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
+from engine.state.moments import MomentsPart
+from engine.state.shapes import PairPart, ShapePart
+from engine.state.sums import ExactSum, FloatSum
+from engine.state.table_part import Part
+from engine.state.value_bag import SortedBag, ValueBag
+from planner.expressions import AggregateCall, Direction, Expression, Literal
+
+_SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
+_SHAPES = ("skewness", "kurtosis")
+_BITS = ("bit_and", "bit_or", "bit_xor")
+_EXTREMES = ("min", "max", "any_value")
+_PAIRS = ("corr", "covar_pop", "covar_samp", *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")))
+_BEST_ROWS = ("first_value", "last_value", "min_by", "max_by")
+_BAGS = ("collect_list", "listagg", "percentile", "percentile_approx", "mode", "histogram")
+_FAMILIES = {
+    "avg": "sum",
+    "sum0": "sum",
+    "any_value": "min",
+    "bool_or": "bool_and",
+    **dict.fromkeys(_SPREADS, "moments"),
+    **dict.fromkeys(_SHAPES, "shape"),
+    **dict.fromkeys(_BITS, "bits"),
+    **dict.fromkeys(_PAIRS, "pairs"),
+    **dict.fromkeys(_BAGS, "bag"),
+}
+
+
+def family(call: AggregateCall) -> tuple[object, ...]:
+    """Return what calls that share a part have in common."""
+    distinct = call.distinct and call.function not in (*_EXTREMES, *_BAGS)
+    return _FAMILIES.get(call.function, call.function), fed(call), call.order, call.filter, distinct
+
+
+def keeps_values(call: AggregateCall) -> bool:
+    """Return whether the state of an aggregate grows with the values in it."""
+    return call.function in _BAGS or (call.distinct and call.function not in _EXTREMES)
+
+
+def fed(call: AggregateCall) -> tuple[Expression, ...]:
+    """Return the arguments a part is fed with: all but those that are constants of the call."""
+    keys = call.args[len(call.values) :]
+    if call.function in _PAIRS or call.function in _BEST_ROWS:
+        return call.args
+    return (*call.args[:1], *keys)
+
+
+def needs_value(call: AggregateCall) -> tuple[int, ...]:
+    """Return which of what a part is fed with must not be NULL, or the row does not count."""
+    if call.function in ("first_value", "last_value"):
+        return ()
+    if call.function in ("min_by", "max_by"):
+        return (1,)
+    return (0, 1) if call.function in _PAIRS else (0,)
+
+
+def fed_type(call: AggregateCall) -> pa.DataType | None:
+    """Return the Arrow type of what a part is fed with: a struct of several arguments, None where there are none."""
+    kinds = [to_arrow(arg.type) for arg in fed(call)]
+    if len(kinds) < 2:
+        return kinds[0] if kinds else None
+    return pa.struct([pa.field(f"v{i}", kind) for i, kind in enumerate(kinds)])
+
+
+def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
+    """Return the part of an aggregate. ANY_VALUE is the least value, so that it depends on nothing but the values."""
+    kind = fed_type(call)
+    if kind is None:
+        return CountPart()
+    if call.function in _EXTREMES:
+        col.refuse_nested(kind)
+        greatest = call.function == "max"
+        return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
+    if call.function in _BEST_ROWS:
+        by = call.function in ("min_by", "max_by")
+        last = call.function in ("last_value", "max_by")
+        return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
+    if call.function in _BAGS:
+        return ValueBag(kind, call.order)
+    if call.distinct:
+        return Distinct(kind, _plain_part(call, kind, False, counted))
+    return _plain_part(call, kind, insert_only, counted)
+
+
+def _plain_part(call: AggregateCall, kind: pa.DataType, insert_only: bool, counted: bool) -> Part:
+    if call.function == "count":
+        return CountPart()
+    if call.function in ("sum", "sum0", "avg"):
+        return FloatSum() if pa.types.is_floating(kind) else ExactSum(kind, counted)
+    if call.function in _SPREADS:
+        return MomentsPart()
+    if call.function in ("bool_and", "bool_or"):
+        return BooleanPart()
+    if call.function in _BITS:
+        return UnitedBits() if insert_only else CountedBits()
+    if call.function in _SHAPES:
+        return ShapePart()
+    if call.function in _PAIRS:
+        return PairPart()
+    raise PenstockError("INT-9045", f"no way to compute the aggregate {call.function}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
+    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part; raises OutOfRange."""
+    kind = to_arrow(call.type)
+    plain = part.part if isinstance(part, Distinct) else part
+    match plain:
+        case CountPart():
+            return plain.count(state)
+        case ExactSum() | FloatSum():
+            return plain.mean(state, kind) if call.function == "avg" else plain.total(state, kind, null_when_empty=call.function == "sum")
+        case BooleanPart():
+            return plain.all_true(state) if call.function == "bool_and" else plain.some_true(state)
+        case MomentsPart():
+            sample = call.function.endswith("_samp")
+            return plain.deviation(state, sample=sample) if call.function.startswith("stddev") else plain.variance(state, sample=sample)
+        case UnitedBits() | CountedBits():
+            return plain.of(call.function, state, kind)
+        case ShapePart() | PairPart():
+            return plain.of(call.function, state)
+        case LeastValue() | BestString() | RetractableBest() | BestRow():
+            return plain.best(state)
+        case ValueBag():
+            bag = plain.sorted(state)
+            return _of_bag(call, bag.once() if call.distinct else bag, kind)
+    raise AssertionError(type(part))
+
+
+def _of_bag(call: AggregateCall, bag: SortedBag, kind: pa.DataType) -> pa.Array:
+    match call.function:
+        case "collect_list":
+            return bag.lists(kind)
+        case "histogram":
+            return bag.histogram(kind)
+        case "mode":
+            return bag.mode()
+    constant = call.args[1]
+    assert isinstance(constant, Literal)
+    if call.function == "listagg":
+        return bag.joined(str(constant.value))
+    share = float(constant.value)  # type: ignore[arg-type]  # the registry takes numbers only
+    return bag.percentile(share) if call.function == "percentile" else bag.ranked(share)

@@ -1,0 +1,92 @@
+"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS; CORR, COVAR_*, REGR_*."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.arrays import array_of
+from engine.kernels import columns as col
+from engine.kernels import pair_moments, shape_moments
+from engine.state.table_part import FloatPart
+
+
+class ShapePart(FloatPart):
+    """The sums of four powers. Table: see ``engine.kernels.shape_moments``."""
+
+    def __init__(self) -> None:
+        super().__init__(shape_moments.WIDTH)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        shape_moments.add(slots, col.floats(values), weights, self.table.view(np.float64))
+
+    def merge(self, into: np.ndarray, other: ShapePart, slots: np.ndarray) -> None:
+        shape_moments.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
+
+    def of(self, function: str, state: np.ndarray) -> pa.Array:
+        """Return ``skewness`` or ``kurtosis``, NULL where values do not vary."""
+        numbers = state.view(np.float64)
+        count, odd = numbers[shape_moments.COUNT], numbers[shape_moments.ODD]
+        second, third, fourth = (np.empty(count.size) for _ in range(3))
+        shape_moments.centred(numbers, second, third, fourth)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shape = np.sqrt(count) * third / np.sqrt(second**3) if function == "skewness" else count * fourth / (second * second) - 3.0
+        return array_of(np.where(odd > 0, np.nan, shape), (odd <= 0) & (second <= 0))
+
+
+class PairPart(FloatPart):
+    """Sums over pairs (y, x). Table: see ``engine.kernels.pair_moments``."""
+
+    def __init__(self) -> None:
+        super().__init__(pair_moments.WIDTH)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert isinstance(values, pa.StructArray)
+        ys, xs = values.flatten()
+        pair_moments.add(slots, col.floats(ys), col.floats(xs), weights, self.table.view(np.float64))
+
+    def merge(self, into: np.ndarray, other: PairPart, slots: np.ndarray) -> None:
+        pair_moments.merge(into, slots, other.table.view(np.float64), self.table.view(np.float64))
+
+    def of(self, function: str, state: np.ndarray) -> pa.Array:
+        """Return an aggregate of pairs (y, x), NULL where it is not defined; NaN where a number is not finite."""
+        numbers = state.view(np.float64)
+        count, odd = numbers[pair_moments.COUNT], numbers[pair_moments.ODD] > 0
+        syy, sxx, sxy = (np.empty(count.size) for _ in range(3))
+        pair_moments.centred(numbers, syy, sxx, sxy)
+        y, x = numbers[2] + numbers[3], numbers[4] + numbers[5]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values, undefined = _PAIRS[function](count, y, x, syy, sxx, sxy)
+        return array_of(np.where(odd, np.nan, values), ~odd & (undefined | (count <= 0)))
+
+
+Found = tuple[np.ndarray, np.ndarray]
+
+
+def _corr(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+    return np.clip(sxy / np.sqrt(syy) / np.sqrt(sxx), -1.0, 1.0), (syy <= 0) | (sxx <= 0)
+
+
+def _r2(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+    return np.where(syy <= 0, 1.0, sxy / sxx * (sxy / syy)), sxx <= 0
+
+
+def _intercept(n: np.ndarray, y: np.ndarray, x: np.ndarray, syy: np.ndarray, sxx: np.ndarray, sxy: np.ndarray) -> Found:
+    return (y - sxy / sxx * x) / n, sxx <= 0
+
+
+_PAIRS = {
+    "corr": _corr,
+    "covar_pop": lambda n, y, x, syy, sxx, sxy: (sxy / n, n <= 0),
+    "covar_samp": lambda n, y, x, syy, sxx, sxy: (sxy / (n - 1), n <= 1),
+    "regr_avgx": lambda n, y, x, syy, sxx, sxy: (x / n, n <= 0),
+    "regr_avgy": lambda n, y, x, syy, sxx, sxy: (y / n, n <= 0),
+    "regr_sxx": lambda n, y, x, syy, sxx, sxy: (sxx, n <= 0),
+    "regr_syy": lambda n, y, x, syy, sxx, sxy: (syy, n <= 0),
+    "regr_sxy": lambda n, y, x, syy, sxx, sxy: (sxy, n <= 0),
+    "regr_slope": lambda n, y, x, syy, sxx, sxy: (sxy / sxx, sxx <= 0),
+    "regr_intercept": _intercept,
+    "regr_r2": _r2,
+}
+"""What each gives for count, sums of y and x, sums of squared distances and of their products; and where it is not defined."""

@@ -1,0 +1,95 @@
+SELECT LAST_VALUE(auction) FROM (SELECT auction, COUNT(*) FROM bid GROUP BY auction)
+---
+error[SQL-1064]: last_value needs an order: its rows have no event time
+  1 | SELECT LAST_VALUE(auction) FROM (SELECT auction, COUNT(*) FROM bid GROUP BY auction)
+    |        ^^^^^^^^^^^^^^^^^^^
+hint: write last_value(x ORDER BY k)
+====
+SELECT MAX(price ORDER BY ts) FROM bid
+---
+error[SQL-1064]: max takes no ORDER BY
+  1 | SELECT MAX(price ORDER BY ts) FROM bid
+    |                           ^^
+hint: first_value, last_value, collect_list and listagg take one
+====
+SELECT LISTAGG(channel, auction) FROM bid
+---
+error[SQL-1103]: listagg: the separator must be a constant text
+  1 | SELECT LISTAGG(channel, auction) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write listagg(x, ', ')
+====
+SELECT LISTAGG(DISTINCT channel) WITHIN GROUP (ORDER BY price) FROM bid
+---
+error[SQL-1064]: DISTINCT values have no order by another column
+  1 | SELECT LISTAGG(DISTINCT channel) WITHIN GROUP (ORDER BY price) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: order by channel, or leave DISTINCT out
+====
+SELECT PERCENTILE(price, 50) FROM bid
+---
+error[SQL-1103]: percentile: the percentage must be a constant between 0 and 1
+  1 | SELECT PERCENTILE(price, 50) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^
+hint: write 0.5 for the median
+====
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price DESC) FROM bid
+---
+error[SQL-1064]: percentile_cont takes one ascending key
+  1 | SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price DESC) FROM bid
+    |                                                    ^^^^^^^^^^
+hint: write 1 - p for the share from above
+====
+SELECT ARRAY_AGG(price ORDER BY ts) WITHIN GROUP (ORDER BY ts) FROM bid
+---
+error[SQL-1064]: array_agg is ordered twice
+  1 | SELECT ARRAY_AGG(price ORDER BY ts) WITHIN GROUP (ORDER BY ts) FROM bid
+    |                                 ^^
+hint: leave one ORDER BY out
+====
+SELECT SUM(price) IGNORE NULLS FROM bid
+---
+error[SQL-1105]: IGNORE NULLS does not go with sum
+  1 | SELECT SUM(price) IGNORE NULLS FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^
+hint: only FIRST_VALUE and LAST_VALUE take it
+====
+SELECT BIT_AND(price) FROM bid
+---
+error[SQL-1103]: bit_and: argument 1 is DECIMAL(10, 2), wanted an integer
+  1 | SELECT BIT_AND(price) FROM bid
+    |        ^^^^^^^^^^^^^^
+hint: usage: bit_and(x)
+====
+SELECT LISTAGG(channel) WITHIN GROUP (price) FROM bid
+---
+error[SQL-1001]: unexpected "price": ORDER BY was expected
+  1 | SELECT LISTAGG(channel) WITHIN GROUP (price) FROM bid
+    |                                       ^^^^^
+====
+SELECT UPPER(channel ORDER BY ts) FROM bid
+---
+error[SQL-1105]: ORDER BY goes with aggregate functions, upper is none
+  1 | SELECT UPPER(channel ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+SELECT ARRAY_AGG(price ORDER BY ts) OVER (PARTITION BY channel) FROM bid
+---
+error[SQL-1601]: ORDER BY inside a call with OVER is not supported yet
+  1 | SELECT ARRAY_AGG(price ORDER BY ts) OVER (PARTITION BY channel) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: order the rows in OVER
+====
+SELECT COLLECT_LIST(x.a) FROM (SELECT COLLECT_SET(price) AS a FROM bid) AS x
+---
+error[SQL-1103]: collect_list: argument 1 is ARRAY<DECIMAL(10, 2)>, and values of such types cannot be told apart
+  1 | SELECT COLLECT_LIST(x.a) FROM (SELECT COLLECT_SET(price) AS a FROM bid) AS x
+    |        ^^^^^^^^^^^^^^^^^
+hint: use one of its fields or elements
+====
+SELECT PERCENTIL(price, 0.5) FROM bid
+---
+error[SQL-1101]: there is no function percentil
+  1 | SELECT PERCENTIL(price, 0.5) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^
+hint: did you mean "percentile"?

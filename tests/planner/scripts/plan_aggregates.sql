@@ -1,0 +1,49 @@
+SELECT FIRST_VALUE(price) AS f, LAST(channel) IGNORE NULLS AS l FROM bid
+---
+Project expressions=(first_value(price ORDER BY ts NULLS FIRST), last_value(channel ORDER BY ts NULLS FIRST) FILTER (WHERE is_not_null(channel))) names=(f, l)
+  : f DECIMAL(10, 2), l STRING
+  Aggregate aggregates=(first_value(price ORDER BY ts NULLS FIRST), last_value(channel ORDER BY ts NULLS FIRST) FILTER (WHERE is_not_null(channel))) names=(first_value(price ORDER BY ts NULLS FIRST), last_value(channel ORDER BY ts NULLS FIRST) FILTER (WHERE is_not_null(channel))) phase=single
+    : first_value(price ORDER BY ts NULLS FIRST) DECIMAL(10, 2), last_value(channel ORDER BY ts NULLS FIRST) FILTER (WHERE is_not_null(channel)) STRING
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT LISTAGG(DISTINCT channel, ', ') WITHIN GROUP (ORDER BY channel DESC) AS l, ARRAY_AGG(price ORDER BY ts DESC, bidder) AS a FROM bid
+---
+Project expressions=(listagg(DISTINCT channel, ', ' ORDER BY channel DESC NULLS LAST), collect_list(price ORDER BY ts DESC NULLS LAST, bidder NULLS FIRST)) names=(l, a)
+  : l STRING, a ARRAY<DECIMAL(10, 2)> NOT NULL
+  Aggregate aggregates=(listagg(DISTINCT channel, ', ' ORDER BY channel DESC NULLS LAST), collect_list(price ORDER BY ts DESC NULLS LAST, bidder NULLS FIRST)) names=(listagg(DISTINCT channel, ', ' ORDER BY channel DESC NULLS LAST), collect_list(price ORDER BY ts DESC NULLS LAST, bidder NULLS FIRST)) phase=single
+    : listagg(DISTINCT channel, ', ' ORDER BY channel DESC NULLS LAST) STRING, collect_list(price ORDER BY ts DESC NULLS LAST, bidder NULLS FIRST) ARRAY<DECIMAL(10, 2)> NOT NULL
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY price) AS p, MEDIAN(price) AS m, APPROX_PERCENTILE(price, 0.5, 100) AS a FROM bid
+---
+Project expressions=(percentile(CAST(price AS DOUBLE), 0.9), percentile(CAST(price AS DOUBLE), 0.5), percentile_approx(price, 0.5)) names=(p, m, a)
+  : p DOUBLE, m DOUBLE, a DECIMAL(10, 2)
+  Aggregate aggregates=(percentile(CAST(price AS DOUBLE), 0.9), percentile(CAST(price AS DOUBLE), 0.5), percentile_approx(price, 0.5)) names=(percentile(CAST(price AS DOUBLE), 0.9), percentile(CAST(price AS DOUBLE), 0.5), percentile_approx(price, 0.5)) phase=single
+    : percentile(CAST(price AS DOUBLE), 0.9) DOUBLE, percentile(CAST(price AS DOUBLE), 0.5) DOUBLE, percentile_approx(price, 0.5) DECIMAL(10, 2)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT COUNT_IF(price > 1) AS c, APPROX_COUNT_DISTINCT(bidder, 0.01) AS d, REGR_COUNT(price, bidder) AS r, COLLECT_SET(channel) AS s FROM bid
+---
+Project expressions=(count(CASE WHEN (price > 1.00) THEN TRUE ELSE NULL END), count(DISTINCT bidder), count(CASE WHEN (is_not_null(CAST(price AS DOUBLE)) AND is_not_null(CAST(bidder AS DOUBLE))) THEN TRUE ELSE NULL END), collect_list(DISTINCT channel)) names=(c, d, r, s)
+  : c BIGINT NOT NULL, d BIGINT NOT NULL, r BIGINT NOT NULL, s ARRAY<STRING> NOT NULL
+  Aggregate aggregates=(count(CASE WHEN (price > 1.00) THEN TRUE ELSE NULL END), count(DISTINCT bidder), count(CASE WHEN (is_not_null(CAST(price AS DOUBLE)) AND is_not_null(CAST(bidder AS DOUBLE))) THEN TRUE ELSE NULL END), collect_list(DISTINCT channel)) names=(count(CASE WHEN (price > 1.00) THEN TRUE ELSE NULL END), count(DISTINCT bidder), count(CASE WHEN (is_not_null(CAST(price AS DOUBLE)) AND is_not_null(CAST(bidder AS DOUBLE))) THEN TRUE ELSE NULL END), collect_list(DISTINCT channel)) phase=single
+    : count(CASE WHEN (price > 1.00) THEN TRUE ELSE NULL END) BIGINT NOT NULL, count(DISTINCT bidder) BIGINT NOT NULL, count(CASE WHEN (is_not_null(CAST(price AS DOUBLE)) AND is_not_null(CAST(bidder AS DOUBLE))) THEN TRUE ELSE NULL END) BIGINT NOT NULL, collect_list(DISTINCT channel) ARRAY<STRING> NOT NULL
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT MAX_BY(channel, price) AS m, HISTOGRAM(channel) AS h, MODE(bidder) AS o, CORR(price, bidder) AS c, BIT_XOR(bidder) AS x FROM bid
+---
+Project expressions=(max_by(channel, price), histogram(channel), mode(bidder), corr(CAST(price AS DOUBLE), CAST(bidder AS DOUBLE)), bit_xor(bidder)) names=(m, h, o, c, x)
+  : m STRING, h MAP<STRING, BIGINT>, o BIGINT, c DOUBLE, x BIGINT
+  Aggregate aggregates=(max_by(channel, price), histogram(channel), mode(bidder), corr(CAST(price AS DOUBLE), CAST(bidder AS DOUBLE)), bit_xor(bidder)) names=(max_by(channel, price), histogram(channel), mode(bidder), corr(CAST(price AS DOUBLE), CAST(bidder AS DOUBLE)), bit_xor(bidder)) phase=single
+    : max_by(channel, price) STRING, histogram(channel) MAP<STRING, BIGINT>, mode(bidder) BIGINT, corr(CAST(price AS DOUBLE), CAST(bidder AS DOUBLE)) DOUBLE, bit_xor(bidder) BIGINT
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
