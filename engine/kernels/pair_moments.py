@@ -1,6 +1,7 @@
 """Sums of pairs of numbers, of their squares and products, to 32 digits.
 
-Tables have one row per slot: count, count of pairs with infinities and NaN, then y, x, y*y, x*x and x*y, each with its low part.
+Tables have one row per slot: count, count of pairs with infinities and NaN, then y, x, y*y, x*x and x*y, each with its low part, last the greatest
+y*y and x*x there ever was: what is small beside these is what rounding left of pairs that were taken back.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from engine.kernels.double_double import accumulate, central, two_product
 from engine.kernels.kernel import kernel
 from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
 
-COUNT, ODD, FIRST = 0, 1, 2
-WIDTH = 12
+COUNT, ODD, FIRST, GREATEST = 0, 1, 2, 12
+WIDTH = 14
+_NOTHING = 1e-28
 
 
 @kernel(VOID(IN_I64, IN_F64, IN_F64, IN_I64, SLOTS_F64))
@@ -38,6 +40,8 @@ def add(slots, ys, xs, weights, table):
             scaled, rest = two_product(high, weight)
             accumulate(table, slot, column, scaled, rest + low * weight)
             column += 2
+        table[slot, GREATEST] = max(table[slot, GREATEST], y * y)
+        table[slot, GREATEST + 1] = max(table[slot, GREATEST + 1], x * x)
 
 
 @kernel(VOID(IN_I64, IN_I64, SLOTS_F64, SLOTS_F64))
@@ -47,8 +51,10 @@ def merge(into, slots, other, table):
         slot, source = into[i], slots[i]
         table[slot, COUNT] += other[source, COUNT]
         table[slot, ODD] += other[source, ODD]
-        for column in range(FIRST, WIDTH, 2):
+        for column in range(FIRST, GREATEST, 2):
             accumulate(table, slot, column, other[source, column], other[source, column + 1])
+        for column in range(GREATEST, WIDTH):
+            table[slot, column] = max(table[slot, column], other[source, column])
 
 
 @kernel(VOID(SLOTS_F64, OUT_F64, OUT_F64, OUT_F64))
@@ -62,9 +68,9 @@ def centred(columns, syy, sxx, sxy):
         y, y_low, x, x_low = columns[2, i], columns[3, i], columns[4, i], columns[5, i]
         syy[i] = central(y, y_low, y, y_low, columns[6, i], columns[7, i], count)
         sxx[i] = central(x, x_low, x, x_low, columns[8, i], columns[9, i], count)
-        if syy[i] <= 1e-29 * columns[6, i]:
+        if syy[i] <= _NOTHING * columns[GREATEST, i]:
             syy[i] = 0.0
-        if sxx[i] <= 1e-29 * columns[8, i]:
+        if sxx[i] <= _NOTHING * columns[GREATEST + 1, i]:
             sxx[i] = 0.0
         if syy[i] > 0.0 and sxx[i] > 0.0:
             sxy[i] = central(x, x_low, y, y_low, columns[10, i], columns[11, i], count)

@@ -89,7 +89,7 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
-    if call.function in _BAGS:
+    if call.function in _BAGS or (call.function in _SHAPES and not insert_only):
         return ValueBag(kind, call.order)
     if call.distinct:
         return Distinct(kind, _plain_part(call, kind, False, counted))
@@ -148,6 +148,8 @@ def _of_bag(call: AggregateCall, bag: SortedBag, kind: pa.DataType) -> pa.Array:
             return bag.histogram(kind)
         case "mode":
             return bag.mode()
+        case "skewness" | "kurtosis":
+            return bag.shape(call.function)
     constant = call.args[1]
     assert isinstance(constant, Literal)
     if call.function == "listagg":

@@ -1,4 +1,7 @@
-"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS; CORR, COVAR_*, REGR_*."""
+"""What numbers are like beyond mean and spread, and what two columns have in common: SKEWNESS, KURTOSIS; CORR, COVAR_*, REGR_*.
+
+Fourth powers of numbers that were taken back would leave more behind than the rest has: under retraction a ValueBag gives SKEWNESS and KURTOSIS.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,13 @@ class ShapePart(FloatPart):
         count, odd = numbers[shape_moments.COUNT], numbers[shape_moments.ODD]
         second, third, fourth = (np.empty(count.size) for _ in range(3))
         shape_moments.centred(numbers, second, third, fourth)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shape = np.sqrt(count) * third / np.sqrt(second**3) if function == "skewness" else count * fourth / (second * second) - 3.0
-        return array_of(np.where(odd > 0, np.nan, shape), (odd <= 0) & (second <= 0))
+        return array_of(np.where(odd > 0, np.nan, shape(function, count, second, third, fourth)), (odd <= 0) & (second <= 0))
+
+
+def shape(function: str, count: np.ndarray, second: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    """Return ``skewness`` or ``kurtosis`` from sums of powers of the distances from the mean."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.sqrt(count) * third / np.sqrt(second**3) if function == "skewness" else count * fourth / (second * second) - 3.0
 
 
 class PairPart(FloatPart):

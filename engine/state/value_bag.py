@@ -1,4 +1,4 @@
-"""ValueBag: all values of a slot, each with its count. COLLECT_LIST, LISTAGG, PERCENTILE, MODE, HISTOGRAM."""
+"""ValueBag: all values of a slot, each with its count. COLLECT_LIST, LISTAGG, PERCENTILE, MODE, HISTOGRAM; SKEWNESS, KURTOSIS."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from engine.arrays import array_of
 from engine.kernels import columns as col
 from engine.state.counted_part import CountedPart
+from engine.state.shapes import shape
 from engine.state.slot_order import SlotOrder
 from planner.expressions import Direction
 
@@ -76,6 +77,21 @@ class SortedBag:
             between = (high - place) * first + (place - low) * second
         equal = (first == second) | (low == high)
         return array_of(np.where(equal, first, between), totals == 0)
+
+    def shape(self, function: str) -> pa.Array:
+        """Return ``skewness`` or ``kurtosis``, NULL where values do not vary, NaN where one is not finite."""
+        numbers, totals = col.floats(self.values), self.totals()
+        finite = np.isfinite(numbers)
+        odd = np.bincount(self.positions[~finite], minlength=self.size) > 0
+        numbers = np.where(finite, numbers, 0.0)
+        mean = self._sums(numbers) / np.maximum(totals, 1)
+        distances = numbers - mean[self.positions]
+        powers = [self._sums(distances**power) for power in (2, 3, 4)]
+        varies = np.bincount(self.positions, minlength=self.size) > 1
+        return array_of(np.where(odd, np.nan, shape(function, totals, *powers)), ~odd & ~varies)
+
+    def _sums(self, numbers: np.ndarray) -> np.ndarray:
+        return np.bincount(self.positions, weights=numbers * self.counts, minlength=self.size)
 
     def _at(self, ranks: np.ndarray, totals: np.ndarray) -> np.ndarray:
         """Return where the value of each slot's rank stands, 0 for slots without values."""
