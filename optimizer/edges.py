@@ -9,6 +9,7 @@ from planner.emit import Emit, EmitKind, final_keys
 from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
 from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.windowing import WindowKind
 
@@ -38,6 +39,8 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
             return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)
         case Join():
             return _of_join(node, facts, broadcast)
+        case TemporalJoin(left_keys=left, right_keys=right):
+            return by_keys(left), by_keys(right)
         case WindowTable(window=window) if window.kind is WindowKind.SESSION:
             return (by_keys(window.partition_keys),)
         case Limit() | TopN() | TemporalSort():
@@ -70,7 +73,7 @@ def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts, broadcast: bool)
     if not node.inputs or isinstance(node, Exchange):
         return node
     wants = requirements(node, facts, broadcast)
-    if isinstance(node, Join | Union):
+    if isinstance(node, Join | TemporalJoin | Union):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))
     return node if edge is None else node.with_inputs((Exchange(node.inputs[0], edge), *node.inputs[1:]))

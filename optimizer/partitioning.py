@@ -23,6 +23,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_join import TemporalJoin
 from planner.unnest import Unnest
 
 Partitioning = frozenset[tuple[int, ...]]
@@ -48,6 +49,8 @@ def partitioning(node: LogicalPlan) -> Partitioning:
             return _renamed(partitioning(node.input), {key: [i] for i, key in enumerate(keys)})
         case Join():
             return _of_join(node)
+        case TemporalJoin(left=left):
+            return partitioning(left)
         case Union(branches=branches):
             found = [partitioning(branch) for branch in branches]
             return frozenset.intersection(*found)

@@ -24,6 +24,7 @@ from planner.logical import (
     WindowAggregate,
 )
 from planner.over import Over, PartitionTop
+from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin
 
 T = TypeVar("T")
@@ -101,6 +102,8 @@ class PlanFacts:
                 return window is not None and self.insert_only(node.input)
             case Join():
                 return self._join_insert_only(node)
+            case TemporalJoin(left=left):
+                return self.insert_only(left)
         return all(self.insert_only(child) for child in node.inputs)
 
     def in_time(self, node: Over) -> bool:

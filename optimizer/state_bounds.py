@@ -10,6 +10,7 @@ from planner.emit import Emit, EmitKind
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.windowing import WindowKind
@@ -58,6 +59,8 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
             return _of_aggregate(node, facts)
         case Join():
             return _of_join(node, facts)
+        case TemporalJoin():
+            return _of_temporal_join(node, facts)
         case TopN(limit=limit, offset=offset):
             if facts.insert_only(node.input):
                 return StateBound(f"the first {limit + offset} rows")
@@ -130,6 +133,12 @@ def _of_join(node: Join, facts: _Facts) -> StateBound:
     endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
     grows = f"rows of the {' and the '.join(endless)} side are kept for ever, as any may match later; join within a window, or a bounded table"
     return StateBound("rows of both sides", grows if endless else None)
+
+
+def _of_temporal_join(node: TemporalJoin, facts: _Facts) -> StateBound:
+    names = ", ".join(node.right.schema[key].name for key in node.right_keys)
+    keeps = "rows of the left side until the watermark passes them, and per key the version in force and later ones"
+    return StateBound(keeps, None if facts.finite(node.right) else f"each distinct ({names}) of the right side keeps its last version for ever")
 
 
 def _of_timed_join(node: TimedJoin, facts: _Facts) -> StateBound:

@@ -28,6 +28,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, WindowKind
@@ -82,6 +83,8 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return below(node.input) | _of_top(node)
         case Join():
             return _of_join(node, below(node.left), below(node.right))
+        case TemporalJoin(left=left):
+            return below(left)
     return _NONE
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -13,11 +14,13 @@ from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
 from planner.binder_tables import Source, bind_source, bounded, one_row
+from planner.binder_temporal import as_of_column, split_keys, versions
 from planner.binder_unnest import bind_table_function
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
-from planner.syntax import LateralQuery, TableFunctionCall, consume, span_of
+from planner.syntax import AsOf, LateralQuery, TableFunctionCall, consume, place, span_of
+from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin, timed
 
 _KINDS = {
@@ -50,18 +53,22 @@ class Halves:
     parts: tuple[Expression, ...]
 
 
+Combine = Callable[[tuple[Expression, ...]], FromClause]
+"""Joins two sides on conditions over left ++ right."""
+
+
 def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -> FromClause:
     """Return the rows of FROM with its joins, left to right."""
     left = _first(tree, context)
     for join in joins:
-        consume(join, "this", "kind", "on", "using")
+        consume(join, "this", "kind", "on", "using", "natural")
         if isinstance(join.this, TableFunctionCall):
             left = _with_function(left, join, context)
             continue
         if isinstance(join.this, LateralQuery):
             left = _with_query(left, join, context)
             continue
-        right = bind_source(join.this, context)
+        right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
         _refuse_same_name(left.scope, right, join)
         left = _joined(left, right, join, context)
     return left
@@ -91,7 +98,7 @@ def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromC
 
 def _lateral_kind(left: FromClause, join: exp.Expr, what: str) -> JoinKind:
     kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
-    if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using"):
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using") or join.args.get("natural"):
         hint = "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
         raise PenstockError("SQL-1601", f"{what} is joined by CROSS JOIN or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000")
     if alias is not None:
@@ -131,14 +138,30 @@ def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
 def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext) -> FromClause:
     kind = _KINDS[str(join.args["kind"])]
     other = FromClause(right.relation.plan, right.scope)
-    using = join.args.get("using")
+    combine = partial(_on, left, other, kind)
+    if isinstance(join.this, AsOf):
+        time = as_of_column(join.this, left.scope, other.plan, kind, context)
+        if time is not None:
+            combine = partial(_temporal, left, other, kind, join.this, time.index)
+    using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
-        return _using(left, other, kind, using, context)
+        return _using(left, other, kind, using, combine, context)
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     if condition is not None:
         parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(condition))
-    return _on(left, other, kind, parts)
+    return combine(parts)
+
+
+def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Identifier]:
+    """Return the columns a NATURAL JOIN compares: those of one name; raise SQL-1726 when there is none."""
+    names = [name for name in right.relation.names if scope.find(name)]
+    if not names:
+        hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
+        raise PenstockError("SQL-1726", "NATURAL JOIN of tables that share no column name", span=span_of(join), hint=hint, sqlstate="42702")
+    found = [exp.to_identifier(name) for name in names]
+    span = span_of(join)
+    return [place(name, span.start, span.end) if span is not None else name for name in found]
 
 
 def _on(left: FromClause, right: FromClause, kind: JoinKind, parts: tuple[Expression, ...]) -> FromClause:
@@ -149,6 +172,24 @@ def _on(left: FromClause, right: FromClause, kind: JoinKind, parts: tuple[Expres
         return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
     inner = kind is JoinKind.INNER and times is not None
     return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts) if inner else None)
+
+
+def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]) -> FromClause:
+    """Return the join with the version in force at a time of the left side; equalities that name no key are conditions on that version."""
+    width = len(left.plan.schema)
+    found = versions(tree, right.plan, left.plan.schema[time].type)
+    equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
+    keyed, others = split_keys([pair for _, pair in equal], found, tree)
+    rest = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
+    wide_left, left_keys = with_keys(left.plan, [equal[i][1][0] for i in keyed])
+    wide_right, right_keys = with_keys(found.plan, [equal[i][1][1] for i in keyed])
+    added = len(wide_left.schema) - width
+    moved = {i: i if i < width else i + added for i in range(width + len(right.plan.schema))}
+    residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
+    plan: LogicalPlan = TemporalJoin(wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual)
+    if added or len(wide_right.schema) > len(right.plan.schema):
+        plan = _columns(plan, list(moved.values()))
+    return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
 
 
 def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromClause, tuple[Expression, ...]]:
@@ -276,7 +317,9 @@ def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPla
 # USING
 
 
-def _using(left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[exp.Identifier], context: BindContext) -> FromClause:
+def _using(
+    left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[exp.Identifier], combine: Combine, context: BindContext
+) -> FromClause:
     width = len(left.plan.schema)
     binder = ExpressionBinder(Scope(), context, "USING")
     parts: list[Expression] = []
@@ -287,7 +330,7 @@ def _using(left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[
         parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
         same = mine.field.role if mine.field.role is theirs.field.role else None
         shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))
-    joined = _on(left, right, kind, tuple(parts))
+    joined = combine(tuple(parts))
     if kind is JoinKind.FULL:
         return _full_using(joined, shared, binder)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):

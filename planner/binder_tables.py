@@ -22,7 +22,7 @@ from planner.expressions import Column, Expression, Literal
 from planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
 from planner.scope import Relation, Scope
 from planner.statements import parse_view_query
-from planner.syntax import WindowFunction, consume, moved, span_of
+from planner.syntax import AsOf, WindowFunction, consume, moved, span_of
 
 MAX_VIEW_DEPTH = 50
 
@@ -67,6 +67,9 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         case WindowFunction():
             consume(tree, "this", "expressions", "alias")
             return bind_window(tree, context, bind_source)
+        case AsOf():
+            hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
+            raise PenstockError("SQL-1721", "FOR SYSTEM_TIME AS OF stands behind JOIN only", span=span_of(tree), hint=hint, sqlstate="0A000")
         case exp.Subquery():
             consume(tree, "this", "alias")
             return context.query(tree.this)

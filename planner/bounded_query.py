@@ -10,6 +10,7 @@ from catalog.errors import Kind, PenstockError
 from catalog.python_functions import PythonScalar
 from catalog.schema import Schema
 from catalog.tables import Table
+from planner import sql_temporal as temporal
 from planner import sql_windows as windows
 from planner.emit import Emit
 from planner.expressions import Expression
@@ -41,6 +42,7 @@ from planner.sql_flavour import Flavour
 from planner.sql_over import over_select, top_select, with_ties
 from planner.sql_unnest import unnest_select
 from planner.sql_windows import ROWS, aliased, column, named
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow
@@ -143,6 +145,8 @@ class _PlanText:
                 return self._aggregate(plan)
             case Join():
                 return self._join(plan)
+            case TemporalJoin():
+                return self._temporal_join(plan)
             case Union(branches=branches):
                 return exp.union(*(self._rows(branch) for branch in branches), distinct=False, copy=False)
             case Over():
@@ -222,6 +226,22 @@ class _PlanText:
         joined = exp.Join(this=exp.to_table(self.relation(plan.right), alias="r"), side=side, kind=kind, on=condition)
         select = exp.select(*(items or [_NOTHING.copy()])).from_(exp.to_table(self.relation(plan.left), alias="l"))
         select.append("joins", joined)
+        return select
+
+    def _temporal_join(self, plan: TemporalJoin) -> exp.Expr:
+        """A plain join with versions that know when the next one begins."""
+        width, other = len(plan.left.schema), len(plan.right.schema)
+        first = self.add(temporal.first_of_times(plan, self.relation(plan.right), self.flavour))
+        versions = self.add(temporal.with_ends(plan, first, self.flavour))
+        left, right = positional("l"), positional("r")
+        parts: list[exp.Expr] = [exp.EQ(this=left(a), expression=right(b)) for a, b in zip(plan.left_keys, plan.right_keys, strict=True)]
+        parts += temporal.in_force(left(plan.left_time), right(plan.right_time), right(other))
+        if plan.residual is not None:
+            parts.append(self._expression(plan.residual, lambda i: left(i) if i < width else right(i - width)))
+        items = [left(i) for i in range(width)] + [right(i) for i in range(other)]
+        select = exp.select(*(exp.alias_(item, f"c{i}") for i, item in enumerate(items))).from_(exp.to_table(self.relation(plan.left), alias="l"))
+        side, kind = self.flavour.join_words[plan.kind]
+        select.append("joins", exp.Join(this=exp.to_table(versions, alias="r"), side=side, kind=kind, on=exp.and_(*parts, copy=False)))
         return select
 
     def _repeat(self, plan: Repeat) -> exp.Expr:

@@ -36,6 +36,7 @@ from planner.logical import (
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
@@ -68,6 +69,8 @@ def describe(node: LogicalPlan) -> str:
             return _describe_aggregate(node)
         case Join():
             return _describe_join(node)
+        case TemporalJoin():
+            return _describe_temporal_join(node)
         case Exchange(input=inner, edge=edge):
             return f"Exchange {edge_text(edge, inner.schema)}"
     return _describe_ending(node)
@@ -227,6 +230,14 @@ def _describe_join(node: Join) -> str:
     return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}"
 
 
+def _describe_temporal_join(node: TemporalJoin) -> str:
+    left, right = node.left.schema, node.right.schema
+    conditions = [f"{left[a].name} = {right[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    if node.residual is not None:
+        conditions.append(named(node.residual, left.concat(right)))
+    return f"TemporalJoin {node.kind.value} on {_and(conditions)} as of {left[node.left_time].name}, versions by {right[node.right_time].name}"
+
+
 def _timing(node: Join) -> str:
     return "" if not isinstance(node, TimedJoin) else "Window" if node.time.of_windows else "Interval"
 
@@ -260,6 +271,8 @@ def operator_name(node: LogicalPlan) -> str:
             return _phased(phase, "aggregate" if node.aggregates else "distinct", node)
         case WindowAggregate(phase=phase, window=window):
             return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
+        case TemporalJoin(kind=kind):
+            return f"{kind.value} temporal join"
         case Join(kind=kind):
             return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
         case TemporalSort(input=inner, time_column=time):

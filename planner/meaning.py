@@ -35,6 +35,7 @@ from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
@@ -99,6 +100,8 @@ class Meanings:
                 return self._of_aggregate(node)
             case Join():
                 return self._of_join(node)
+            case TemporalJoin():
+                return _of_temporal_join(node, self.of(node.left), self.of(node.right))
             case Union(branches=branches):
                 inputs = [self.of(branch) for branch in branches]
                 bag = digest("union", *(part for i in inputs for part in (i.rows, *i.columns)))
@@ -171,6 +174,16 @@ class Meanings:
         if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             columns += tuple(digest("right", rows, c) for c in right.columns)
         return Meaning(rows, columns)
+
+
+def _of_temporal_join(node: TemporalJoin, left: Meaning, right: Meaning) -> Meaning:
+    keys = [part for a, b in zip(node.left_keys, node.right_keys, strict=True) for part in (left.columns[a], right.columns[b])]
+    sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
+    residual = "" if node.residual is None else expression_text(node.residual, sides)
+    times = (left.columns[node.left_time], right.columns[node.right_time])
+    rows = digest("temporal join", node.kind.value, left.rows, right.rows, residual, *times, *keys, "ties", *(right.columns[i] for i in node.ties))
+    columns = tuple(digest("left", rows, c) for c in left.columns) + tuple(digest("right", rows, c) for c in right.columns)
+    return Meaning(rows, columns)
 
 
 def _of_over(node: Over, below: Meaning) -> Meaning:

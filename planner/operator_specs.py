@@ -40,6 +40,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    TemporalJoinSpec,
     TemporalSortSpec,
     ThinnedRowsSpec,
     TopNSpec,
@@ -52,6 +53,7 @@ from planner.physical import (
 )
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
@@ -103,6 +105,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, inserts, node.emission)
         case Join():
             return _join_spec(node, operator_id, facts)
+        case TemporalJoin():
+            return _temporal_join_spec(node, operator_id, facts)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
         case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality):
@@ -144,6 +148,25 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
         node.time if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
+    )
+
+
+def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> TemporalJoinSpec:
+    left, right = node.inputs
+    return TemporalJoinSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        left.schema,
+        right.schema,
+        node.kind,
+        node.left_keys,
+        node.right_keys,
+        (node.left_time, node.right_time),
+        node.ties,
+        node.slacks_us,
+        node.residual,
+        (facts.insert_only(left), facts.insert_only(right)),
     )
 
 

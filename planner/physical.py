@@ -137,6 +137,22 @@ class JoinSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class TemporalJoinSpec(OperatorSpec):
+    """Join of port 0 with the versions of port 1; see ``planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may be."""
+
+    left_schema: Schema
+    right_schema: Schema
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    times: tuple[int, int]
+    ties: tuple[int, ...]
+    slacks_us: tuple[int, int]
+    residual: Expression | None
+    insert_only: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
 class UnionSpec(OperatorSpec):
     """Pass on rows of every port."""
 

@@ -129,6 +129,12 @@ class LateralQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
 
 
+class AsOf(exp.Expression):
+    """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` the table with its alias, ``expression`` the time."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+
+
 def place(node: exp.Expr, start: int, end: int) -> Any:
     """Note that a node stands at characters ``start`` up to and without ``end``; return the node."""
     node.meta["start"] = start

@@ -8,10 +8,17 @@ from sqlglot.tokens import TokenType
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean, nearest
 from planner.expression_parser import ExpressionParser
-from planner.syntax import Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
+from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
-_NO_ALIAS = {"EMIT": ("ON", "CHANGES", "FINAL", "WITH"), "MINUS": ("SELECT", "ALL"), "TABLESAMPLE": (), "PIVOT": (), "UNPIVOT": ()}
+_NO_ALIAS = {
+    "ASOF": ("JOIN", "LEFT", "INNER"),
+    "EMIT": ("ON", "CHANGES", "FINAL", "WITH"),
+    "MINUS": ("SELECT", "ALL"),
+    "TABLESAMPLE": (),
+    "PIVOT": (),
+    "UNPIVOT": (),
+}
 _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
 
 
@@ -46,9 +53,10 @@ class TableParser(ExpressionParser):
         return names
 
     def _table_alias(self, node: exp.Expr) -> exp.Expr:
-        begin = self._index
-        if self.at_words("FOR"):
-            raise self.not_yet("FOR SYSTEM_TIME AS OF", "join without it: an INNER or LEFT JOIN follows every change of both sides")
+        first = begin = self._index
+        time = self._as_of()
+        if time is not None:
+            begin = self._index
         if self.at_words("TABLESAMPLE"):
             raise self.not_yet("TABLESAMPLE", "filter with WHERE")
         if self.word() in ("PIVOT", "UNPIVOT"):
@@ -58,9 +66,23 @@ class TableParser(ExpressionParser):
             self._refuse_misspelt_side(name)
             columns = self.column_names() if self.at(TokenType.L_PAREN) else []
             node.set("alias", self.placed(begin, exp.TableAlias(this=name, columns=columns)))
-        if self.at_words("FOR", "SYSTEM_TIME"):
-            raise self.not_yet("FOR SYSTEM_TIME AS OF", "join without it: an INNER or LEFT JOIN follows every change of both sides")
-        return node
+        time = time or self._as_of()
+        return node if time is None else self._at_time(node, time, first)
+
+    def _at_time(self, node: exp.Expr, time: exp.Expr, begin: int) -> exp.Expr:
+        if not isinstance(node, TableFunctionCall | LateralQuery):
+            return self.placed(begin, AsOf(this=node, expression=time))
+        hint = "join a table, a view or a subquery in parentheses"
+        message = "FOR SYSTEM_TIME AS OF does not go with LATERAL or a table function"
+        raise PenstockError("SQL-1721", message, span=self.place_of(begin), hint=hint, sqlstate="0A000")
+
+    def _as_of(self) -> exp.Expr | None:
+        """Return the time of FOR SYSTEM_TIME AS OF, which stands before or behind the alias, or ``None``."""
+        if not self.take_words("FOR"):
+            return None
+        for word in ("SYSTEM_TIME", "AS", "OF"):
+            self.need_word(word)
+        return self.scalar()
 
     def _refuse_misspelt_side(self, name: exp.Identifier) -> None:
         if self.implicit_alias is not self.token(-1) or not (self.at_words("JOIN") or self.at_words("OUTER", "JOIN")):
@@ -230,17 +252,26 @@ class TableParser(ExpressionParser):
         begin = self._index
         if self.take(TokenType.COMMA):
             return self.placed(begin, exp.Join(this=self.table(), kind="COMMA"))
-        if self.word() in ("NATURAL", "ASOF"):
-            raise self.not_yet(f"{self.word()} JOIN", "write the condition with ON or USING")
+        if self.word() == "ASOF":
+            raise self.not_yet("ASOF JOIN", "write JOIN t FOR SYSTEM_TIME AS OF a time attribute, t with a PRIMARY KEY and a WATERMARK")
+        natural = self.take_words("NATURAL")
         kind = self._join_kind()
         if kind is None:
+            if natural:
+                raise self.unexpected("JOIN")
             return None
+        if natural and kind in ("CROSS", "SEMI", "ANTI"):
+            raise PenstockError(
+                "SQL-1001", f"NATURAL does not go with {kind} JOIN", span=self.place_of(begin), hint="leave NATURAL out", sqlstate="42601"
+            )
         table = self.table()
         node = exp.Join(this=table, kind=kind)
         if kind == "CROSS":
             if self.word() in ("ON", "USING"):
                 hint = "write JOIN instead of CROSS JOIN"
                 raise PenstockError("SQL-1001", "CROSS JOIN takes no condition", span=self.here(), hint=hint, sqlstate="42601")
+        elif natural:
+            node.set("natural", True)
         elif self.take_words("ON"):
             node.set("on", self.scalar())
         elif self.take_words("USING"):

@@ -17,6 +17,11 @@ _SLACK_US = {Role.EVENT_TIME: 0, Role.WINDOW_TIME: 999, Role.WINDOW_END: -1}
 _SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), JoinKind.ANTI: (0,)}
 
 
+def slack_us(role: Role | None) -> int:
+    """Return how far below a watermark the time of a row may be that is on time."""
+    return 0 if role is None else _SLACK_US[role]
+
+
 @dataclass(frozen=True)
 class Deadline:
     """The last time of the other side a row can meet: the value of a column of its own plus microseconds."""
@@ -39,7 +44,7 @@ class TimedSide:
     @property
     def slack_us(self) -> int:
         """How far below a watermark the time of a row may be that is on time."""
-        return _SLACK_US[self.role]
+        return slack_us(self.role)
 
     def moved(self, positions: Mapping[int, int]) -> TimedSide:
         """Return the side when its columns have moved."""

@@ -22,6 +22,7 @@ from planner.physical import (
     RepeatSpec,
     SinkSpec,
     SourceSpec,
+    TemporalJoinSpec,
     TemporalSortSpec,
     ThinnedRowsSpec,
     TopNSpec,
@@ -140,6 +141,12 @@ def _join(spec: JoinSpec, options: JobOptions) -> Operator:
     return JoinOperator(spec, options)
 
 
+def _temporal_join(spec: TemporalJoinSpec, options: JobOptions) -> Operator:
+    from engine.operators.temporal_join import TemporalJoinOperator
+
+    return TemporalJoinOperator(spec, options)
+
+
 def _union(spec: UnionSpec, options: JobOptions) -> Operator:
     from engine.operators.union import UnionOperator
 
@@ -229,6 +236,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     WindowAggregateSpec: _window_aggregate,
     GroupAggregateSpec: _group_aggregate,
     JoinSpec: _join,
+    TemporalJoinSpec: _temporal_join,
     UnionSpec: _union,
     LimitSpec: _limit,
     RepeatSpec: _repeat,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
-from engine.kernels import columns as col
+from engine.on_time import on_time
 from engine.operator import Context, Output
 from engine.operators.join import Alone, JoinOperator
 from engine.state.expiring_join_side import ExpiringJoinSide
@@ -60,18 +59,11 @@ class TimedJoinOperator(JoinOperator):
             super().on_batch(batch, port, out)
 
     def _on_time(self, batch: Batch, port: int) -> Batch:
-        """Drop and count the late rows; the others are on time whatever their split has seen."""
+        """Drop and count the late rows."""
         side = self._time.sides[port]
-        column = batch.rows.column(side.time_column)
-        bounds = self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
-        late = col.words(column) < np.maximum(bounds, MIN_WATERMARK_US + max(side.slack_us, 0)) - side.slack_us
-        if column.null_count:
-            late &= column.is_valid().to_numpy(zero_copy_only=False)
-        count = int(np.count_nonzero(late))
-        if count:
-            self._metrics.late_rows += count
-            batch = batch.filter(pa.array(~late))
-        return Batch(batch.rows, batch.weights)
+        kept, late = on_time(batch, side.time_column, side.slack_us, self._watermark_us)
+        self._metrics.late_rows += late
+        return kept
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         self._watermark_us = time_us

@@ -61,4 +61,4 @@ class HeldRows(KeyedState):
         weights = part.column("weight").to_numpy()
         behind = part.column("behind")
         late = None if behind.null_count == len(behind) else behind.fill_null(-(2**63)).to_numpy()
-        self._batches.append(Batch(rows[0], None if (weights == 1).all() else weights, late))
+        self.add(Batch(rows[0], None if (weights == 1).all() else weights, late))

@@ -32,6 +32,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_join import TemporalJoin
 from planner.timed_join import JoinTime, TimedJoin, timed
 from planner.unnest import Unnest
 from planner.windowing import AttachedWindow, Windowing
@@ -106,6 +107,8 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_partition_top(node, needed)
         case Join():
             return _prune_join(node, needed)
+        case TemporalJoin():
+            return _prune_temporal_join(node, needed)
         case Union(branches=branches):
             pruned_branches = [_narrow(branch, needed) for branch in branches]
             return Union(tuple(branch for branch, _ in pruned_branches)), pruned_branches[0][1]
@@ -262,3 +265,15 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         moved = left_positions
     return pruned, moved
+
+
+def _prune_temporal_join(node: TemporalJoin, needed: Needed) -> Pruned:
+    width = len(node.left.schema)
+    reads = needed | _reads([node.residual])
+    left, of_left = _narrow(node.left, {i for i in reads if i < width} | {*node.left_keys, node.left_time})
+    right, of_right = _narrow(node.right, {i - width for i in reads if i >= width} | {*node.right_keys, node.right_time, *node.ties})
+    moved = of_left | {width + old: len(left.schema) + new for old, new in of_right.items()}
+    keys = tuple(of_left[key] for key in node.left_keys), tuple(of_right[key] for key in node.right_keys)
+    residual = None if node.residual is None else node.residual.remap(moved)
+    times, ties = (of_left[node.left_time], of_right[node.right_time]), tuple(of_right[tie] for tie in node.ties)
+    return TemporalJoin(left, right, node.kind, *keys, *times, ties, residual), moved

@@ -25,6 +25,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.temporal_join import TemporalJoin
 from planner.unnest import Unnest
 from planner.windowing import Windowing, WindowKind
 
@@ -98,6 +99,9 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
             return _rest(parts, down), (down,)
         case Join():
             return _through_join(node, parts)
+        case TemporalJoin(left=left):
+            down = tuple(p for p in parts if p.columns() and _reads_only(p, set(range(len(left.schema)))) and is_movable(p))
+            return _rest(parts, down), (down, ())
     return parts, ((),) * len(node.inputs)
 
 

@@ -122,13 +122,6 @@ error[SQL-1703]: an endless stream has no last row, so it cannot be ordered
     |                                                 ^^^^^^^^^^^^^^
 hint: order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date
 ====
-SELECT * FROM bid b JOIN person FOR SYSTEM_TIME AS OF b.ts AS p ON b.bidder = p.id
----
-error[SQL-1601]: FOR SYSTEM_TIME AS OF is not supported yet
-  1 | SELECT * FROM bid b JOIN person FOR SYSTEM_TIME AS OF b.ts AS p ON b.bidder = p.id
-    |                                 ^^^
-hint: join without it: an INNER or LEFT JOIN follows every change of both sides
-====
 SELECT * FROM bid CROSS JOIN UNNEST(channels)
 ---
 error[SQL-1042]: column "channels" does not exist in bid
@@ -142,13 +135,6 @@ error[SQL-1601]: QUALIFY is not supported yet
   1 | SELECT * FROM bid QUALIFY price > 1
     |                   ^^^^^^^
 hint: put the query in FROM and filter it with WHERE
-====
-SELECT * FROM bid NATURAL JOIN city
----
-error[SQL-1601]: NATURAL JOIN is not supported yet
-  1 | SELECT * FROM bid NATURAL JOIN city
-    |                   ^^^^^^^
-hint: write the condition with ON or USING
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
 ---

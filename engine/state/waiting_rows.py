@@ -1,0 +1,76 @@
+"""WaitingRows: weighted rows that wait until time has passed them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.kernels import columns as col
+from engine.state.held_rows import HeldRows
+from engine.state.key_index import KeyIndex
+
+_PIECES_MAX = 32
+
+
+class WaitingRows(HeldRows):
+    """Held rows with a time; none of the times is NULL."""
+
+    def __init__(self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int) -> None:
+        super().__init__(schema, key_columns, max_parallelism)
+        self._time_column = time_column
+        self._times: list[np.ndarray] = []
+        self._bounds: list[tuple[int, int]] = []
+
+    def add(self, batch: Batch) -> None:
+        if not batch.num_rows:
+            return
+        super().add(batch)
+        times = col.words(batch.rows.column(self._time_column))
+        self._times.append(times)
+        self._bounds.append((int(times.min()), int(times.max())))
+        if len(self._batches) > _PIECES_MAX:
+            merged = _together(self.release())
+            self.add(merged)
+
+    def release(self) -> list[Batch]:
+        self._times, self._bounds = [], []
+        return super().release()
+
+    def due(self, time_us: int) -> Batch | None:
+        """Take out and return the rows with a time below ``time_us``, what they take back of each other cancelled; None when there are none."""
+        pieces = list(zip(self._batches, self._times, self._bounds, strict=True))
+        if not any(first < time_us for _, _, (first, _) in pieces):
+            return None
+        due = []
+        self.release()
+        for batch, times, (first, last) in pieces:
+            if last < time_us:
+                due.append(batch)
+            elif first >= time_us:
+                self.add(batch)
+            else:
+                ready = times < time_us
+                due.append(batch.take(np.flatnonzero(ready)))
+                self.add(batch.take(np.flatnonzero(~ready)))
+        return _cancelled(_together(due))
+
+
+def _together(batches: Sequence[Batch]) -> Batch:
+    rows = pa.concat_batches([batch.rows for batch in batches])
+    if all(batch.weights is None for batch in batches):
+        return Batch(rows)
+    return Batch(rows, np.concatenate([np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]))
+
+
+def _cancelled(batch: Batch) -> Batch:
+    if batch.weights is None:
+        return batch
+    slots = KeyIndex(batch.rows.schema.types).lookup_or_insert(batch.rows.columns, batch.num_rows)
+    _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
+    net = np.zeros(first.size, np.int64)
+    np.add.at(net, inverse, batch.weights)
+    left = np.flatnonzero(net)
+    return Batch(batch.rows.take(pa.array(first[left])), net[left])
