@@ -17,10 +17,10 @@ from engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
 from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, empty_columns
 from engine.formats.file_task import FileTask
-from engine.formats.json_lines import JsonParser, begins_with_null, wire_type
+from engine.formats.json_lines import JsonParser, begins_with_null
+from engine.formats.json_nested import converted, wire_type
 from engine.formats.json_text import json_lines
 from engine.formats.record_blocks import Block, RecordBlocks, count_records
-from engine.formats.text_values import checked, from_text
 
 _OPS = {"c": "is created", "r": "was there", "u": "is updated", "d": "is deleted"}
 _ENVELOPE = 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}'
@@ -100,10 +100,7 @@ class EnvelopeParser:
         return changes if bool(_well_formed(changes).all()) else None
 
     def _typed(self, side: pa.StructArray) -> pa.StructArray:
-        columns = [
-            checked(column, b"") if column.type == to_arrow(field.type) else from_text(column, field.type)
-            for field, column in zip(self._read, side.flatten(), strict=True)
-        ]
+        columns = [converted(column, field.type) for field, column in zip(self._read, side.flatten(), strict=True)]
         return pa.StructArray.from_arrays(columns, fields=list(self._types), mask=pc.is_null(side))
 
     def _changes(self, sides: list[pa.Array], op: pa.Array) -> pa.RecordBatch:

@@ -10,18 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from catalog.errors import PenstockError
 from catalog.schema import Field
-from catalog.types import Array, DataType, Date, DayTimeInterval, Map, Row, Time, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
+from catalog.types import Timestamp, to_arrow
 from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
+from engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
 from engine.formats.record_blocks import Block, RecordBlocks, count_records
-from engine.formats.text_values import checked, from_text
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
 _KINDS = {dict: "an object", list: "an array", str: "a string", int: "a number", float: "a number", bool: "a truth value", type(None): "null"}
-_AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
 
 
 class JsonLinesReader:
@@ -58,8 +56,10 @@ class JsonParser:
 
     def __init__(self, wanted: tuple[Field, ...]) -> None:
         self._wanted = wanted
-        self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in wanted])
-        texts = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i) for i, f in enumerate(wanted)]
+        self._maps = {field.name: MapColumn(field) for field in wanted if holds_map(field.type)}
+        plain = [field for field in wanted if field.name not in self._maps]
+        self._wire = pa.schema([pa.field(field.name, wire_type(field, field.type)) for field in plain])
+        texts = [pa.field(f.name, pa.string()) if isinstance(f.type, Timestamp) else self._wire.field(i) for i, f in enumerate(plain)]
         self._careful_wire = pa.schema(texts)
 
     def parse(self, data: bytes) -> pa.RecordBatch | None:
@@ -88,12 +88,17 @@ class JsonParser:
 
     def _columns_of(self, data: bytes, wire: pa.Schema) -> pa.RecordBatch:
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(data) + 1)
-        parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore" if self._wanted else "infer")
+        parse = arrow_json.ParseOptions(explicit_schema=wire, unexpected_field_behavior="ignore" if len(wire) else "infer")
         table = arrow_json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
+        lines = lines_of(data) if self._maps else None
+        if lines is not None and len(lines) != table.num_rows:
+            raise pa.ArrowInvalid("a line must hold exactly one object")
         arrays = []
         for field in self._wanted:
-            column = table.column(field.name).combine_chunks()
-            arrays.append(checked(column, b"") if column.type == to_arrow(field.type) else from_text(column, field.type))
+            if lines is not None and field.name in self._maps:
+                arrays.append(self._maps[field.name].of(lines))
+            else:
+                arrays.append(converted(table.column(field.name).combine_chunks(), field.type))
         return batch_of(arrays, self._wanted, table.num_rows)
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
@@ -126,14 +131,3 @@ def begins_with_null(data: bytes) -> bool:
     view = np.frombuffer(data, np.uint8)
     firsts = view[np.append(0, np.flatnonzero(view[:-1] == 0x0A) + 1)]
     return not bool((firsts == 0x7B).all()) and _NO_OBJECT.search(data) is not None
-
-
-def wire_type(field: Field, kind: DataType) -> pa.DataType:
-    """Return the type Arrow's reader converts to: our own, or text where it needs our rule."""
-    nested = [kind.element] if isinstance(kind, Array) else [part for _, part in kind.fields] if isinstance(kind, Row) else []
-    if isinstance(kind, Map | YearMonthInterval) or any(isinstance(part, _AS_TEXT | Map) for part in nested):
-        message = f"column {field.name} of type {field.type} cannot be read from json"
-        raise PenstockError("DAT-4204", message, hint="declare the inner values STRING, or use format parquet")
-    for part in nested:
-        wire_type(field, part)
-    return pa.string() if isinstance(kind, _AS_TEXT) else to_arrow(kind)
