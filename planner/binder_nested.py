@@ -34,6 +34,16 @@ def field_of(base: Expression, name: exp.Expr, span: Span | None) -> Expression:
     return Call(kind.fields[found[0]][1], True, function="field", args=(base, position), span=span)
 
 
+def row_fields(row: Expression, name: exp.Expr, hidden: Sequence[exp.Expr]) -> list[tuple[str, Expression]]:
+    """Return all fields of a row by name, for ``r.*``; the names ``hidden`` by EXCEPT must be among them."""
+    if not isinstance(row.type, Row):
+        hint = "a star stands behind a table or a ROW"
+        raise PenstockError("SQL-1108", f"{row.type} has no fields", span=span_of(name), hint=hint, sqlstate="42809")
+    for other in hidden:
+        field_of(row, other, row.span)
+    return [(field, field_of(row, exp.to_identifier(field), row.span)) for field, _ in row.type.fields]
+
+
 def element_of(base: Expression, place: Expression, call: Caller, span: Span | None) -> Expression:
     """Return ``a[i]`` or ``m[key]``; raise SQL-1108 for what has no elements and SQL-1109 for a constant position below 1."""
     if not isinstance(base.type, Array | Map):

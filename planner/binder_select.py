@@ -17,6 +17,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
 from planner.binder_joins import FromClause, bind_from, settled_by
+from planner.binder_nested import row_fields
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
@@ -27,7 +28,7 @@ from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.scope import Relation, Scope
 from planner.subqueries import attach
 from planner.subquery_values import SubqueryValues
-from planner.syntax import AllColumns, FunctionCall, GroupingSets, Reference, consume, span_of
+from planner.syntax import AllColumns, FunctionCall, GroupingSets, Reference, consume, place, span_of
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
 
 def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
     if isinstance(node, AllColumns):
-        return _star(node, binder.scope)
+        return _fields_of(node, binder) if _names_row(node, binder.scope) else _star(node, binder.scope)
     if isinstance(node, exp.Alias):
         consume(node, "this", "alias")
         return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
@@ -198,6 +199,18 @@ def _argument_text(node: exp.Expr) -> str:
     if isinstance(node, exp.Literal):
         return f"'{node.name}'" if node.is_string else node.name
     return call_text(node)
+
+
+def _names_row(node: AllColumns, scope: Scope) -> bool:
+    """Whether ``r.*`` stands for the fields of a row: r is no table but one column."""
+    return node.this is not None and not scope.has_table(node.this.name) and len(scope.find(node.this.name)) == 1
+
+
+def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[Item]:
+    row = binder.bind(place(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
+    hidden = {name.name.lower() for name in node.args.get("except_") or []}
+    fields = row_fields(row, node.this, node.args.get("except_") or [])
+    return [Item(None, value, name) for name, value in fields if name.lower() not in hidden]
 
 
 def _star(node: AllColumns, scope: Scope) -> list[Item]:

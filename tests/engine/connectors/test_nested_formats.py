@@ -61,7 +61,14 @@ def test_files_keep_nested_values(session: Session, form: str, tmp_path: Path) -
 
 
 def test_what_is_no_value_is_a_bad_record(session: Session, tmp_path: Path) -> None:
-    lines = ['{"id": 1, "m": {"k": "x"}}', '{"id": 2, "m": {"k": 2}}', '{"id": 3, "r": {"d": "no day"}}', '{"id": 4, "m": [1]}', '{"id": 5, "a": 1}', ""]
+    lines = [
+        '{"id": 1, "m": {"k": "x"}}',
+        '{"id": 2, "m": {"k": 2}}',
+        '{"id": 3, "r": {"d": "no day"}}',
+        '{"id": 4, "m": [1]}',
+        '{"id": 5, "a": 1}',
+        "",
+    ]
     (tmp_path / "bad.json").write_text("\n".join(lines), encoding="utf-8")
     declare(session, "bad", tmp_path / "bad.json", "json", ", 'on-error' = 'skip'")
     assert session.execute("SELECT id FROM bad WHERE m IS NULL OR a IS NULL OR r IS NULL").final_rows(60).column(0).to_pylist() == [2]

@@ -148,3 +148,24 @@ SELECT price::INTERVAL FROM bid
 error[SQL-1001]: the statement ends where DAY, HOUR, MINUTE, MONTH, SECOND or YEAR was expected
   1 | SELECT price::INTERVAL FROM bid
     |                       ^
+====
+SELECT price.* FROM bid
+---
+error[SQL-1108]: DECIMAL(10, 2) has no fields
+  1 | SELECT price.* FROM bid
+    |        ^^^^^
+hint: a star stands behind a table or a ROW
+====
+SELECT r.* EXCEPT (prise) FROM (SELECT struct(channel, price) AS r FROM bid)
+---
+error[SQL-1110]: the row has no field "prise"
+  1 | SELECT r.* EXCEPT (prise) FROM (SELECT struct(channel, price) AS r FROM bid)
+    |                    ^^^^^
+hint: did you mean "price"?
+====
+SELECT x.* FROM bid
+---
+error[SQL-1044]: table "x" is not in FROM
+  1 | SELECT x.* FROM bid
+    |        ^
+hint: there is bid

@@ -36,3 +36,13 @@ TopN keys=(channel NULLS FIRST) limit=3 offset=0
           WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# the fields of a row as columns
+SELECT r.*, s.* EXCEPT (x) FROM (SELECT struct(channel, price) AS r, named_struct('x', 1, 'y', ts) AS s FROM bid)
+---
+Project expressions=(r.channel, r.price, s.y) names=(channel, price, y)
+  : channel STRING, price DECIMAL(10, 2), y TIMESTAMP(3)
+  Project expressions=(struct(channel, price), named_struct('x', 1, 'y', ts)) names=(r, s)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
