@@ -7,6 +7,7 @@ from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
 from planner.emit import Emit, EmitKind, final_keys
 from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
 from planner.temporal_join import TemporalJoin
@@ -33,7 +34,7 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
             return (ANY,)
         case Aggregate(keys=keys) | WindowAggregate(keys=keys):
             return (by_keys(keys),)
-        case Over(partition=keys) | PartitionTop(partition=keys):
+        case Over(partition=keys) | PartitionTop(partition=keys) | MatchRecognize(partition=keys):
             return (by_keys(keys),)
         case Emit(kind=EmitKind.FINAL, input=inner):
             return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)

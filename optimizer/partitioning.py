@@ -21,6 +21,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
@@ -47,6 +48,9 @@ def partitioning(node: LogicalPlan) -> Partitioning:
             return _renamed(partitioning(node.input), _places(node))
         case Aggregate(keys=keys) | WindowAggregate(keys=keys):
             return _renamed(partitioning(node.input), {key: [i] for i, key in enumerate(keys)})
+        case MatchRecognize(partition=keys, all_rows=all_rows):
+            below = partitioning(node.input)
+            return below if all_rows else _renamed(below, {key: [i] for i, key in enumerate(keys)})
         case Join():
             return _of_join(node)
         case TemporalJoin(left=left):

@@ -8,6 +8,7 @@ from typing import Protocol
 from planner.describe import duration_text
 from planner.emit import Emit, EmitKind
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
@@ -69,6 +70,8 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
             return _of_partition_top(node, facts)
         case Over():
             return _of_over(node, facts)
+        case MatchRecognize():
+            return _of_matches(node, facts)
         case Limit():
             return StateBound("a count")
         case WatermarkAssign():
@@ -122,6 +125,20 @@ def _of_over(node: Over, facts: _Facts) -> StateBound:
     if not node.partition:
         return StateBound(f"{held}, and {node.remembers}")
     return _unless_finite(node, facts, f"{held}, and per partition {node.remembers}", f"each distinct ({names}) keeps {node.remembers} for ever")
+
+
+def _of_matches(node: MatchRecognize, facts: _Facts) -> StateBound:
+    """A match in the making is given up by WITHIN; without it, it may wait for its next row for ever."""
+    held = "rows until the watermark passes them, and those of matches in the making"
+    names = ", ".join(node.input.schema[key].name for key in node.partition)
+    if node.counts and node.partition:
+        return _unless_finite(node, facts, f"{held}, and a number per partition", f"each distinct ({names}) keeps the number of its matches for ever")
+    if node.history and node.partition:
+        kept = f"its last {node.history} rows"
+        return _unless_finite(node, facts, f"{held}, and of each partition {kept}", f"each distinct ({names}) keeps {kept} for ever")
+    if node.within_us is None:
+        return _unless_finite(node, facts, held, "a match in the making may wait for its next row for ever; add WITHIN INTERVAL ..")
+    return StateBound(held)
 
 
 def _of_join(node: Join, facts: _Facts) -> StateBound:

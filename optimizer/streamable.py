@@ -7,6 +7,7 @@ from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic, reads_clock
 from planner.expressions import Call
 from planner.logical import Filter, LogicalPlan, Project, Sink, Sort, WindowTable
+from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
 from planner.temporal_sort import TemporalSort
 from planner.windowing import WindowKind
@@ -16,7 +17,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
     SQL-1313 session windows over rows that are taken back, SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
-    clock over rows that are taken back.
+    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -36,6 +37,14 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _clock_over_updates("the current time cannot be shown beside rows that are taken back: it would have gone on by then")
             case Filter() | Project() if not facts.insert_only(node.input):
                 _check_steady(node)
+            case MatchRecognize() if not facts.insert_only(node.input):
+                raise PenstockError(
+                    "SQL-1316",
+                    "MATCH_RECOGNIZE reads rows that stay, but its input takes rows back: a match would have to be taken back with them",
+                    span=node.span,
+                    hint="match over the rows before they are aggregated, or over windows: GROUP BY window_start, window_end gives each row once",
+                    sqlstate="0A000",
+                )
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):
                 raise _unsupported_order("an endless result has no order")
             case Sort() if not any(node is known for known in last):

@@ -22,6 +22,7 @@ from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
 from planner.lexical import MAX_DEPTH, too_deep
+from planner.match_syntax import Semantics
 from planner.over import OVER_ONLY
 from planner.python_calls import python_call
 from planner.scope import Scope
@@ -291,6 +292,10 @@ class ExpressionBinder:
         hint = hints.get(self.clause, "aggregate in a query over the table")
         return PenstockError("SQL-1062", f"the aggregate {name.lower()} cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42803")
 
+    def _semantics(self, tree: exp.Expr) -> Expression:
+        word = "FINAL" if tree.args.get("final") else "RUNNING"
+        raise PenstockError("SQL-1746", f"{word} stands in MEASURES only", span=span_of(tree), hint="leave it out", sqlstate="42601")
+
     def _cast(self, tree: exp.Expr) -> Expression:
         assert isinstance(tree, CastTo)
         value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
@@ -326,5 +331,6 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Bracket: ExpressionBinder._bracket,
     CastTo: ExpressionBinder._cast,
     FunctionCall: ExpressionBinder._function,
+    Semantics: ExpressionBinder._semantics,
     AllColumns: ExpressionBinder._star,
 }

@@ -16,10 +16,12 @@ from catalog.tables import Table, View
 from catalog.types import INT
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
+from planner.binder_match import bind_matches
 from planner.binder_windows import bind_window
 from planner.coercions import coerced
 from planner.expressions import Column, Expression, Literal
 from planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
+from planner.match_syntax import RowMatches
 from planner.scope import Relation, Scope
 from planner.statements import parse_view_query
 from planner.syntax import AsOf, WindowFunction, consume, moved, span_of
@@ -70,6 +72,8 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
             raise PenstockError("SQL-1721", "FOR SYSTEM_TIME AS OF stands behind JOIN only", span=span_of(tree), hint=hint, sqlstate="0A000")
+        case RowMatches():
+            return bind_matches(tree, context, bind_source)
         case exp.Subquery():
             consume(tree, "this", "alias")
             return context.query(tree.this)

@@ -8,7 +8,7 @@ from sqlglot.tokens import TokenType
 from planner.keywords import RESERVED
 from planner.literal_parser import INTERVAL_UNITS
 from planner.over_parser import OverParser
-from planner.syntax import CastTo, FunctionCall
+from planner.syntax import AllColumns, CastTo, FunctionCall
 from planner.type_text import parse_type
 
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
@@ -72,11 +72,24 @@ class CallParser(OverParser):
         star = self.at(TokenType.STAR) and self.at(TokenType.R_PAREN, 1)
         if star:
             self._advance()
+        if (rows := self._rows_of_variable()) is not None:
+            return self._after_call(begin, FunctionCall(this=name, expressions=[rows], distinct=distinct))
         args = [] if star or (self.at(TokenType.R_PAREN) and not distinct) else self._arguments(upper)
         order = self._sort_items() if args and self.at_words("ORDER", "BY") else []
         self.need(TokenType.R_PAREN, ")")
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
         return self._after_call(begin, node)
+
+    def _rows_of_variable(self) -> exp.Expr | None:
+        """Return the ``A.*`` of ``COUNT(A.*)``, with the closing parenthesis passed over."""
+        begin = self._index
+        if not (self.is_name() and self.at(TokenType.DOT, 1) and self.at(TokenType.STAR, 2) and self.at(TokenType.R_PAREN, 3)):
+            return None
+        node = AllColumns(this=self.identifier("row variable"))
+        self._advance(2)
+        rows = self.placed(begin, node)
+        self._advance()
+        return rows
 
     def _arguments(self, function: str) -> list[exp.Expr]:
         args: list[exp.Expr] = []

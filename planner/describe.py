@@ -33,6 +33,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchRecognize, Value
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
@@ -99,6 +100,8 @@ def _describe_ending(node: LogicalPlan) -> str:
             return f"TemporalSort {_order(node.keys, inner.schema)}"
         case Emit(kind=kind, emission=emission):
             return f"Emit {kind.value}{f' every {duration_text(emission.every_us)}' if emission.every_us else ''}"
+        case MatchRecognize():
+            return _describe_matches(node)
         case Sink(table=table):
             return f"Sink {'to the client' if table is None else table.name} [{', '.join(node.schema.names)}]"
         case StatementSet(sinks=sinks):
@@ -119,6 +122,35 @@ def _describe_over(node: Over) -> str:
     framed = any(call.function not in RANKS | {"lag", "lead"} for call in node.calls)
     frame = f" {frame_text(node.frame, node.order)}" if framed and node.frame not in (RUNNING, WHOLE) else ""
     return f"Over{' in time' if node.timely else ''}{_specification(node)}{frame}: {calls}"
+
+
+def _describe_matches(node: MatchRecognize) -> str:
+    schema = node.input.schema
+    measures = "".join(f", {_measure(e, n, node)}" for e, n in zip(node.measures, node.names, strict=True))
+    defined = ", ".join(f"{node.variables[d.variable]} AS {_over_values(d.condition, d.values, node)}" for d in node.definitions)
+    rows = "|".join(node.variables[number] for number in sorted(node.skip_rows))
+    within = "" if node.within_us is None else f" within {duration_text(node.within_us)}"
+    head = f"MatchRecognize ({node.pattern}){within}{_per(' per', node.partition, schema)} by {_order(node.order, schema)}"
+    shown = "all rows" if node.all_rows else "one row"
+    return f"{head}, {shown} per match, skip {node.skip}{f' {rows}' if rows else ''}{measures} where {defined}"
+
+
+def _measure(expression: Expression, name: str, node: MatchRecognize) -> str:
+    return f"{_over_values(expression, node.values, node)} AS {name}"
+
+
+def _over_values(expression: Expression, values: Sequence[Value], node: MatchRecognize) -> str:
+    names = node.input.schema.names
+
+    def shown(part: Expression) -> Expression:
+        return (
+            Column(part.type, part.nullable, index=part.index, name=values[part.index].words(node.variables, names))
+            if isinstance(part, Column)
+            else part
+        )
+
+    text = str(expression.transform(shown))
+    return text[1:-1] if _is_wrapped(text) else text
 
 
 def _specification(node: Over | PartitionTop) -> str:
@@ -287,6 +319,8 @@ def operator_name(node: LogicalPlan) -> str:
             return f"top {limit}{_per(' per', partition, inner.schema)}"
         case Over(partition=partition, input=inner):
             return f"over{_per('', partition, inner.schema)}"
+        case MatchRecognize(partition=partition, input=inner):
+            return f"match{_per(' per', partition, inner.schema)}"
     return type(node).__name__.lower()
 
 

@@ -12,6 +12,7 @@ from catalog.errors import PenstockError
 from planner.call_parser import CallParser
 from planner.keywords import RESERVED
 from planner.lexical import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
+from planner.match_syntax import Semantics
 from planner.syntax import AllColumns, FunctionCall, Reference, place
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
@@ -222,6 +223,9 @@ class ExpressionParser(CallParser):
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT", "WINDOW")):
             return self.call(begin)
+        if word in ("RUNNING", "FINAL") and self.is_name(1) and self.at(TokenType.L_PAREN, 2):
+            self._advance()
+            return self.placed(begin, Semantics(this=self.call(self._index), final=word == "FINAL"))
         if word in _NO_PARENTHESES and not self.at(TokenType.DOT, 1):
             self._advance()
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=[]))

@@ -32,6 +32,7 @@ OTHERS = (
     "CHANGES", "CLOSE", "EMIT", "EVERY", "FINAL", "LATENESS",
     "AFTER", "AGAINST", "BATCH", "MATERIALIZED", "MODIFY", "RENAME",
     "TIMESTAMP", "TIMESTAMP_LTZ", "TRY_CAST", "TUMBLE", "VIEW", "VIEWS", "VIRTUAL", "WATERMARK", "CUBE", "GROUPING", "ROLLUP", "SETS",
+    "AFTER", "DEFINE", "FINAL", "MATCH", "MEASURES", "ONE", "PATTERN", "PER", "PERMUTE", "RUNNING", "SKIP", "SUBSET", "WITHIN",
 )  # fmt: skip
 """Words that mean something in one place only and may name columns everywhere."""
 

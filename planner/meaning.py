@@ -31,6 +31,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.python_calls import PythonCall
@@ -136,6 +137,8 @@ class Meanings:
                 return _of_partition_top(node, below)
             case Unnest():
                 return _of_unnest(node, below)
+            case MatchRecognize():
+                return _of_matches(node, below)
             case Repeat():
                 return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
             case TemporalSort(keys=keys):
@@ -210,6 +213,38 @@ def _of_partition_top(node: PartitionTop, below: Meaning) -> Meaning:
     head = ("partition top", below.rows, node.rank, str(node.limit), str(node.window is not None))
     rows = digest(*head, *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
     return Meaning(rows, columns if node.rank_name is None else (*columns, digest("rank", rows)))
+
+
+def _of_matches(node: MatchRecognize, below: Meaning) -> Meaning:
+    """What breaks ties takes part: all columns. So do the names of variables, which CLASSIFIER tells."""
+    columns = below.columns
+    definitions = (digest(str(d.variable), expression_text(d.condition, _value_texts(d.values, columns))) for d in node.definitions)
+    order = (_sort_text(key, columns) for key in node.order)
+    how = (str(node.skip), *(str(number) for number in sorted(node.skip_rows)), str(node.within_us))
+    partition = (columns[key] for key in node.partition)
+    rows = digest("matches", below.rows, str(node.pattern), *definitions, "how", *how, "per", *partition, "by", *order, "ties", *columns)
+    rows = digest("all rows", rows) if node.all_rows else rows
+    kept = range(len(columns)) if node.all_rows else node.partition
+    texts = _value_texts(node.values, columns)
+    measures = (digest("measure", rows, expression_text(measure, texts)) for measure in node.measures)
+    return Meaning(rows, (*(digest("matched", rows, columns[i]) for i in kept), *measures))
+
+
+def _value_texts(values: tuple[Value, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what identifies each value of a match."""
+    texts = []
+    for value in values:
+        final = str(value.final)
+        match value:
+            case RowValue():
+                place = (*(str(number) for number in sorted(value.rows)), str(value.first), str(value.offset), str(value.before))
+                texts.append(digest("row", final, expression_text(value.expression, columns), *place))
+            case RowsAggregate():
+                rows = (str(number) for number in sorted(value.rows))
+                texts.append(digest("rows", final, _call_text(value.call, columns), *rows))
+            case MatchFact():
+                texts.append(digest("fact", final, value.fact.value))
+    return tuple(texts)
 
 
 def _of_scan(node: Scan) -> Meaning:

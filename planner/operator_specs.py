@@ -25,6 +25,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.physical import (
     BoundedSourceSpec,
@@ -33,6 +34,7 @@ from planner.physical import (
     GroupAggregateSpec,
     JoinSpec,
     LimitSpec,
+    MatchSpec,
     OperatorSpec,
     OverSpec,
     PartitionTopSpec,
@@ -128,6 +130,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return FinalRowsSpec(operator_id, name, schema, final_keys(facts.upsert_key(inner), len(schema)))
         case Emit(emission=emission):
             return ThinnedRowsSpec(operator_id, name, schema, emission.every_us)
+        case MatchRecognize():
+            return _match_spec(node, operator_id)
         case Sink():
             return _sink_spec(node, operator_id, facts)
     raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -184,6 +188,29 @@ def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
         facts.in_time(node),
         node.history,
         facts.insert_only(node.input),
+    )
+
+
+def _match_spec(node: MatchRecognize, operator_id: str) -> MatchSpec:
+    return MatchSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.partition,
+        node.order,
+        node.pattern,
+        node.variables,
+        node.definitions,
+        node.values,
+        node.measures,
+        node.all_rows,
+        node.skip,
+        node.skip_rows,
+        node.within_us,
+        node.history,
+        node.counts,
+        node.tells_time,
     )
 
 

@@ -10,7 +10,9 @@ from planner.edges import Edge
 from planner.emission import ON_CLOSE, Emission
 from planner.expressions import AggregateCall, Expression, Literal, SortKey
 from planner.logical import JoinKind, LogicalPlan, Phase
+from planner.match_recognize import Definition, Rows, SkipTo, Value
 from planner.over import Frame
+from planner.row_pattern import Pattern
 from planner.timed_join import JoinTime
 from planner.unnest import TableCall
 from planner.windowing import AttachedWindow, Windowing
@@ -238,6 +240,30 @@ class ThinnedRowsSpec(OperatorSpec):
     """What changes come to, given ``every_us`` apart."""
 
     every_us: int
+
+
+@dataclass(frozen=True)
+class MatchSpec(OperatorSpec):
+    """The matches of a row pattern; see ``planner.match_recognize.MatchRecognize``.
+
+    ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: the output has the time of matches.
+    """
+
+    input_schema: Schema
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    pattern: Pattern
+    variables: tuple[str, ...]
+    definitions: tuple[Definition, ...]
+    values: tuple[Value, ...]
+    measures: tuple[Expression, ...]
+    all_rows: bool
+    skip: SkipTo
+    skip_rows: Rows
+    within_us: int | None
+    history: int
+    counts: bool
+    tells_time: bool
 
 
 @dataclass(frozen=True)

@@ -157,8 +157,6 @@ class QueryParser(EmitParser):
         while (join := self.join() or self.lateral_view()) is not None:
             joins.append(join)
         node.set("joins", joins)
-        if self.at_words("MATCH_RECOGNIZE"):
-            raise self.not_yet("MATCH_RECOGNIZE", "join the stream with itself, or window it and aggregate")
 
     def _group(self) -> exp.Expr:
         begin = self._index

@@ -7,7 +7,7 @@ from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean, nearest
-from planner.expression_parser import ExpressionParser
+from planner.match_parser import MatchParser
 from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
@@ -22,7 +22,7 @@ _NO_ALIAS = {
 _JOIN_SIDES = ("LEFT", "RIGHT", "FULL", "INNER", "CROSS")
 
 
-class TableParser(ExpressionParser):
+class TableParser(MatchParser):
     """What stands in FROM."""
 
     # aliases
@@ -97,7 +97,10 @@ class TableParser(ExpressionParser):
 
     def table(self) -> exp.Expr:
         """Return one table reference with its alias."""
-        return self._table_alias(self._table())
+        node = self._table_alias(self._table())
+        while self.at_words("MATCH_RECOGNIZE"):
+            node = self._table_alias(self.match_recognize(node))
+        return node
 
     def _table(self) -> exp.Expr:
         begin = self._index

@@ -15,6 +15,7 @@ from planner.physical import (
     GroupAggregateSpec,
     JoinSpec,
     LimitSpec,
+    MatchSpec,
     OperatorSpec,
     OverSpec,
     PartitionTopSpec,
@@ -219,6 +220,12 @@ def _thinned_rows(spec: ThinnedRowsSpec, options: JobOptions) -> Operator:
     return ThinnedRowsOperator(spec, options)
 
 
+def _match(spec: MatchSpec, options: JobOptions) -> Operator:
+    from engine.operators.match_recognize import MatchRecognizeOperator
+
+    return MatchRecognizeOperator(spec, options)
+
+
 def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
     from engine.operators.sink import SinkOperator
 
@@ -247,5 +254,6 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     TemporalSortSpec: _temporal_sort,
     FinalRowsSpec: _final_rows,
     ThinnedRowsSpec: _thinned_rows,
+    MatchSpec: _match,
     SinkSpec: _sink,
 }

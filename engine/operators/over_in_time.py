@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog.schema import Role
 from engine.elements import MIN_WATERMARK_US, Batch
+from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
@@ -66,25 +67,12 @@ class OverInTimeOperator(Operator):
         return {"rows": self._rows, "totals": self._totals}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._in_time(batch)
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
         if batch.weights is not None:
             batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
         if batch.num_rows:
             self._rows.hold(batch.rows)
             self._metrics.state_entries = len(self._rows)
-
-    def _in_time(self, batch: Batch) -> Batch:
-        """Drop and count the rows without a time and the late ones."""
-        column = batch.rows.column(self._time_column)
-        if column.null_count:
-            self._metrics.count("null_time_rows", column.null_count)
-            batch = batch.filter(column.is_valid())
-            column = batch.rows.column(self._time_column)
-        own = max(self._watermark_us, self._rows.passed_us)
-        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own + self._slack_us) - self._slack_us)
-        count = int(np.count_nonzero(late))
-        self._metrics.late_rows += count
-        return batch.filter(pa.array(~late)) if count else batch
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""

@@ -89,26 +89,35 @@ class TimedRows(KeyedState):
         mask[self.waiting] = False
         return np.flatnonzero(mask)
 
-    def snapshot(self) -> pa.Table:
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids of all rows in the order of a snapshot, and the key group of each."""
         ids = self.store.live_ids()
-        waits = np.zeros(self.store.capacity, np.bool_)
-        waits[self.waiting] = True
-        rows = self.store.take(ids)
         groups = np.zeros(ids.size, np.uint16)
         if self._partition and ids.size:
+            rows = self.store.take(ids)
             groups = groups_of_hashes(stable_hash([rows.column(key) for key in self._partition]), self._max_parallelism)
         order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        rows = rows.take(pa.array(order))
-        columns = [pa.array(groups[order]), pa.array(waits[ids[order]]), pa.array(np.full(ids.size, self.passed_us)), *rows.columns]
+        return ids[order], groups[order]
+
+    def snapshot(self) -> pa.Table:
+        ids, groups = self._by_group()
+        waits = np.zeros(self.store.capacity, np.bool_)
+        waits[self.waiting] = True
+        columns = [pa.array(groups), pa.array(waits[ids]), pa.array(np.full(ids.size, self.passed_us)), *self.store.take(ids).columns]
         return pa.table(columns, names=["key_group", "waits", "passed_us", *[f"c{i}" for i in range(len(self.schema))]])
 
     def restore(self, part: pa.Table) -> None:
+        self._restored(part)
+
+    def _restored(self, part: pa.Table) -> np.ndarray:
+        """Add the rows of a snapshot; return their ids."""
         part = part.combine_chunks()
         batches = pa.Table.from_arrays(part.columns[3:], schema=self.schema).combine_chunks().to_batches()
         if not batches:
-            return
+            return np.zeros(0, np.int64)
         ids = self._add(batches[0])
         waits = part.column("waits").to_numpy()
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
         self.passed_us = max(self.passed_us, int(part.column("passed_us").to_numpy().max()))
+        return ids

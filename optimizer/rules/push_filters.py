@@ -23,6 +23,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
@@ -97,6 +98,10 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
         case Over() | PartitionTop():
             down = tuple(part for part in parts if part.columns() and _reads_only(part, set(node.partition)) and is_movable(part))
             return _rest(parts, down), (down,)
+        case MatchRecognize(partition=keys, all_rows=all_rows):
+            places = {key: key for key in keys} if all_rows else dict(enumerate(keys))
+            down = tuple(part for part in parts if part.columns() and _reads_only(part, set(places)) and is_movable(part))
+            return _rest(parts, down), (tuple(part.remap(places) for part in down),)
         case Join():
             return _through_join(node, parts)
         case TemporalJoin(left=left):

@@ -15,7 +15,7 @@ from tests.streams.oracle import QUERIES, assert_same
 ROWS = 336_776
 
 
-@pytest.mark.parametrize("query", [*QUERIES, "worst_delays", "busy_planes", "delay_shapes", "route_shapes"])
+@pytest.mark.parametrize("query", [*QUERIES, "worst_delays", "busy_planes", "delay_shapes", "route_shapes", "growing_delays"])
 def test_three_acts(query: str, tmp_path: Path) -> None:
     script = Script(query, {"execution.batch.max-rows": "2000"})
     try:

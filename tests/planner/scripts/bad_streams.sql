@@ -138,10 +138,10 @@ hint: put the query in FROM and filter it with WHERE
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
 ---
-error[SQL-1601]: MATCH_RECOGNIZE is not supported yet
+error[SQL-1744]: MATCH_RECOGNIZE needs an ORDER BY
   1 | SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
-    |                   ^^^^^^^^^^^^^^^
-hint: join the stream with itself, or window it and aggregate
+    |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: ORDER BY ts
 ====
 WITH RECURSIVE a AS (SELECT 1) SELECT * FROM a
 ---

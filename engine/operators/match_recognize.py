@@ -1,0 +1,160 @@
+"""MATCH_RECOGNIZE: rows wait until the watermark has passed them, then the search for matches goes on over them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from catalog.schema import Role
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.in_time import in_time
+from engine.job_options import JobOptions
+from engine.match_search import Matches, MatchSearch, Parts
+from engine.match_values import MatchValues, numbered
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.partitions import Partitions, partitioned
+from engine.state.accumulators import Accumulators
+from engine.state.key_index import KeyIndex
+from engine.state.match_rows import BEFORE, MatchRows
+from engine.state.partition_totals import PartitionTotals
+from engine.state.row_order import RowOrder
+from engine.state.slot_sets import DistinctSlots
+from engine.state.word_index import grown
+from planner.expressions import Column
+from planner.physical import MatchSpec
+
+_FRESH = 2**62
+"""The mark of rows that have just passed, above those of unfinished matches."""
+
+
+class MatchRecognizeOperator(Operator):
+    """A match is given when nothing that may still come can change it: when no preferred way is open any more.
+
+    Kept of what has passed: the rows of each partition's unfinished match with the way they were taken, the rows before it that PREV looks at,
+    and the number of matches where it is told. Where the time of matches is told, time goes on only behind those that may still be given.
+    Rows without a time, and rows behind the watermark, are dropped and counted.
+    """
+
+    def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._input = spec.input_schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        key = spec.order[0].expression
+        assert isinstance(key, Column)
+        self._time_column = key.index
+        self._slack_us = WINDOW_TIME_US - 1 if spec.input_schema[key.index].role is Role.WINDOW_TIME else 0
+        self._search = MatchSearch(spec, options.time_zone)
+        self._values = MatchValues(spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone)
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+        self._held_us = np.zeros(0, np.int64)
+        self._restored = True
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._spec.partition]
+        groups = context.key_groups.max_parallelism
+        self._keys = KeyIndex(types)
+        self._rows = MatchRows(self._input, self._spec.partition, self._time_column, self._keys, groups, self._search.transitions)
+        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows, "totals": self._totals}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        if batch.weights is not None:
+            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        if batch.num_rows:
+            self._rows.hold(batch.rows)
+            self._metrics.state_entries = len(self._rows)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Search on where rows have passed, and where time ends an unfinished match."""
+        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(passed_us)
+        slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
+        if slots.size:
+            self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US, out)
+        self._metrics.state_entries = len(self._rows)
+
+    def passes_on(self, time_us: int) -> int:
+        held_us = int(self._held_us.min(initial=MAX_WATERMARK_US))
+        return time_us if held_us == MAX_WATERMARK_US else min(time_us, held_us)
+
+    def _timed_out(self, ends: bool) -> np.ndarray:
+        """Return the slots of unfinished matches that no row can join any more; right after a restore those of all, to know what holds time back."""
+        if self._spec.within_us is None and not ends and not self._restored:
+            return np.zeros(0, np.int64)
+        begun = self._rows.begun()
+        if not ends and not self._restored:
+            assert self._spec.within_us is not None
+            begun = begun[self._rows.times(begun) + self._spec.within_us < self._watermark_us]
+        self._restored = False
+        return self._rows.slots(begun)
+
+    def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool, out: Output) -> None:
+        rows = self._rows
+        _, earlier = rows.passed.expand(touched)
+        ids = np.concatenate([earlier, due])
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)
+        marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
+        marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns may have changed places
+        parts = self._parts(part, marks, ends)
+        times = rows.times(ids)[part.origins]
+        matches, tests = self._search.of(part, times, parts, self._watermark_us)
+        slots = part.slots[parts.ends - 1]
+        if matches.parts.size:
+            self._give(part, matches, slots, out)
+        self._hold_time(parts, tests, times, slots)
+        self._keep(part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history)
+
+    def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
+        """Return where the search goes on in each partition."""
+        firsts = np.flatnonzero(part.starts == np.arange(part.starts.size))
+        before = np.add.reduceat(marks == BEFORE, firsts, dtype=np.int64)
+        taken = (marks >= 0) & (marks < _FRESH)
+        lengths = np.add.reduceat(taken, firsts, dtype=np.int64)
+        steps = np.where(taken, marks % self._search.transitions, 0)
+        return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
+
+    def _give(self, part: Partitions, matches: Matches, slots: np.ndarray, out: Output) -> None:
+        before = np.zeros(slots.size, np.int64)
+        if self._spec.counts:
+            self._totals.reserve()
+            before = self._totals.rows[slots]
+            np.add.at(self._totals.rows, slots[matches.parts], 1)
+        out.collect(Batch(self._values.of(part, matches, numbered(matches.parts, before))))
+
+    def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
+        """Time waits for matches that may still be given and end at a row that has passed."""
+        if not self._spec.tells_time:
+            return
+        if self._keys.capacity > self._held_us.size:
+            known = self._held_us.size
+            self._held_us = grown(self._held_us, self._keys.capacity)
+            self._held_us[known:] = MAX_WATERMARK_US
+        self._held_us[slots] = MAX_WATERMARK_US
+        waiting = np.flatnonzero(parts.lengths)
+        rows = self._search.first_ends(parts, tests, waiting)
+        self._held_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
+
+    def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
+        """Keep the rows of unfinished matches and those before them that are looked at; forget the others, and partitions nothing is kept of."""
+        here = np.arange(ids.size)
+        counts = parts.ends - np.append(0, parts.ends[:-1])
+        starts = np.repeat(parts.starts, counts)
+        kept = here >= starts - history
+        self._rows.keep(ids[kept & ~old])
+        self._rows.mark(ids[kept], np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept])
+        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+        if not self._spec.counts:
+            self._free(part.slots[parts.ends - 1])
+
+    def _free(self, slots: np.ndarray) -> None:
+        """Forget the partitions of these slots that no row is left of, waiting or passed."""
+        used = np.zeros(self._keys.capacity, np.bool_)
+        used[self._rows.slots(self._rows.store.live_ids())] = True
+        unused = slots[~used[slots]]
+        if unused.size:
+            self._keys.remove(unused)

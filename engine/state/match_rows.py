@@ -1,0 +1,52 @@
+"""MatchRows: timed rows, of which those of unfinished matches remember their place in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.state.key_index import KeyIndex
+from engine.state.timed_rows import TimedRows
+from engine.state.word_index import grown
+
+BEFORE = -1
+"""The mark of a row kept for matches to come to look back at."""
+
+
+class MatchRows(TimedRows):
+    """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times ``transitions`` plus the transition that took it."""
+
+    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, max_parallelism: int, transitions: int) -> None:
+        super().__init__(schema, partition, time_column, keys, max_parallelism)
+        self._transitions = transitions
+        self._marks = np.zeros(0, np.int64)
+
+    def marks(self, ids: np.ndarray) -> np.ndarray:
+        """Return the marks of rows."""
+        self._reserve()
+        return self._marks[ids]
+
+    def mark(self, ids: np.ndarray, marks: np.ndarray) -> None:
+        """Set the marks of rows."""
+        self._reserve()
+        self._marks[ids] = marks
+
+    def _reserve(self) -> None:
+        if self.store.capacity > self._marks.size:
+            self._marks = grown(self._marks, self.store.capacity)
+
+    def begun(self) -> np.ndarray:
+        """Return the ids of the first rows of unfinished matches."""
+        ids = self.linked_ids()
+        marks = self.marks(ids)
+        return ids[(marks >= 0) & (marks < self._transitions)]
+
+    def snapshot(self) -> pa.Table:
+        ids, _ = self._by_group()
+        return super().snapshot().append_column("mark", pa.array(self.marks(ids)))
+
+    def restore(self, part: pa.Table) -> None:
+        ids = self._restored(part.drop_columns(["mark"]))
+        self.mark(ids, part.column("mark").to_numpy()[: ids.size])
