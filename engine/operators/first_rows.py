@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from catalog.types import to_arrow
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.partitions import Partitions, partitioned
 from engine.peers import Peers
+from engine.state.best_keys import BestKeys
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
 from engine.state.row_difference import difference
@@ -28,6 +30,14 @@ class FirstRowsOperator(Operator):
         self._order = RowOrder(spec.order, self._input, options.time_zone)
         self._peers = Peers(spec.order, options.time_zone)
         self._distinct = DistinctSlots()
+        self._best = self._gate(options.time_zone)
+
+    def _gate(self, time_zone: str) -> BestKeys | None:
+        """Return what keeps out rows that cannot be among the first; DENSE_RANK counts keys, not rows, and has none."""
+        spec = self._spec
+        if spec.rank == "dense_rank" or not spec.order or not BestKeys.serve(to_arrow(spec.order[0].expression.type), spec.limit):
+            return None
+        return BestKeys(spec.order[0], spec.limit, time_zone)
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -44,7 +54,13 @@ class FirstRowsOperator(Operator):
         if not batch.num_rows:
             return
         slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._spec.partition], batch.num_rows)
-        self._merge(batch.rows, slots, out)
+        rows = batch.rows
+        if self._best is not None:
+            passed = self._best.passed(rows, slots, self._keys.capacity)
+            if passed.size < slots.size:
+                rows, slots = rows.take(pa.array(passed)), slots[passed]
+        if slots.size:
+            self._merge(rows, slots, out)
         self._metrics.state_entries = len(self._rows)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
@@ -62,9 +78,7 @@ class FirstRowsOperator(Operator):
 
     def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
         if self._spec.shows_rank:
-            change = difference(self._ranked(part.kept(old)), self._ranked(part.kept(kept)))
-            if change is not None:
-                out.collect(change)
+            self._give_ranked(part, old, kept, out)
             return
         chosen = np.concatenate([gone, new])
         if chosen.size:
@@ -74,9 +88,32 @@ class FirstRowsOperator(Operator):
             shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
             out.collect(Batch(shown, None if not gone.size else weights[turn]))
 
-    def _ranked(self, part: Partitions) -> Batch:
+    def _give_ranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
+        """Give the rows whose rank is another than before."""
+        before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
+        before[old] = self._peers.ranks(part.kept(old), self._spec.rank)
+        after[kept] = self._peers.ranks(part.kept(kept), self._spec.rank)
+        changed = before != after
+        groups = self._peers.of(part).numbers
+        alone = np.bincount(groups, minlength=1)[groups] == 1
+        gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
+        taken, given = gone[alone[gone]], new[alone[new]]
+        rows = part.rows.take(pa.array(np.concatenate([taken, given])))
+        pieces = [self._ranked(rows, np.concatenate([before[taken], after[given]])).rows]
+        weights = np.repeat([-1, 1], [taken.size, given.size])
+        gone, new = gone[~alone[gone]], new[~alone[new]]
+        if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
+            tied = difference(self._ranked(part.rows.take(pa.array(gone)), before[gone]), self._ranked(part.rows.take(pa.array(new)), after[new]))
+            if tied is not None:
+                pieces.append(tied.rows)
+                weights = np.append(weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights)
+        if weights.size:
+            turn = np.argsort(weights > 0, kind="stable")
+            out.collect(Batch(pa.concat_batches(pieces), None if (weights == 1).all() else weights).take(turn))
+
+    def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
         """Rows with their ranks, where these are asked for."""
-        columns = list(part.rows.columns)
+        columns = list(rows.columns)
         if self._spec.shows_rank:
-            columns.append(pa.array(self._peers.ranks(part, self._spec.rank).astype(np.int32)))
+            columns.append(pa.array(ranks.astype(np.int32)))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

@@ -55,8 +55,11 @@ class WindowTopOperator(FirstRowsOperator):
         if not ended.size:
             return
         positions, ids = self._rows.links.expand(ended)
-        out.collect(self._ranked(partitioned(self._rows.store.take(ids), positions, self._order)))
+        part = partitioned(self._rows.store.take(ids), positions, self._order)
+        out.collect(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)))
         self._rows.remove(ids)
         self._keys.remove(ended)
+        if self._best is not None:
+            self._best.forget(ended)
         self._metrics.windows_closed += int(ended.size)
         self._metrics.state_entries = len(self._rows)

@@ -14,13 +14,14 @@ from engine.state.word_index import grown
 
 _FIRST_IDS = 64
 _COMPACT_FROM = 1024
+_ALIKE = 4
 
 
 class RowStore:
     """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
 
-    Chunks are merged as they come, each at least twice its successor, so there are few; they are rewritten without dead rows when more than half
-    are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows.
+    Chunks are merged as they come, four of about one size to one, so there are few; they are rewritten without dead rows when more than half are
+    dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows.
     """
 
     def __init__(self, schema: pa.Schema) -> None:
@@ -67,12 +68,14 @@ class RowStore:
         return np.concatenate([reused, fresh])
 
     def _merge_chunks(self) -> None:
-        first = len(self._chunks) - 1
-        size = self._chunks[first].num_rows
-        while first > 0 and self._chunks[first - 1].num_rows < 2 * size:
-            first -= 1
-            size += self._chunks[first].num_rows
-        if first < len(self._chunks) - 1:
+        """Merge the last chunks once there are so many of about one size: a row is copied but a few times, and chunks stay few."""
+        while True:
+            first = len(self._chunks)
+            bound = 2 * self._chunks[-1].num_rows
+            while first > 0 and self._chunks[first - 1].num_rows <= bound:
+                first -= 1
+            if len(self._chunks) - first < _ALIKE:
+                return
             self._chunks[first:] = [pa.concat_batches(self._chunks[first:])]
 
     def weights(self, ids: np.ndarray) -> np.ndarray:
