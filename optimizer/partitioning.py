@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from planner.edges import Forward, Partition
 from planner.emit import Emit
 from planner.expressions import Column
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     Exchange,
@@ -38,7 +39,7 @@ def partitioning(node: LogicalPlan) -> Partitioning:
     match node:
         case Exchange(edge=Partition(keys=keys)):
             return frozenset({keys}) if keys else _NONE
-        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | Over() | PartitionTop() | Emit() | Sink():
+        case Exchange(edge=Forward()) | Filter() | WatermarkAssign() | WindowTable() | LateMark() | Over() | PartitionTop() | Emit() | Sink():
             return partitioning(node.inputs[0])
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(keys for keys in partitioning(inner) if time not in keys)

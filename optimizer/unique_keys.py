@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from planner.emit import Emit
 from planner.expressions import Column
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -60,7 +61,7 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return below(plan)
         case ProcessingTime(input=inner, time_column=time):
             return frozenset(key for key in below(inner) if time not in key)
-        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | TemporalSort() | Exchange() | Sink() | Emit():
+        case Filter() | WatermarkAssign() | Sort() | Limit() | TopN() | TemporalSort() | LateMark() | Exchange() | Sink() | Emit():
             return below(node.inputs[0])
         case Unnest(input=inner, keep=keep, ordinality=True, outer=False):
             places = {old: new for new, old in enumerate(keep)}

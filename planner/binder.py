@@ -18,6 +18,7 @@ from planner.binder_alterations import altered_declaration
 from planner.binder_copies import copied_table, table_of_query
 from planner.binder_ddl import bind_table
 from planner.binder_inserts import sink_for
+from planner.binder_late_rows import refuse_late_rows, with_late_rows
 from planner.binder_queries import bind_query
 from planner.binder_tables import bounded
 from planner.lexical import allow_depth
@@ -44,10 +45,11 @@ class Binder:
 
     def bind_query(self, query: Query, parameters: Sequence[object] = ()) -> LogicalPlan:
         """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order."""
+        refuse_late_rows(query.tree)
         return self._top_level(query, parameters).plan
 
-    def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink:
-        """Return the Sink of an INSERT, its input cast to the table's columns."""
+    def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
+        """Return the Sink of an INSERT, its input cast to the table's columns; two Sinks where late rows go to a table of their own."""
         table = self.catalog.table(statement.target.text, statement.target.span)
         relation = self._top_level(statement.query, parameters)
         if isinstance(relation.plan, Sort) and not bounded(relation.plan) and is_kept_by_time(relation.plan.keys, relation.fields):
@@ -56,14 +58,18 @@ class Binder:
             span = span_of(statement.query.tree.args["order"])
             hint = "leave the order out, or add LIMIT n to write the first n rows"
             raise PenstockError("SQL-1703", "rows of a stream are written as they come, not in an order", span=span, hint=hint, sqlstate="0A000")
-        return sink_for(statement, table, relation)
+        sink = sink_for(statement, table, relation)
+        clause = statement.query.tree.args.get("late_rows")
+        return sink if clause is None else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
 
     def bind_statement_set(self, statement: StatementSetNode, parameters: Sequence[object] = ()) -> StatementSet:
         """Return the plan of several INSERTs run as one job; parameters are counted through all of them in order."""
-        sinks, used = [], 0
+        sinks: list[Sink] = []
+        used = 0
         for insert in statement.inserts:
             count = _parameter_count(insert.query.tree)
-            sinks.append(self.bind_insert(insert, parameters[used : used + count]))
+            bound = self.bind_insert(insert, parameters[used : used + count])
+            sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
         _check_parameters(used, parameters, statement.inserts[-1].query)
         return StatementSet(tuple(sinks))
@@ -79,6 +85,7 @@ class Binder:
 
     def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
         """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not in the catalog yet."""
+        refuse_late_rows(statement.query.tree)
         relation = self._top_level(statement.query, ())
         table = bind_table(table_of_query(statement, relation), self.context())
         return sink_for(Insert(statement.table.name, statement.query), table, relation)

@@ -92,7 +92,7 @@ class BoundSelect:
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
     """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
-    after = ("order", "limit", "offset", "with_", "emit")
+    after = ("order", "limit", "offset", "with_", "emit", "late_rows")
     consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "group_window", *after)
     source = _source(tree, context)
     aggregates = AggregateList()

@@ -11,6 +11,7 @@ from planner.edges import Edge, Partition
 from planner.emission import Emission
 from planner.emit import Emit
 from planner.expressions import AggregateCall, Column, Expression, SortKey
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -64,6 +65,8 @@ def describe(node: LogicalPlan) -> str:
             return f"WatermarkAssign {inner.schema[time].name} AS {named(watermark, inner.schema)}"
         case ProcessingTime(input=inner, time_column=time):
             return f"ProcessingTime {inner.schema[time].name}"
+        case LateMark(input=inner, window=window, lateness_us=lateness_us):
+            return f"LateMark {window_text(window, inner.schema)}{emission_text(Emission(lateness_us=lateness_us))}"
         case WindowTable(input=inner, window=window):
             return f"WindowTable {window_text(window, inner.schema)}"
         case Aggregate() | WindowAggregate():
@@ -309,6 +312,8 @@ def operator_name(node: LogicalPlan) -> str:
             return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
         case TemporalSort(input=inner, time_column=time):
             return f"sort {inner.schema[time].name}"
+        case LateMark():
+            return "mark late rows"
         case Emit(kind=kind):
             return f"emit {kind.value}"
         case Sink(table=table):

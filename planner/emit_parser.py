@@ -1,4 +1,4 @@
-"""The grammar of EMIT."""
+"""The grammar of EMIT and LATE ROWS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.syntax import EmitClause
 
 
 class EmitParser(GroupingParser):
-    """EMIT clauses."""
+    """EMIT and LATE ROWS."""
 
     def emit(self) -> exp.Expr:
         """Return the EMIT clause that stands here."""
@@ -30,6 +30,12 @@ class EmitParser(GroupingParser):
             self.need_word("LATENESS")
             node.set("lateness", self._length())
         return self.placed(begin, node)
+
+    def late_rows(self) -> exp.Expr:
+        """Return the name of the table that late rows go to."""
+        self._advance(2)
+        self.need_word("INTO")
+        return self.identifier("table for late rows")
 
     def _length(self) -> exp.Expr:
         node = self.literal() if self.at_words("INTERVAL") else None

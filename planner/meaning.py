@@ -10,6 +10,7 @@ from catalog.tables import Table
 from planner.describe import emission_text
 from planner.emit import Emit
 from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -123,6 +124,9 @@ class Meanings:
             case ProcessingTime(time_column=time):
                 rows = digest("processing time", below.rows, columns[time])
                 return Meaning(rows, (*columns[:time], digest("stamp", rows), *columns[time + 1 :]))
+            case LateMark(window=window, lateness_us=lateness_us):
+                mark = digest("late", below.rows, _window_text(window, columns), str(lateness_us))
+                return Meaning(below.rows, columns + tuple(digest(mark, str(i)) for i in range(3)))
             case WindowTable(window=window):
                 rows = digest("windows", below.rows, _window_text(window, columns))
                 return Meaning(rows, columns + tuple(digest("window", rows, str(i)) for i in range(3)))

@@ -8,6 +8,7 @@ from catalog.errors import Kind, PenstockError
 from catalog.schema import Role
 from planner.describe import operator_name
 from planner.emit import Emit, EmitKind, final_keys
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -33,6 +34,7 @@ from planner.physical import (
     FinalRowsSpec,
     GroupAggregateSpec,
     JoinSpec,
+    LateMarkSpec,
     LimitSpec,
     MatchSpec,
     OperatorSpec,
@@ -98,6 +100,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return WatermarkSpec(operator_id, name, schema, time, watermark, int(settings.get("table.exec.source.idle-timeout")))
         case ProcessingTime(time_column=time):
             return ProcessingTimeSpec(operator_id, name, schema, time)
+        case LateMark(window=window, lateness_us=lateness_us):
+            return LateMarkSpec(operator_id, name, schema, window, lateness_us)
         case WindowTable(window=window):
             return WindowTableSpec(operator_id, name, schema, window)
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):

@@ -88,6 +88,14 @@ class UnnestSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class LateMarkSpec(OperatorSpec):
+    """Mark rows that are late for all their windows; see ``planner.late_rows.LateMark``."""
+
+    window: Windowing
+    lateness_us: int
+
+
+@dataclass(frozen=True)
 class WindowTableSpec(OperatorSpec):
     """Append window columns, one row per window."""
 

@@ -179,6 +179,8 @@ class QueryParser(EmitParser):
             node.set(key, self._count_of_rows(word))
         if self.at_words("EMIT"):
             node.set("emit", self.emit())
+        if self.at_words("LATE", "ROWS"):
+            node.set("late_rows", self.late_rows())
         if self.word() in _SET_WORDS:
             raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
 

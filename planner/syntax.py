@@ -170,6 +170,7 @@ _CLAUSE_WORDS = {
     "filter": "FILTER",
     "over": "OVER",
     "emit": "EMIT",
+    "late_rows": "LATE ROWS INTO",
 }
 
 

@@ -14,6 +14,7 @@ WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
     "EMIT": ("ON", "CHANGES", "FINAL", "WITH"),
+    "LATE": ("ROWS",),
     "MINUS": ("SELECT", "ALL"),
     "TABLESAMPLE": (),
     "PIVOT": (),

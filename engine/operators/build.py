@@ -14,6 +14,7 @@ from planner.physical import (
     FinalRowsSpec,
     GroupAggregateSpec,
     JoinSpec,
+    LateMarkSpec,
     LimitSpec,
     MatchSpec,
     OperatorSpec,
@@ -88,6 +89,12 @@ def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
     from engine.operators.processing_time import ProcessingTimeOperator
 
     return ProcessingTimeOperator(spec, options)
+
+
+def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
+    from engine.operators.late_mark import LateMarkOperator
+
+    return LateMarkOperator(spec, options)
 
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
@@ -239,6 +246,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     CalcSpec: _calc,
     WatermarkSpec: _watermark,
     ProcessingTimeSpec: _processing_time,
+    LateMarkSpec: _late_mark,
     WindowTableSpec: _window_table,
     WindowAggregateSpec: _window_aggregate,
     GroupAggregateSpec: _group_aggregate,

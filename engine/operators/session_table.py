@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
@@ -43,7 +44,7 @@ class SessionTableOperator(Operator):
         return {"sessions": self._sessions, "rows": self._rows}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._in_time(batch)
+        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
         if batch.weights is not None:
             batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
         if not batch.num_rows:
@@ -52,17 +53,6 @@ class SessionTableOperator(Operator):
         self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
         self._rows.link(batch.rows)
         self._metrics.state_entries = len(self._rows)
-
-    def _in_time(self, batch: Batch) -> Batch:
-        column = batch.rows.column(self._window.time_column)
-        if column.null_count:
-            self._metrics.count("null_time_rows", column.null_count)
-            batch = batch.filter(column.is_valid())
-            column = batch.rows.column(self._window.time_column)
-        late = col.words(column) < (self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us))
-        count = int(np.count_nonzero(late))
-        self._metrics.late_rows += count
-        return batch.filter(pa.array(~late)) if count else batch
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         ended = self._sessions.ended(time_us)

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import MIN_WATERMARK_US, Batch
+from engine.in_time import in_time
 from engine.job_options import JobOptions
-from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.key_index import KeyIndex
@@ -33,16 +33,7 @@ class TemporalSortOperator(Operator):
         return {"rows": self._rows}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        column = batch.rows.column(self._time_column)
-        if column.null_count:
-            self._metrics.count("null_time_rows", column.null_count)
-            batch = batch.filter(column.is_valid())
-            column = batch.rows.column(self._time_column)
-        own = self._rows.passed_us
-        late = col.words(column) < (own if batch.behind is None else np.maximum(batch.behind, own + self._slack_us) - self._slack_us)
-        count = int(np.count_nonzero(late))
-        self._metrics.late_rows += count
-        batch = batch.filter(pa.array(~late)) if count else batch
+        batch = in_time(batch, self._time_column, self._rows.passed_us, self._slack_us, self._metrics)
         if batch.weights is not None:
             batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
         if batch.num_rows:

@@ -10,6 +10,7 @@ from catalog.types import Array, Binary, DataType, Map, Row, String
 from optimizer.substitution import select_columns
 from planner.emit import Emit
 from planner.expressions import AggregateCall, Column, Expression
+from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -97,6 +98,11 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
         case ProcessingTime(input=inner, time_column=time):
             child, positions = _prune(inner, needed | {time})
             return ProcessingTime(child, positions[time]), positions
+        case LateMark(input=inner, window=window):
+            width = len(inner.schema)
+            child, positions = _prune(inner, frozenset(i for i in needed if i < width) | _reads_of_window(window))
+            moved = positions | {width + i: len(child.schema) + i for i in range(3)}
+            return replace(node, input=child, window=_move_window(window, positions)), moved
         case WindowTable():
             return _prune_window_table(node, needed)
         case Aggregate(phase=Phase.SINGLE) | WindowAggregate(phase=Phase.SINGLE):

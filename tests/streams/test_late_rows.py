@@ -1,0 +1,90 @@
+"""Late rows as a table: each row of a window's input is in its windows or among the late rows, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.errors import PenstockError
+from client.session import Session
+from engine.job_options import JobOptions
+from planner.statement_nodes import Insert
+from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _windows, rows_of_e, session
+
+__all__ = ["session"]
+_OUT = "k BIGINT, window_end TIMESTAMP(6), n BIGINT"
+_LATE = "k BIGINT, d DOUBLE, ts TIMESTAMP(6), window_end TIMESTAMP(6), watermark TIMESTAMP(6)"
+
+
+def _written(place: Path) -> Counter[tuple[Any, ...]]:
+    files = [pq.read_table(file) for file in place.rglob("*.parquet")]
+    return Counter(row for table in files for row in zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _run(session: Session, text: str, parallelism: int, state_dir: Path, stop_after: int | None) -> None:
+    session.settings.set("parallelism.default", str(parallelism))
+    session.state_dir = state_dir
+    insert = session.parse(text)[0].node
+    assert isinstance(insert, Insert)
+    graph = session.plan(session.bind(insert)).graph
+    assert graph is not None
+    options = JobOptions.from_settings(session.settings, name="late", state_dir=state_dir)
+    session.state_dir = None
+    job = session.job_manager.submit(graph, replace(options, checkpoint_interval_ms=20), "late")
+    if stop_after is not None:
+        while rows_of_e(job) < stop_after:
+            assert not job.wait(0)
+        job.stop()
+    assert job.wait(60) and job.error is None
+
+
+@pytest.mark.parametrize("kind", _TABLES)
+def test_late_rows_go_to_a_table_of_their_own(session: Session, kind: str, tmp_path: Path) -> None:
+    """Over a stop and a rescale, exactly once."""
+    for name, columns in (("out", _OUT), ("late", _LATE)):
+        options = f"'connector' = 'filesystem', 'path' = '{tmp_path / name}', 'format' = 'parquet'"
+        session.execute(f"CREATE TABLE {name}_{kind} ({columns}) WITH ({options})")
+    lateness = 0 if kind == "session" else 12
+    query = f"SELECT k, window_end, count(*) FROM {_TABLES[kind]} GROUP BY k, window_start, window_end"
+    clause = f"EMIT FINAL WITH LATENESS INTERVAL '{lateness}' SECONDS" if lateness else ""
+    text = f"INSERT INTO out_{kind} {query} {clause} LATE ROWS INTO late_{kind}"
+    _run(session, text, 2, tmp_path / "state", ROWS)
+    _run(session, text, 3, tmp_path / "state", None)
+
+    def is_late(row: Row, bound: datetime) -> bool:
+        assert row[3] is not None
+        return row[3] < bound if kind == "session" else all(end <= bound for _, end in _windows(kind, row[3]))
+
+    answer, late = _naive(kind, lateness)
+    assert _written(tmp_path / "out") == Counter((k, end, n) for (k, _, end, n, _, _), _ in answer.items())
+    expected = Counter((row[0], row[2], row[3]) for row, bound in _kept(lateness)[0] if is_late(row, bound))
+    found = Counter[tuple[Any, ...]]()
+    for (k, d, ts, end, watermark), times in _written(tmp_path / "late").items():
+        assert (ts if kind == "session" else end) <= watermark - timedelta(seconds=lateness)
+        found[k, d, ts] += times
+    assert found == expected and sum(found.values()) == late > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("SELECT k FROM e LATE ROWS INTO x", "SQL-1712"),
+        ("INSERT INTO into_x SELECT k FROM e LATE ROWS INTO into_x", "SQL-1712"),
+        (f"INSERT INTO into_x SELECT k FROM (SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_x)", "SQL-1712"),
+        (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO nowhere", "SQL-1041"),
+        (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_z", "SQL-1042"),
+        (f"INSERT INTO into_x SELECT k FROM {_TABLES['tumble']} LATE ROWS INTO into_y", "SQL-1092"),
+    ],
+)
+def test_late_rows_that_go_nowhere_are_refused(session: Session, query: str, code: str) -> None:
+    for name, column in (("x", "k BIGINT"), ("y", "k DATE"), ("z", "zzz BIGINT")):
+        session.execute(f"CREATE TABLE IF NOT EXISTS into_{name} ({column}) WITH ('connector' = 'blackhole')")
+    with pytest.raises(PenstockError) as refused:
+        session.execute(query)
+    assert refused.value.code == code
