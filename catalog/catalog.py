@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
-from catalog.tables import Table, View
+from catalog.tables import MaterializedView, Table, View
 
 Relation = Table | View
 
@@ -36,15 +36,32 @@ class Catalog:
     def table(self, name: str, span: Span | None = None) -> Table:
         """Return the table of that name; raise SQL-1041 when there is none and SQL-1303 when it is a view."""
         relation = self.resolve(name, span)
-        if not isinstance(relation, Table):
+        if isinstance(relation, View):
             raise PenstockError("SQL-1303", f'"{relation.name}" is a view, not a table', span=span, sqlstate="42809")
+        return relation
+
+    def stored_table(self, name: str, span: Span | None = None) -> Table:
+        """Return a table that is no materialized view; raise SQL-1303 for one that is."""
+        table = self.table(name, span)
+        if isinstance(table, MaterializedView):
+            message = f'"{table.name}" is a materialized view, not a table'
+            raise PenstockError("SQL-1303", message, span=span, hint="drop it with DROP MATERIALIZED VIEW and create it again", sqlstate="42809")
+        return table
+
+    def materialized_view(self, name: str, span: Span | None = None) -> MaterializedView:
+        """Return the materialized view of that name; raise SQL-1041 when there is none and SQL-1303 when it is something else."""
+        relation = self.resolve(name, span)
+        if not isinstance(relation, MaterializedView):
+            noun = "a view" if isinstance(relation, View) else "a table"
+            raise PenstockError("SQL-1303", f'"{relation.name}" is {noun}, not a materialized view', span=span, sqlstate="42809")
         return relation
 
     def view(self, name: str, span: Span | None = None) -> View:
         """Return the view of that name; raise SQL-1041 when there is none and SQL-1303 when it is a table."""
         relation = self.resolve(name, span)
         if not isinstance(relation, View):
-            raise PenstockError("SQL-1303", f'"{relation.name}" is a table, not a view', span=span, sqlstate="42809")
+            noun = "a materialized view" if isinstance(relation, MaterializedView) else "a table"
+            raise PenstockError("SQL-1303", f'"{relation.name}" is {noun}, not a view', span=span, sqlstate="42809")
         return relation
 
     def create_table(self, table: Table, if_not_exists: bool = False, span: Span | None = None) -> bool:
@@ -73,7 +90,11 @@ class Catalog:
         """Remove a table and return whether there was one."""
         if if_exists and self.find(name) is None:
             return False
-        return self._remove(self.table(name, span))
+        return self._remove(self.stored_table(name, span))
+
+    def drop_materialized_view(self, name: str, span: Span | None = None) -> bool:
+        """Remove a materialized view."""
+        return self._remove(self.materialized_view(name, span))
 
     def drop_view(self, name: str, if_exists: bool = False, span: Span | None = None) -> bool:
         """Remove a view and return whether there was one."""
@@ -83,7 +104,11 @@ class Catalog:
 
     def tables(self) -> list[Table]:
         """Return the tables that can be seen, by name."""
-        return [relation for relation in self._visible() if isinstance(relation, Table)]
+        return [relation for relation in self._visible() if isinstance(relation, Table) and not isinstance(relation, MaterializedView)]
+
+    def materialized_views(self) -> list[MaterializedView]:
+        """Return the materialized views, by name."""
+        return [relation for relation in self._visible() if isinstance(relation, MaterializedView)]
 
     def views(self) -> list[View]:
         """Return the views that can be seen, by name."""
@@ -115,7 +140,7 @@ class Catalog:
         raise self._taken(held, span)
 
     def _taken(self, held: Relation, span: Span | None) -> PenstockError:
-        noun = "table" if isinstance(held, Table) else "view"
+        noun = "materialized view" if isinstance(held, MaterializedView) else "table" if isinstance(held, Table) else "view"
         hint = f"drop it first with DROP {noun.upper()} {held.name}, or write CREATE {noun.upper()} IF NOT EXISTS"
         return PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
 

@@ -81,6 +81,22 @@ _ALL = (
         pushes_filters=True,
         replayable=True,
     ),
+    Connector(
+        "materialized",
+        "what a materialized view holds",
+        (
+            Option("name", required=True, help="the view"),
+            Option("snapshot", OptionKind.INT, None, "which of the states it was in", minimum=0),
+            Option("follow", OptionKind.BOOL, False, "its state, then its changes"),
+            Option("finite", OptionKind.BOOL, False, "its query ends"),
+            Option("insert-only", OptionKind.BOOL, False, "its query never takes a row back"),
+        ),
+        source=True,
+        sink=True,
+        replayable=True,
+        accepts_changelog=True,
+        internal=True,
+    ),
     Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
 )
 CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
@@ -138,6 +154,8 @@ def boundedness(table: Table) -> Boundedness:
         return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
     if name == "nexmark":
         return Boundedness.UNBOUNDED if option(table, "events.num") is None else Boundedness.REPLAY
+    if name == "materialized" and option(table, "follow"):
+        return Boundedness.REPLAY if option(table, "finite") else Boundedness.UNBOUNDED
     if name == "registered" and option(table, "source.unbounded"):
         return Boundedness.UNBOUNDED
     if name == "filesystem" and option(table, "source.monitor-interval") is not None:
@@ -223,6 +241,8 @@ def file_format(table: Table) -> str:
 
 def gives_changes(table: Table) -> bool:
     """Return whether a table's rows may be replaced and taken back by what follows in it."""
+    if table.connector == "materialized":
+        return bool(option(table, "follow")) and not option(table, "insert-only")
     return table.connector == "filesystem" and file_format(table) in CHANGELOG_FORMATS
 
 

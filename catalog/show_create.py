@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from catalog.connectors import redacted
 from catalog.python_functions import FunctionEntry
-from catalog.tables import Table, View
+from catalog.tables import MaterializedView, Table, View
 from catalog.types import Array, DataType, Map, Row
 
 
 def create_statement(relation: Table | View, *, redact: bool = True) -> str:
     """Return CREATE TABLE or CREATE VIEW for a relation; secrets among its options are ``******`` unless ``redact`` is off (for the store)."""
-    return _view_text(relation) if isinstance(relation, View) else _table_text(relation, redact)
+    return _view_text(relation) if isinstance(relation, View | MaterializedView) else _table_text(relation, redact)
 
 
 def function_statement(entry: FunctionEntry) -> str:
@@ -41,9 +41,10 @@ def type_text(kind: DataType) -> str:
     return str(kind)
 
 
-def _view_text(view: View) -> str:
+def _view_text(view: View | MaterializedView) -> str:
     columns = ", ".join(quoted_name(name) for name in view.schema.names)
-    return f"CREATE {'TEMPORARY ' if view.temporary else ''}VIEW {quoted_name(view.name)} ({columns}) AS\n{view.query}"
+    kind = "MATERIALIZED " if isinstance(view, MaterializedView) else "TEMPORARY " if view.temporary else ""
+    return f"CREATE {kind}VIEW {quoted_name(view.name)} ({columns}) AS\n{view.query}"
 
 
 def _table_text(table: Table, redact: bool) -> str:

@@ -71,6 +71,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class MaterializedView(Table):
+    """A table that a job keeps equal to a query, kept as text. Its primary key is what identifies a row of the query's result."""
+
+    query: str = ""
+
+
+@dataclass(frozen=True)
 class View:
     """A named query, kept as text and bound again where it is used."""
 

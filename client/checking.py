@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
 from client.catalog_statements import declare_filled
+from client.materialized_views import declare_view
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from planner import statement_nodes as nodes
@@ -49,6 +50,10 @@ def _check(session: Session, statement: PlacedStatement) -> None:
             session.plan(session.bind(query), mode="streaming")
         case nodes.Query() | nodes.Insert() | nodes.StatementSet() as query:
             session.plan(session.bind(query))
+        case nodes.CreateMaterializedView() as view:
+            declare_view(session, view)
+        case nodes.DropMaterializedView(name):
+            session.catalog.drop_materialized_view(name.text, name.span)
         case nodes.CreateTableAs() as filled:
             declare_filled(session, filled)
         case nodes.Explain(_, query):

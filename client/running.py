@@ -93,10 +93,10 @@ def submit(road: Road, session: Session) -> Result:
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
-    return Result(Shape(Schema(())), TableFeed(), _submit_over_state(session, road.graph, options, job_id))
+    return Result(Shape(Schema(())), TableFeed(), submit_over_state(session, road.graph, options, job_id))
 
 
-def _submit_over_state(session: Session, graph: JobGraph, options: JobOptions, job_id: str | None) -> Job:
+def submit_over_state(session: Session, graph: JobGraph, options: JobOptions, job_id: str | None) -> Job:
     """Submit a job that may have a state; one of another query is set aside when the session may drop it."""
     try:
         return session.job_manager.submit(graph, options, job_id)

@@ -21,6 +21,7 @@ from catalog.store import CatalogStore
 from catalog.tables import Table as TableNoun
 from client.function_statements import register_function
 from client.job_statements import told_of_job
+from client.materialized_views import RunningViews
 from client.python_modules import PythonModules
 from client.results import Result
 from client.running import Road, Switches, backend_result, submit, wait_for_job
@@ -71,6 +72,7 @@ class Session:
         self.registered = RegisteredTables()
         self.bad_records = BadRecords()
         self.channels = ResultChannels()
+        self.views = RunningViews()
         self.print_stream = PrintStream()
         self._lock = threading.RLock()
         self._results = itertools.count(1)
@@ -88,12 +90,15 @@ class Session:
 
     def bind(self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any] = ()) -> LogicalPlan:
         """Resolve names and types: a query's plan ends in the client, an insert's in its table."""
+        return self.views.pinned(self._bound(statement, params))
+
+    def _bound(self, statement: Query | Subscribe | Insert | StatementSet, params: Sequence[Any]) -> LogicalPlan:
         binder = Binder(self.catalog, self.settings)
         match statement:
             case Query():
                 return Sink(binder.bind_query(statement, params), None)
             case Subscribe(query=query):
-                return Sink(binder.bind_query(query, params), None)
+                return Sink(binder.bind_query(query, params, follows=True), None)
             case Insert():
                 return binder.bind_insert(statement, params)
             case StatementSet():
@@ -179,7 +184,7 @@ class Session:
     def run_plan(self, bound: LogicalPlan) -> Result:
         """Run a bound plan that ends in a Sink, as the Table API makes them."""
         with self._lock:
-            result = self.start(self.plan(bound))
+            result = self.start(self.plan(self.views.pinned(bound)))
         return result if result.has_rows else told_of_job(self, result)
 
     # -- what runs
@@ -207,7 +212,7 @@ class Session:
         """The bounded backends; each is started when a plan needs it."""
         from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
-        return BoundedBackends(Services(self.registered, self.bad_records))
+        return BoundedBackends(Services(self.registered, self.bad_records, self.views.tables))
 
     @property
     def job_manager(self) -> JobManager:
@@ -216,7 +221,8 @@ class Session:
             if self._job_manager is None:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
-                self._job_manager = JobManager(Services(self.channels, self.registered, self.bad_records, self.print_stream, self.backends))
+                services = Services(self.channels, self.registered, self.bad_records, self.print_stream, self.backends, self.views.tables)
+                self._job_manager = JobManager(services)
             return self._job_manager
 
     def next_result_number(self) -> int:

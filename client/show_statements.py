@@ -9,7 +9,7 @@ from catalog.connectors import CONNECTORS, Connector, boundedness, takes_changes
 from catalog.functions import function_names, is_aggregate
 from catalog.schema import Role
 from catalog.show_create import create_statement
-from catalog.tables import Table, View
+from catalog.tables import MaterializedView, Table, View
 from client.function_statements import python_function_rows
 from client.job_statements import list_jobs
 from client.results import Result, text_rows, verbatim_result
@@ -33,7 +33,9 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
         case nodes.Describe(name):
             return _columns(session, name, None)
         case nodes.ShowCreate(name, view):
-            relation = session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
+            found = session.catalog.resolve(name.text, name.span)
+            either = isinstance(found, MaterializedView)
+            relation = found if either else session.catalog.view(name.text, name.span) if view else session.catalog.table(name.text, name.span)
             return verbatim_result("statement", [create_statement(relation)])
         case nodes.Help(topic):
             return help_on(topic)
@@ -55,6 +57,9 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
             return text_rows(["table", "connector", "rows", "temporary"], rows)
         case nodes.ShowKind.VIEWS:
             return text_rows(["view", "query"], [(v.name, v.query) for v in catalog.views() if matches(v.name, like)])
+        case nodes.ShowKind.MATERIALIZED_VIEWS:
+            held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
+            return text_rows(["view", "job", "state", "rows", "query"], held)
         case nodes.ShowKind.FUNCTIONS:
             names = [(name, "aggregate" if is_aggregate(name) else "scalar") for name in function_names()]
             return text_rows(["function", "kind"], sorted(row for row in (*names, *python_function_rows(session)) if matches(row[0], like)))
@@ -65,6 +70,13 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
         case nodes.ShowKind.SETTINGS:
             return all_settings(session, like)
     raise AssertionError(kind)
+
+
+def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
+    """What is to be told of a materialized view: its job, and the rows of its state now."""
+    job, contents = session.views.job(view.name), session.views.tables.find(view.name)
+    rows = None if contents is None else str(contents.state()[1].num_rows)
+    return view.name, None if job is None else job.job_id, None if job is None else str(job.state), rows, view.query
 
 
 def connector_list() -> Result:
@@ -109,12 +121,15 @@ def _columns(session: Session, name: nodes.Name, like: str | None) -> Result:
         attribute = _ATTRIBUTES.get(column.role) if column.role else None
         made = computed.get(column.name) or metadata.get(column.name)
         rows.append((column.name, str(column.type), "yes" if column.nullable else "no", key, made, attribute, watermark))
-    return text_rows(["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(relation))
+    return text_rows(["column", "type", "null", "key", "made", "time", "watermark"], rows, _about(session, relation))
 
 
-def _about(relation: Table | View) -> str:
+def _about(session: Session, relation: Table | View) -> str:
     if isinstance(relation, View):
         return f"view {relation.name}"
+    if isinstance(relation, MaterializedView):
+        job = session.views.job(relation.name)
+        return f"materialized view {relation.name}: " + ("nothing fills it" if job is None else f"job {job.job_id} is {str(job.state).lower()}")
     changes = "takes changes" if takes_changes(relation) else "append only"
     return f"table {relation.name}: connector {relation.connector}, {boundedness(relation)}, {changes}"
 
@@ -124,6 +139,10 @@ _HELP = (
     ("WINDOW", "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start, window_end"),
     ("CREATE TABLE", "CREATE TABLE t (c INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', ..)"),
     ("CREATE VIEW", "CREATE VIEW v AS SELECT .."),
+    ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a consistent state"),
+    ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
+    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH: is the streamed result that of the bounded backend?"),
+    ("ALTER TABLE", "ALTER TABLE t SET | RESET (options) | ADD | MODIFY | DROP | RENAME .."),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
     ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
@@ -136,4 +155,4 @@ _HELP = (
 def help_on(topic: str | None) -> Result:
     """Return the syntax of what a topic names, or of everything."""
     rows = [(name, example) for name, example in _HELP if topic is None or topic.upper() in name or name in topic.upper()]
-    return verbatim_result("help", [f"{name:<16}{example}" for name, example in rows or _HELP])
+    return verbatim_result("help", [f"{name:<26}{example}" for name, example in rows or _HELP])

@@ -11,6 +11,7 @@ from client import (
     explain_statements,
     function_statements,
     job_statements,
+    materialized_views,
     settings_statements,
     show_statements,
     subscription,
@@ -43,6 +44,10 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return catalog_statements.create_filled(session, node)
         case nodes.CreateTable() | nodes.CreateTableLike() | nodes.CreateView() | nodes.DropTable() | nodes.DropView() | AlterTable():
             return catalog_statements.change_catalog(session, node)
+        case nodes.CreateMaterializedView():
+            return materialized_views.create_view(session, node)
+        case nodes.DropMaterializedView():
+            return materialized_views.drop_view(session, node)
         case nodes.CreateFunction() | nodes.DropFunction():
             return function_statements.change_functions(session, node)
         case nodes.Set() | nodes.Reset():

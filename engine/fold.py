@@ -29,6 +29,13 @@ class Fold:
         if not self._positive and self._pending_rows > max(100_000, self._folded.num_rows):
             self._consolidate()
 
+    def weighted(self) -> Batch:
+        """Return the rows that are there now with their weights, those below zero too."""
+        self._consolidate()
+        found = self._folded.combine_chunks().to_batches()
+        rows = found[0] if found else pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
+        return Batch(rows, None if (self._counts == 1).all() else self._counts)
+
     def rows(self) -> pa.Table:
         """Return the rows that are there now, each as often as its weight says."""
         self._consolidate()
@@ -47,6 +54,11 @@ class Fold:
             self._folded, self._counts = rows, counts
         else:
             self._folded, self._counts = summed(rows, counts)
+
+
+def negated(batch: Batch) -> Batch:
+    """Return the batch that takes back what a batch gives."""
+    return Batch(batch.rows, -weights_of(batch))
 
 
 def weights_of(batch: Batch) -> np.ndarray:

@@ -20,6 +20,7 @@ QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
 class BindContext:
     """Handed down through one statement. ``bind`` binds a nested query, so that no part of the binder needs to import the whole.
 
+    ``follows``: materialized views are read with their changes, not as they are now.
     ``text`` is the query as written; it begins ``text_start`` characters into the statement.
     """
 
@@ -31,6 +32,7 @@ class BindContext:
     views: tuple[str, ...] = ()
     text: str = ""
     text_start: int = 0
+    follows: bool = False
 
     def written(self, span: Span | None) -> str:
         """Return the text of a place on one line, as a column without an alias is called."""

@@ -11,7 +11,7 @@ from catalog.catalog import Catalog
 from catalog.errors import PenstockError
 from catalog.schema import Schema
 from catalog.settings import Settings
-from catalog.tables import Table, View
+from catalog.tables import MaterializedView, Table, View
 from planner.alteration_nodes import AlterTable
 from planner.bind_context import BindContext
 from planner.binder_alterations import altered_declaration
@@ -24,7 +24,7 @@ from planner.binder_tables import bounded
 from planner.lexical import allow_depth
 from planner.logical import LogicalPlan, Sink, Sort, StatementSet
 from planner.scope import Relation
-from planner.statement_nodes import CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
+from planner.statement_nodes import CreateMaterializedView, CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
 from planner.statement_nodes import StatementSet as StatementSetNode
 from planner.syntax import span_of
 from planner.temporal_sort import TemporalSort, is_kept_by_time
@@ -43,10 +43,13 @@ class Binder:
         context = BindContext(self.catalog, self.settings, bind_query, tuple(parameters))
         return context if query is None else replace(context, text=query.text, text_start=query.span.start)
 
-    def bind_query(self, query: Query, parameters: Sequence[object] = ()) -> LogicalPlan:
-        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order."""
+    def bind_query(self, query: Query, parameters: Sequence[object] = (), *, follows: bool = False) -> LogicalPlan:
+        """Return the plan of a query; its root is not a Sink yet. ``parameters`` are the values of ``?`` in order.
+
+        ``follows``: materialized views are read with all that will change in them.
+        """
         refuse_late_rows(query.tree)
-        return self._top_level(query, parameters).plan
+        return self._top_level(query, parameters, follows).plan
 
     def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
         """Return the Sink of an INSERT, its input cast to the table's columns; two Sinks where late rows go to a table of their own."""
@@ -100,17 +103,32 @@ class Binder:
         _refuse_repeated(names, statement)
         return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary)
 
+    def bind_create_materialized_view(self, statement: CreateMaterializedView) -> Sink:
+        """Return the Sink of a materialized view: its query, which follows other such views, and the table its rows are in."""
+        query, name = statement.query, statement.name.text
+        refuse_late_rows(query.tree)
+        relation = self._top_level(query, (), follows=True)
+        if isinstance(relation.plan, Sort):
+            hint = "leave the order out and order what you select from the view, or add LIMIT n to keep the first n rows"
+            span = span_of(query.tree.args["order"])
+            raise PenstockError("SQL-1703", "a materialized view has no order", span=span, hint=hint, sqlstate="0A000")
+        names = _view_names(statement, relation)
+        _refuse_repeated(names, statement)
+        schema = Schema(relation.renamed(names).fields).without_roles()
+        options = {"connector": "materialized", "name": name}
+        return Sink(relation.plan, MaterializedView(name, schema, schema, options, comment=statement.comment, query=query.text))
+
     def bind_alter_table(self, statement: AlterTable) -> Table:
         """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands nowhere but at its name."""
-        table = self.catalog.table(statement.name.text, statement.name.span)
+        table = self.catalog.stored_table(statement.name.text, statement.name.span)
         try:
             return bind_table(altered_declaration(statement, table), self.context())
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None
 
-    def _top_level(self, query: Query, parameters: Sequence[object]) -> Relation:
+    def _top_level(self, query: Query, parameters: Sequence[object], follows: bool = False) -> Relation:
         _check_parameters(_parameter_count(query.tree), parameters, query)
-        return bind_query(query.tree, self.context(parameters, query), nested=False)
+        return bind_query(query.tree, replace(self.context(parameters, query), follows=follows), nested=False)
 
 
 def _parameter_count(tree: exp.Expr) -> int:
@@ -124,7 +142,7 @@ def _check_parameters(wanted: int, parameters: Sequence[object], query: Query) -
         raise PenstockError("SQL-1013", message, span=query.span, hint="pass one value for each ?", sqlstate="07001")
 
 
-def _view_names(statement: CreateView, relation: Relation) -> list[str]:
+def _view_names(statement: CreateView | CreateMaterializedView, relation: Relation) -> list[str]:
     if not statement.columns:
         return list(relation.names)
     if len(statement.columns) != len(relation.fields):
@@ -134,7 +152,7 @@ def _view_names(statement: CreateView, relation: Relation) -> list[str]:
     return [name.text for name in statement.columns]
 
 
-def _refuse_repeated(names: Sequence[str], statement: CreateView) -> None:
+def _refuse_repeated(names: Sequence[str], statement: CreateView | CreateMaterializedView) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:

@@ -9,7 +9,7 @@ from catalog.errors import PenstockError, Span
 from catalog.functions import can_cast
 from catalog.names import did_you_mean
 from catalog.schema import Field
-from catalog.tables import Table
+from catalog.tables import MaterializedView, Table
 from catalog.types import DataType, Null, String
 from planner.coercions import coerced
 from planner.expressions import Column, Expression, Literal
@@ -20,6 +20,10 @@ from planner.statement_nodes import Insert, Name
 
 def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
     """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the statement names none."""
+    if isinstance(table, MaterializedView):
+        message = f'"{table.name}" is a materialized view: its rows are those of its query'
+        hint = "write to the tables it reads, or to a table of its own"
+        raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
     if not connector_of(table).sink:
         message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
         hint = "write to a table whose connector takes rows, such as filesystem or print"

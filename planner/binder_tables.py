@@ -12,7 +12,7 @@ from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, connecto
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema
-from catalog.tables import Table, View
+from catalog.tables import MaterializedView, Table, View
 from catalog.types import INT
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
@@ -100,7 +100,8 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
         raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")
-    return scanned(relation)
+    follows = isinstance(relation, MaterializedView) and context.follows
+    return scanned(replace(relation, options={**relation.options, "follow": "true"}) if follows else relation)
 
 
 def _resolve(name: str, span: Span | None, context: BindContext) -> Table | View:

@@ -39,6 +39,7 @@ THREAD_EXEMPT = {
     "engine/job_manager.py": "the thread a job master is driven by",
     "engine/job.py": "the user's handle, waited on by any thread",
     "engine/connectors/collect.py": "hands rows from a slot to the client",
+    "engine/connectors/materialized.py": "filled by slots, read by anyone",
     "engine/connectors/registered.py": "the program's tables, read by slots",
     "engine/connectors/pump.py": "reads the program's iterables, which may block",
     "engine/connectors/bad_record_store.py": "written by slots, read by anyone",

@@ -9,6 +9,7 @@ import pyarrow as pa
 from catalog.connectors import gives_changes
 from engine.clock import SystemClock
 from engine.connectors.build import source_connector
+from engine.connectors.materialized_source import snapshot_of
 from engine.connectors.registered import RegisteredTables
 from engine.connectors.source import ScanRequest
 from engine.elements import Batch
@@ -20,7 +21,9 @@ _BATCH_ROWS = 65_536
 
 
 def registered_table(relation: Relation, services: Services) -> pa.Table | None:
-    """Return the relation's columns of a registered Arrow table, ``None`` when the relation is not one."""
+    """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the relation is neither."""
+    if relation.table.connector == "materialized":
+        return snapshot_of(relation.table, services).select(list(relation.columns)).rename_columns(relation.schema.names)
     if relation.table.connector != "registered":
         return None
     table = services.get(RegisteredTables).source(relation.table.options["name"]).table

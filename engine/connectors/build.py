@@ -11,6 +11,7 @@ from engine.connectors.datagen import DatagenSource
 from engine.connectors.errors_source import ErrorsSource
 from engine.connectors.filesystem_sink import FilesystemSink
 from engine.connectors.filesystem_source import FilesystemSource
+from engine.connectors.materialized_source import MaterializedSource
 from engine.connectors.nexmark_source import NexmarkSource
 from engine.connectors.print_sink import PrintSink
 from engine.connectors.registered_source import RegisteredTableSource
@@ -23,6 +24,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "nexmark": NexmarkSource,
     "registered": RegisteredTableSource,
     "errors": ErrorsSource,
+    "materialized": MaterializedSource,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": FilesystemSink,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from catalog.connectors import option
 from catalog.errors import Kind, PenstockError
 from engine.job_options import JobOptions
 from engine.operator import Operator
@@ -56,6 +57,10 @@ def keeps_state(spec: OperatorSpec) -> bool:
 
 
 def _source(spec: SourceSpec, options: JobOptions) -> Operator:
+    if spec.table.connector == "materialized" and option(spec.table, "follow"):
+        from engine.operators.follow import FollowOperator
+
+        return FollowOperator(spec, options)
     from engine.operators.source import SourceOperator
 
     return SourceOperator(spec, options)
@@ -234,6 +239,10 @@ def _match(spec: MatchSpec, options: JobOptions) -> Operator:
 
 
 def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
+    if spec.table is not None and spec.table.connector == "materialized":
+        from engine.operators.materialize import MaterializeOperator
+
+        return MaterializeOperator(spec, options)
     from engine.operators.sink import SinkOperator
 
     return SinkOperator(spec, options)

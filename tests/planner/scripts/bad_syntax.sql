@@ -496,3 +496,16 @@ error[SQL-1008]: FROM is a reserved word
   1 | SUBSCRIBE FROM bid
     |           ^^^^
 hint: quote it to use it as a name: `FROM`
+====
+CREATE MATERIALISED VIEW v AS SELECT 1
+---
+error[SQL-1001]: unexpected "MATERIALISED"
+  1 | CREATE MATERIALISED VIEW v AS SELECT 1
+    |        ^^^^^^^^^^^^
+hint: did you mean "MATERIALIZED"?
+====
+CREATE MATERIALIZED VIEW v SELECT 1
+---
+error[SQL-1001]: unexpected "SELECT": AS, COMMENT or "(" was expected
+  1 | CREATE MATERIALIZED VIEW v SELECT 1
+    |                            ^^^^^^

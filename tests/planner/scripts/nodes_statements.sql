@@ -73,3 +73,15 @@ Subscribe(span=Span(start=0, end=18), query=Query(span=Span(start=10, end=18), t
 VERIFY SELECT 1 AGAINST BATCH
 ---
 Verify(span=Span(start=0, end=29), query=Query(span=Span(start=7, end=15), text='SELECT 1'))
+====
+CREATE MATERIALIZED VIEW IF NOT EXISTS v (a) COMMENT 'c' AS SELECT 1
+---
+CreateMaterializedView(span=Span(start=0, end=68), name=Name(text='v', span=Span(start=39, end=40), quoted=False), query=Query(span=Span(start=60, end=68), text='SELECT 1'), columns=(Name(text='a', span=Span(start=42, end=43), quoted=False),), if_not_exists=True, comment='c')
+====
+DROP MATERIALIZED VIEW IF EXISTS v
+---
+DropMaterializedView(span=Span(start=0, end=34), name=Name(text='v', span=Span(start=33, end=34), quoted=False), if_exists=True)
+====
+SHOW MATERIALIZED VIEWS LIKE 'a%'
+---
+Show(span=Span(start=0, end=33), kind=<ShowKind.MATERIALIZED_VIEWS: 'materialized views'>, table=None, like='a%')

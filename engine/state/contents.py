@@ -1,0 +1,44 @@
+"""Contents: the weighted rows of a whole table, kept by the subtask that took them whatever their values are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.arrays import array_of
+from engine.elements import Batch
+from engine.fold import Fold, weights_of
+from engine.operator import KeyedState
+
+_GROUP, _WEIGHT = "key_group", "weight"
+
+
+class Contents(KeyedState):
+    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks stay right wherever the parts go."""
+
+    def __init__(self, schema: pa.Schema, group: int) -> None:
+        self._schema = schema
+        self._group = group
+        self._fold = Fold(schema)
+        self._snapshot: pa.Table | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Add weighted rows."""
+        self._fold.add(batch)
+        self._snapshot = None
+
+    def weighted(self) -> Batch:
+        """Return all rows with their weights."""
+        return self._fold.weighted()
+
+    def snapshot(self) -> pa.Table:
+        if self._snapshot is None:
+            rows = self._fold.weighted()
+            columns = [array_of(np.full(rows.num_rows, self._group, np.uint16)), array_of(weights_of(rows)), *rows.rows.columns]
+            self._snapshot = pa.table(columns, names=[_GROUP, _WEIGHT, *(f"c{i}" for i in range(len(self._schema)))])
+        return self._snapshot
+
+    def restore(self, part: pa.Table) -> None:
+        for piece in part.combine_chunks().to_batches():
+            rows = pa.RecordBatch.from_arrays(piece.columns[2:], schema=self._schema)
+            self.add(Batch(rows, piece.column(_WEIGHT).to_numpy()))
