@@ -172,6 +172,8 @@ def test_every_connector_has_a_builder() -> None:
     def names(promise: str) -> set[str]:
         return {c.name for c in CONNECTORS.values() if getattr(c, promise)}
 
-    assert names("source") == set(SOURCES) and names("sink") == set(SINKS) | {"materialized"}  # whose sink is an operator of its own, for it keeps state
+    assert names("source") == set(SOURCES) and names("sink") == set(SINKS) | {
+        "materialized"
+    }  # whose sink is an operator of its own, for it keeps state
     assert all(isinstance(c, Connector) and c.help and all(o.help or o.key == "table" for o in c.options) for c in CONNECTORS.values())
     assert metadata_keys("filesystem") and metadata_keys("print") == {}
