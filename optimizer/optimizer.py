@@ -17,6 +17,7 @@ from optimizer.rules.fold_constants import fold_constants
 from optimizer.rules.fuse_windows import fuse_windows
 from optimizer.rules.join_keys_from_filter import join_keys_from_filter
 from optimizer.rules.merge_projects import merge_projects
+from optimizer.rules.narrow_rows import narrow_rows
 from optimizer.rules.prune_columns import prune_columns
 from optimizer.rules.push_filters import push_filters
 from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
@@ -53,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     Rule(split_aggregates, only="parallel"),
     Rule(merge_projects),
     Rule(remove_redundant),
+    Rule(narrow_rows, only="streaming"),
 )
 
 Observer = Callable[[str, LogicalPlan, LogicalPlan], None]

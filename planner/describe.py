@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from catalog.schema import Schema
-from catalog.types import Timestamp, TimestampLtz
+from catalog.types import Row, Timestamp, TimestampLtz
 from planner.edges import Edge, Partition
 from planner.emission import Emission
 from planner.emit import Emit
@@ -52,7 +52,7 @@ def describe(node: LogicalPlan) -> str:
     match node:
         case Scan(predicate=predicate):
             kept = "" if predicate is None else f" where {named(predicate, node.schema)}"
-            return f"Scan {node.table.name} [{', '.join(node.schema.names)}]{kept}"
+            return f"Scan {node.table.name} [{', '.join(_scanned(node))}]{kept}"
         case Values(rows=rows):
             return f"Values {len(rows)} row{'' if len(rows) == 1 else 's'} [{', '.join(node.schema.names)}]"
         case BoundedInput():
@@ -110,6 +110,16 @@ def _describe_ending(node: LogicalPlan) -> str:
         case StatementSet(sinks=sinks):
             return f"StatementSet {len(sinks)} sinks"
     raise AssertionError(type(node))
+
+
+def _scanned(node: Scan) -> list[str]:
+    """The columns a scan reads, with the fields of rows that are not read whole."""
+    declared = {field.name: field.type for field in node.table.schema}
+    texts = []
+    for field in node.schema:
+        whole = not isinstance(field.type, Row) or declared.get(field.name, field.type) == field.type
+        texts.append(field.name if whole or not isinstance(field.type, Row) else f"{field.name}({', '.join(name for name, _ in field.type.fields)})")
+    return texts
 
 
 def _describe_unnest(node: Unnest) -> str:

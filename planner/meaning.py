@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.tables import Table
+from catalog.types import Row
 from planner.describe import emission_text
 from planner.emit import Emit
 from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
@@ -254,7 +255,8 @@ def _value_texts(values: tuple[Value, ...], columns: tuple[str, ...]) -> tuple[s
 def _of_scan(node: Scan) -> Meaning:
     table = table_text(node.table)
     source = node.table.source_schema
-    columns = tuple(digest("column", table, source[i].name.lower(), str(source[i].type)) for i in node.columns)
+    declared = {field.name: field.type for field in node.table.schema}  # not which fields of a row are read: one more changes nothing of the others
+    columns = tuple(digest("column", table, source[i].name.lower(), str(declared.get(source[i].name, source[i].type))) for i in node.columns)
     predicate = "" if node.predicate is None else expression_text(node.predicate, columns)
     return Meaning(digest("scan", table, predicate), columns)
 
@@ -275,6 +277,8 @@ def expression_text(expression: Expression, columns: tuple[str, ...]) -> str:
             return digest("literal", kind, repr(value))
         case PythonCall(function=function, body=body):
             head = ("python", digest(function, body.version))
+        case Call(function="field", args=(row, Literal(value=int(place)))) if isinstance(row.type, Row):
+            return digest("field", row.type.fields[place][0].lower(), kind, expression_text(row, columns))
         case Call(function=function):
             head = ("call", function)
         case Cast(safe=safe):

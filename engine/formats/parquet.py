@@ -66,8 +66,7 @@ class ParquetReader:
         self._group += 1
 
     def _open_group(self) -> Iterator[pa.RecordBatch]:
-        names = list(dict.fromkeys(self._adapter.names))
-        return self._file.iter_batches(self._task.batch_rows, row_groups=[self._group], columns=names, use_threads=False)
+        return self._file.iter_batches(self._task.batch_rows, row_groups=[self._group], columns=self._adapter.paths, use_threads=False)
 
     def _read(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.schema import Field, Role, Schema
 from catalog.tables import Table, WatermarkRule
-from catalog.types import BIGINT, INT, STRING, TIMESTAMP
+from catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
 from engine.bounded.duckdb import connect
 from planner.duckdb_sql import duckdb_sql
 from planner.expressions import Column
@@ -19,6 +19,13 @@ from planner.logical import LogicalPlan
 START = datetime(2024, 1, 1)
 ORDERS = Schema((Field("ts", TIMESTAMP), Field("k", STRING), Field("a", INT), Field("b", BIGINT, False), Field("u", BIGINT)))
 PEOPLE = Schema((Field("k", STRING), Field("name", STRING, False), Field("age", INT), Field("id", BIGINT, False)))
+
+SITES = Schema((Field("id", BIGINT, False), Field("place", Row((("city", STRING), ("code", INT), ("deep", Row((("x", INT), ("y", INT)))))))))
+
+
+def _sites_rows() -> list[dict[str, Any]]:
+    places = [{"city": f"c{i % 3}", "code": None if i == 4 else i, "deep": {"x": i, "y": -i} if i % 4 else None} for i in range(9)]
+    return [{"id": i, "place": None if i == 7 else place} for i, place in enumerate(places)]
 
 
 def _orders_rows() -> list[dict[str, Any]]:
@@ -60,9 +67,15 @@ def people_table(**options: str) -> Table:
     return _table("people", PEOPLE, None, **options)
 
 
+def sites_table() -> Table:
+    """A recording in parquet files, whose rows hold rows."""
+    return Table("sites", SITES, SITES, {"connector": "filesystem", "path": "sites", "format": "parquet", "source.replay": "true", "name": "sites"})
+
+
 def _arrow_tables() -> dict[str, pa.Table]:
     return {
         "orders": pa.Table.from_pylist(_orders_rows(), schema=ORDERS.to_arrow()),
+        "sites": pa.Table.from_pylist(_sites_rows(), schema=SITES.to_arrow()),
         "people": pa.Table.from_pylist(_people_rows(), schema=PEOPLE.to_arrow()),
     }
 

@@ -10,7 +10,7 @@ from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.statement_nodes import Insert, Query
 from planner.statements import parse_script
-from tests.optimizer.executed import orders_table, people_table
+from tests.optimizer.executed import orders_table, people_table, sites_table
 
 
 def catalog() -> Catalog:
@@ -19,6 +19,7 @@ def catalog() -> Catalog:
     tables.create_table(replace(orders_table(), name="archive"), False)
     tables.create_table(people_table(), False)
     tables.create_table(replace(people_table(source_replay="true"), name="arrivals"), False)
+    tables.create_table(sites_table(), False)
     keyed = replace(people_table(source_replay="true"), name="keyed", primary_key=("id",))
     tables.create_table(keyed, False)
     tables.create_table(replace(people_table(source_unbounded="true"), name="endless"), False)
