@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ import pyarrow as pa
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from client.results import Result, note_result, rows_result, text_rows
+from client.running import graph_at
+from engine.job_state import JobState
 from planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from engine.job_metrics import JobMetrics
 
 _STOP_TIMEOUT_S = 60.0
+_LOOK_S = 0.01
 _FIRST_US = -62_135_596_800_000_000  # the year 1
 _LAST_US = 253_402_300_799_000_000  # the year 9999
 
@@ -44,14 +48,16 @@ def told_of_job(session: Session, result: Result) -> Result:
     return note_result(f"job {job.job_id} started", job)
 
 
-def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob) -> Result:
-    """Describe, stop or cancel one job."""
+def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob) -> Result:
+    """Describe, stop, cancel or rescale one job."""
     job = find_job(session, node.job_id, node.job_span)
     match node:
         case nodes.DescribeJob():
             return describe(job)
         case nodes.StopJob(savepoint=savepoint, drain=drain):
             return _stop(session, job, savepoint, drain=drain)
+        case nodes.AlterJob(parallelism=parallelism, parallelism_span=span):
+            return _rescale(session, job, parallelism, span)
         case nodes.CancelJob():
             job.cancel()
     job.wait(_STOP_TIMEOUT_S)
@@ -76,6 +82,20 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
     assert job.checkpoint_storage is not None
     path = write_savepoint(job.checkpoint_storage, job.job_id, directory)
     return replace(text_rows(["savepoint"], [(str(path),)], f"{note}, its savepoint is {path}"), job=job)
+
+
+def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result:
+    """Have a job go on at another parallelism, and wait until it does."""
+    if job.state.terminal:
+        raise PenstockError("STA-3040", f"job {job.job_id} is {job.state.lower()}", hint="only a job that runs can be rescaled", sqlstate="55000")
+    session.job_manager.rescale(job, graph_at(session.started[job.job_id], parallelism, session.settings, span))
+    deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+    while not (job.parallelism == parallelism and job.state is JobState.RUNNING) and time.monotonic() < deadline_s:
+        if job.wait(_LOOK_S):
+            break
+    if job.error is not None:
+        raise job.error
+    return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
 
 
 def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:

@@ -6,16 +6,18 @@ import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
+from catalog.errors import PenstockError, Span
 from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
 from client.results import Result, Shape
+from optimizer.edges import lay_edges
 from optimizer.partitioning import is_gathered_by
 from optimizer.properties import PlanFacts
 from planner.expressions import SortKey
 from planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
 from planner.physical import JobGraph, SinkSpec
+from planner.physical_planner import plan_job
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -66,6 +68,14 @@ class Road:
     graph: JobGraph | None = None
 
 
+@dataclass(frozen=True)
+class Started:
+    """What a job was made of; ``sink_number`` is that of its collect sink."""
+
+    road: Road
+    sink_number: int | None = None
+
+
 def order_of(plan: LogicalPlan) -> tuple[SortKey, ...]:
     """Return the order asked of a whole result: the keys of the Sort or TopN under its sink."""
     top = plan.inputs[0] if isinstance(plan, Sink) else plan
@@ -88,12 +98,27 @@ def submit(road: Road, session: Session) -> Result:
     name = str(session.settings.get("pipeline.name")) or name_of(road.plan)
     options = JobOptions.from_settings(session.settings, name=name, state_dir=session.state_dir)
     if isinstance(road.plan, Sink) and road.plan.table is None:
-        graph, sink_id = with_sink_of_its_own(road.graph, session.next_result_number())
+        number = session.next_result_number()
+        graph, sink_id = with_sink_of_its_own(road.graph, number)
         job = session.job_manager.submit(graph, replace(options, state_dir=None, savepoint=None))
+        session.started[job.job_id] = Started(road, number)
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
-    return Result(Shape(Schema(())), TableFeed(), submit_over_state(session, road.graph, options, job_id))
+    job = submit_over_state(session, road.graph, options, job_id)
+    session.started[job.job_id] = Started(road)
+    return Result(Shape(Schema(())), TableFeed(), job)
+
+
+def graph_at(started: Started, parallelism: int, settings: Settings, span: Span) -> JobGraph:
+    """Return a running job's plan laid for another parallelism. SQL-1402 for more subtasks than there are key groups."""
+    road, most = started.road, started.road.switches.max_parallelism
+    if parallelism > most:
+        hint = "there are as many key groups, fixed for the life of the job's state: 'pipeline.max-parallelism'"
+        raise PenstockError("SQL-1402", f"the job's parallelism is at most {most}", span=span, hint=hint)
+    laid = lay_edges(road.plan, parallelism, facts=road.facts)
+    graph = plan_job(laid, road.facts, parallelism=parallelism, max_parallelism=most, settings=settings)
+    return graph if started.sink_number is None else with_sink_of_its_own(graph, started.sink_number)[0]
 
 
 def submit_over_state(session: Session, graph: JobGraph, options: JobOptions, job_id: str | None) -> Job:

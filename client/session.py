@@ -24,7 +24,7 @@ from client.job_statements import told_of_job
 from client.materialized_views import RunningViews
 from client.python_modules import PythonModules
 from client.results import Result
-from client.running import Road, Switches, backend_result, submit, wait_for_job
+from client.running import Road, Started, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from engine.connectors.bad_record_store import BadRecords
@@ -57,6 +57,7 @@ class Session:
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
     ``wait_for``: how a job is waited for when ``table.dml-sync`` is set, giving a sentence about its end.
     ``drop_foreign_state``: start anew over a state that is of another query. ``warms_backend``: start Spark before a query needs it.
+    ``started``: what the jobs of this session were made of, by id.
     ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
 
@@ -77,6 +78,7 @@ class Session:
         self._lock = threading.RLock()
         self._results = itertools.count(1)
         self._names: Counter[str] = Counter()
+        self.started: dict[str, Started] = {}
         self._job_manager: JobManager | None = None
         self.store: CatalogStore | None = None
         if catalog_dir is not None:

@@ -148,7 +148,10 @@ _HELP = (
     ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
     ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),
     ("SHOW", "SHOW TABLES | VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']; SHOW CREATE TABLE t; DESCRIBE t"),
-    ("JOB", "SHOW JOBS; DESCRIBE JOB 'id'; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now)"),
+    (
+        "JOB",
+        "SHOW JOBS; DESCRIBE JOB 'id'; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); ALTER JOB 'id' SET PARALLELISM n",
+    ),
 )
 
 

@@ -54,7 +54,7 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return settings_statements.change_settings(session, node)
         case nodes.Show() | nodes.ShowCreate() | nodes.Describe() | nodes.Help():
             return show_statements.show(session, node)
-        case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob():
+        case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
             return job_statements.control(session, node)
         case nodes.Quit():
             raise PenstockError("CLI-6007", "QUIT leaves the shell, and this is not the shell", hint="close the connection instead", sqlstate="0A000")

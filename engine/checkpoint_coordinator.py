@@ -17,10 +17,11 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """Why a checkpoint is taken: the interval, the user's stop, or the job's end."""
+    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, or the job's end."""
 
     PERIODIC = "periodic"
     STOP = "stop"
+    RESCALE = "rescale"
     FINAL = "final"
 
 
@@ -50,7 +51,7 @@ class PendingCheckpoint:
 
 @dataclass
 class LastCheckpoint:
-    """The checkpoint that ends the job: which tasks have not committed it yet, and whether the end is being written down."""
+    """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and whether the end is being written down."""
 
     kind: CheckpointKind
     checkpoint_id: int
@@ -145,7 +146,7 @@ class CheckpointCoordinator:
         self._pending = PendingCheckpoint(checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended))
         for task in self._sources:
             if task not in self._ended:
-                self._send(task, TriggerCheckpoint(checkpoint_id, kind is CheckpointKind.STOP))
+                self._send(task, TriggerCheckpoint(checkpoint_id, kind in (CheckpointKind.STOP, CheckpointKind.RESCALE)))
         self._complete_when_all_written()
         return checkpoint_id
 

@@ -13,6 +13,7 @@ from engine.job_state import JobState
 
 if TYPE_CHECKING:
     from engine.job_master import JobMaster
+    from engine.rescaling import RescaleRequested
     from engine.storage import Storage
 
 
@@ -68,6 +69,16 @@ class Job:
         """
         if self._master is not None:
             self._master.post(StopRequested(drain))
+
+    def rescale(self, wish: RescaleRequested) -> None:
+        """Go on as another plan of the same state; ``JobManager.rescale`` checks that it is one."""
+        if self._master is not None:
+            self._master.post(wish)
+
+    @property
+    def parallelism(self) -> int:
+        """The most subtasks any operator has."""
+        return 0 if self._master is None else self._master.parallelism
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""

@@ -22,6 +22,7 @@ from engine.manifest import OperatorEntry
 from engine.memory_storage import MemoryStorage
 from engine.operator import Services
 from engine.operators.build import build_operator, keeps_state
+from engine.rescaling import RescaleRequested
 from engine.restore import check_plan
 from engine.savepoints import start_from
 from engine.storage import check_name
@@ -37,6 +38,7 @@ class JobManager:
         self._clock = clock if clock is not None else SystemClock()
         self._build = build
         self._jobs: dict[str, Job] = {}
+        self._fingerprints: dict[str, str] = {}
         self._masters: list[JobMaster] = []
         self._starting: list[JobMaster] = []
         self._changed = threading.Condition()
@@ -70,6 +72,17 @@ class JobManager:
                 raise
         return self._start(Job(job_id, options.name, None if store is None else store.storage), graph, options, plan, store, opened)
 
+    def rescale(self, job: Job, graph: JobGraph) -> None:
+        """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no checkpoints, STA-3039 for another plan."""
+        if job.checkpoint_storage is None:
+            hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to rescale them"
+            raise PenstockError("STA-3038", f"job {job.job_id} keeps no checkpoints to go on from", hint=hint, sqlstate="55000")
+        plan = plan_identity(graph)
+        if plan.fingerprint != self._fingerprints[job.job_id]:
+            hint = "STOP JOB 'id' and start it again at the parallelism wanted"
+            raise PenstockError("STA-3039", f"job {job.job_id} keeps other state at that parallelism", hint=hint, sqlstate="55000")
+        job.rescale(RescaleRequested(graph, plan))
+
     def jobs(self) -> list[Job]:
         """Return all jobs submitted here, oldest first."""
         return list(self._jobs.values())
@@ -98,6 +111,7 @@ class JobManager:
         posts.append(master)
         job.attach(master)
         self._jobs[job.job_id] = job
+        self._fingerprints[job.job_id] = plan.fingerprint
         with self._changed:
             self._starting.append(master)
             if self._thread is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -34,20 +35,18 @@ from engine.job_messages import (
     StopRequested,
     TaskEnded,
     TaskFailed,
-    TaskId,
-    TaskMessage,
     TaskReport,
     TasksReleased,
 )
-from engine.job_metrics import JobMetrics, operator_reports, task_lines
+from engine.job_metrics import JobMetrics, has_delivered, operator_reports, task_lines
 from engine.job_state import JobState, check_transition
 from engine.manifest import Manifest
+from engine.rescaling import RescaleRequested
 from engine.restart import RestartBudget
 from engine.task import Task
 from engine.workers import Workers
-from planner.physical import SinkSpec
 
-Posted = TaskReport | IoOutcome | CancelRequested | StopRequested
+Posted = TaskReport | IoOutcome | CancelRequested | StopRequested | RescaleRequested
 
 
 class JobMaster:
@@ -90,6 +89,8 @@ class JobMaster:
         self._ending: JobState | None = None
         self._io_outstanding = 0
         self._stop_wanted = self._drain_wanted = False
+        self._rescale: RescaleRequested | None = None
+        self._rescales = 0
         self._last: LastCheckpoint | None = None
         self._delivered = False
         self._last_metrics: JobMetrics | None = None
@@ -124,6 +125,11 @@ class JobMaster:
         self._end(JobState.FAILED, failure_in("job master", cause))
         self._proceed()
 
+    @property
+    def parallelism(self) -> int:
+        """The most subtasks any operator has in the plan that runs, or will run next."""
+        return max(chain.parallelism for chain in self._deployer.graph.chains)
+
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now, or were at its end; any thread may ask."""
         if self._last_metrics is not None:
@@ -133,7 +139,7 @@ class JobMaster:
         return JobMetrics(
             operator_reports(tasks),
             task_lines(tasks),
-            max(0, self._attempt - 1),
+            max(0, self._attempt - 1 - self._rescales),
             coordinator.completed,
             coordinator.failed,
             history,
@@ -174,6 +180,8 @@ class JobMaster:
                 self._deployed = self._releasing = False
             case CancelRequested():
                 self._end(JobState.CANCELED)
+            case RescaleRequested():
+                self._rescale = message
             case StopRequested(drain=drain):
                 self._stop_wanted, self._drain_wanted = not drain, drain
                 if self.state is JobState.RUNNING:
@@ -241,7 +249,7 @@ class JobMaster:
             return
         self.tasks = tasks
         by_id = {task.task_id: task for task in tasks}
-        self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], self._sender(by_id), io)
+        self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], lambda task, message: by_id[task].post(message), io)
         self._deployed = True
         try:
             self._workers.start(self._attempt, tasks)
@@ -258,13 +266,10 @@ class JobMaster:
             if task.is_source:
                 task.post(EndSource())
 
-    def _sender(self, tasks: dict[TaskId, Task]) -> Callable[[TaskId, TaskMessage], None]:
-        return lambda task, message: tasks[task].post(message)
-
     def _release(self) -> None:
         if self._running:
             self._releasing = True
-            self._delivered = self._delivered or self._has_delivered()
+            self._delivered = self._delivered or has_delivered(self._deployer.graph, self.tasks)
             self._workers.release()
 
     def _proceed(self) -> None:
@@ -286,6 +291,9 @@ class JobMaster:
 
     def _start_again(self) -> None:
         self._restart_at_ms = float("inf")
+        if self._rescale is not None:
+            self._deployer, self._plan = replace(self._deployer, graph=self._rescale.graph), self._rescale.plan
+            self._rescale = None
         if self._store is None:
             self._deploy(None)
         else:
@@ -325,14 +333,9 @@ class JobMaster:
     def _may_restart(self, error: PenstockError) -> bool:
         if not error.retriable and (error.kind is Kind.USER or error.code.startswith(("STA-", "DAT-42"))):
             return False
-        if self._delivered or self._has_delivered():
+        if self._delivered or has_delivered(self._deployer.graph, self.tasks):
             return False
         return self._store is not None or not self.coordinator.notified
-
-    def _has_delivered(self) -> bool:
-        """Whether rows have gone to a client, who cannot be asked to forget them."""
-        collects = {spec.operator_id for chain in self._deployer.graph.chains for spec in chain.operators if _is_collect(spec)}
-        return any(task.metrics.operators[i].rows_in > 0 for task in self.tasks for i in collects & task.metrics.operators.keys())
 
     # The last checkpoint.
 
@@ -342,8 +345,8 @@ class JobMaster:
         if self._last is None:
             if pending is None and self.coordinator.all_ended:
                 self._take_last(CheckpointKind.FINAL)
-            elif self._stop_wanted and (pending is None or not pending.publishing):
-                self._take_last(CheckpointKind.STOP)
+            elif (self._stop_wanted or self._rescale) and (pending is None or not pending.publishing):
+                self._take_last(CheckpointKind.STOP if self._stop_wanted else CheckpointKind.RESCALE)
             return
         if pending is not None or self._last.recording:
             return
@@ -358,7 +361,13 @@ class JobMaster:
         self.coordinator.trigger(kind)
 
     def _finish(self, last: LastCheckpoint) -> None:
-        """End the job; the end of all input is written down, a stop is not, so that the job can go on later."""
+        """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the job can go on later."""
+        if last.kind is CheckpointKind.RESCALE:
+            self._rescales += 1
+            self._release()
+            self._to(JobState.RESTARTING)
+            self._restart_at_ms = self._clock.monotonic_ms()
+            return
         if last.kind is CheckpointKind.STOP or self._store is None:
             self._end(JobState.FINISHED)
             return
@@ -387,7 +396,3 @@ class JobMaster:
     def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
         self._workers.run_io(work, failed)
         self._io_outstanding += 1
-
-
-def _is_collect(spec: object) -> bool:
-    return isinstance(spec, SinkSpec) and spec.table is None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.checkpoint_coordinator import CheckpointInfo
 from engine.metrics import OperatorMetrics
 from engine.task import Task
+from planner.physical import JobGraph, SinkSpec
 
 
 @dataclass
@@ -124,3 +125,10 @@ def task_lines(tasks: Sequence[Task]) -> tuple[TaskReportLine, ...]:
         )
         for task in tasks
     )
+
+
+def has_delivered(graph: JobGraph, tasks: Sequence[Task]) -> bool:
+    """Return whether rows have gone to a client, who cannot be asked to forget them."""
+    sinks = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
+    collects = {spec.operator_id for spec in sinks}
+    return any(task.metrics.operators[i].rows_in > 0 for task in tasks for i in collects & task.metrics.operators.keys())

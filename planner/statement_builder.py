@@ -328,6 +328,12 @@ class StatementBuilder(AlterationBuilder):
     def cancel_job(self, children: list[Any]) -> nodes.CancelJob:
         return nodes.CancelJob(_text(children[0]), _span(children[0]), span=self.span)
 
+    def alter_job(self, children: list[Any]) -> nodes.AlterJob:
+        job, number = children
+        if not number.value.isdigit() or int(number.value) < 1:
+            raise PenstockError("SQL-1001", "a parallelism is a whole number above 0", span=_span(number), sqlstate="42601")
+        return nodes.AlterJob(_text(job), int(number.value), _span(job), _span(number), span=self.span)
+
     def help(self, children: list[Any]) -> nodes.Help:
         return nodes.Help(children[0].value.strip("'") if children else None, span=self.span)
 

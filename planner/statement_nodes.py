@@ -338,6 +338,16 @@ class CancelJob(Statement):
 
 
 @dataclass(frozen=True)
+class AlterJob(Statement):
+    """ALTER JOB 'id' SET PARALLELISM n."""
+
+    job_id: str
+    parallelism: int
+    job_span: Span = field(default=NOWHERE, compare=False)
+    parallelism_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class Help(Statement):
     """HELP [topic]."""
 

@@ -20,7 +20,6 @@ _NOT_YET: dict[tuple[str, ...], str] = {
     ("CREATE", "CATALOG"): "there is one catalog and one database: write names alone",
     ("CREATE", "DATABASE"): "there is one catalog and one database: write names alone",
     ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
-    ("ALTER", "JOB"): "stop the job, SET 'parallelism.default', start it again with its state",
     ("UPDATE",): "rows of a stream are changed at its source",
     ("DELETE",): "rows of a stream are changed at its source",
     ("MERGE",): "INSERT INTO a table with a primary key",

@@ -1,0 +1,16 @@
+"""A wish to go on at another parallelism: the plan laid for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.checkpoint_io import PlanIdentity
+from planner.physical import JobGraph
+
+
+@dataclass(frozen=True)
+class RescaleRequested:
+    """Take a checkpoint behind which nothing happens any more, then go on from it as ``graph``, which keeps the same state."""
+
+    graph: JobGraph
+    plan: PlanIdentity

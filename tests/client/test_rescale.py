@@ -1,0 +1,73 @@
+"""ALTER JOB .. SET PARALLELISM: a running job goes on at another parallelism from a checkpoint, and nothing of its answer changes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import pytest
+
+import penstock
+from client.dbapi import Connection
+from engine.job import Job
+
+ROWS = 40_000
+SOURCE = f"""
+CREATE TABLE s (id BIGINT, k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '{ROWS}', 'rows-per-second' = '40000', 'splits' = '3',
+  'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '{ROWS}', 'fields.k.min' = '1', 'fields.k.max' = '50', 'seed' = '3')
+"""
+QUERY = "SELECT k, COUNT(*) AS n, SUM(id) AS total FROM s GROUP BY k"
+
+
+def opened(**settings: str) -> Connection:
+    made = penstock.connect(settings={"execution.batch.max-rows": "400", **settings})
+    made.execute(SOURCE)
+    return made
+
+
+def run_on(job: Job, rows: int) -> None:
+    deadline = time.monotonic() + 60
+    while job.metrics().rows_in < rows and not job.state.terminal and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def test_a_query_goes_on_at_other_parallelisms() -> None:
+    with opened(**{"execution.checkpointing.interval": "1 h", "table.exec.source.idle-timeout": "0"}) as made:
+        cursor = made.execute(QUERY)
+        job = cursor.job
+        assert job is not None
+        given: Counter[tuple[object, ...]] = Counter()
+        for parallelism in (2, 3, 1):
+            run_on(job, 2_000)  # of this deployment
+            made.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM {parallelism}")
+            assert job.parallelism == parallelism
+        for batch in cursor.changes():
+            for change in batch.to_pylist():
+                row = (change["k"], change["n"], change["total"])
+                given[row] += 1 if change["op"].startswith("+") else -1
+        assert job.metrics().restarts == 0
+    folded = sorted(row for row, count in given.items() for _ in range(count))
+    with opened(**{"bounded.backend": "duckdb", "execution.runtime-mode": "batch"}) as made:
+        assert folded == sorted(made.execute(QUERY).fetchall())
+    assert sum(int(row[1]) for row in folded) == ROWS  # type: ignore[call-overload]
+
+
+def test_mistakes() -> None:
+    with opened() as made:
+        job = made.execute(QUERY).job
+        assert job is not None
+        for statement, code in (
+            (f"ALTER JOB '{job.job_id}' SET PARALLELISM 2", "STA-3038"),
+            (f"ALTER JOB '{job.job_id}' SET PARALLELISM 129", "SQL-1402"),
+            (f"ALTER JOB '{job.job_id}' SET PARALLELISM 0", "SQL-1001"),
+            ("ALTER JOB 'nobody' SET PARALLELISM 2", "CLI-6030"),
+        ):
+            with pytest.raises(penstock.Error) as caught:
+                made.execute(statement)
+            assert caught.value.code == code
+            assert caught.value.hint or code == "SQL-1001"
+        job.cancel()
+        job.wait(60)
+        with pytest.raises(penstock.Error) as caught:
+            made.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM 2")
+        assert caught.value.code == "STA-3040"
