@@ -63,7 +63,7 @@ def totals(out: Path) -> tuple[int, int, int]:
 
 def test_a_stopped_job_goes_on_elsewhere(tmp_path: Path) -> None:
     state, out, kept = tmp_path / "state", tmp_path / "out", tmp_path / "kept"
-    with opened(state, out, 60_000) as made:
+    with opened(state, out, 12_000) as made:
         [(path,)] = stopped_in_mid_run(made, f"STOP JOB WITH SAVEPOINT '{kept}'")
     moved = tmp_path / "moved"
     shutil.move(str(path), moved)
@@ -81,7 +81,7 @@ def test_a_stopped_job_goes_on_elsewhere(tmp_path: Path) -> None:
 
 def test_its_own_checkpoints_win(tmp_path: Path) -> None:
     state, out = tmp_path / "state", tmp_path / "out"
-    with opened(state, out, 60_000, **{"execution.checkpointing.savepoint-dir": str(tmp_path)}) as made:
+    with opened(state, out, 12_000, **{"execution.checkpointing.savepoint-dir": str(tmp_path)}) as made:
         [(path,)] = stopped_in_mid_run(made, "STOP JOB WITH SAVEPOINT")
     for _ in range(2):  # the second run only says that it has finished
         with opened(state, out, 0, **{"execution.state-recovery.path": str(path), "table.dml-sync": "true"}) as made:
@@ -91,7 +91,7 @@ def test_its_own_checkpoints_win(tmp_path: Path) -> None:
 
 def test_a_drained_job_gives_what_it_holds(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with opened(tmp_path / "state", out, 60_000) as made:
+    with opened(tmp_path / "state", out, 12_000) as made:
         [(path,)] = stopped_in_mid_run(made, f"STOP JOB WITH SAVEPOINT '{tmp_path}' WITH DRAIN")
     _, rows, ids = totals(out)
     assert ROWS // 6 <= rows < ROWS
@@ -119,7 +119,7 @@ def test_mistakes(tmp_path: Path) -> None:
 
 
 def test_another_query_is_refused(tmp_path: Path) -> None:
-    with opened(tmp_path / "state", tmp_path / "out", 60_000) as made:
+    with opened(tmp_path / "state", tmp_path / "out", 12_000) as made:
         [(path,)] = stopped_in_mid_run(made, f"STOP JOB WITH SAVEPOINT '{tmp_path}'")
     with opened(tmp_path / "other", tmp_path / "out", 0, **{"execution.state-recovery.path": str(path)}) as made:
         assert told(made, INSERT.replace("GROUP BY k,", "WHERE k > 3 GROUP BY k,")) == "STA-3007"
