@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 
@@ -37,6 +38,14 @@ def test_a_query_goes_on_at_other_parallelisms() -> None:
         job = cursor.job
         assert job is not None
         given: Counter[tuple[object, ...]] = Counter()
+
+        def read() -> None:
+            for batch in cursor.changes():
+                for change in batch.to_pylist():
+                    given[change["k"], change["n"], change["total"]] += 1 if change["op"].startswith("+") else -1
+
+        reader = threading.Thread(target=read)  # a result nobody reads holds its job up
+        reader.start()
         reached: list[int] = []
         for parallelism in (2, 3, 1):
             run_on(job, 300)  # of this deployment
@@ -44,10 +53,7 @@ def test_a_query_goes_on_at_other_parallelisms() -> None:
                 break  # a machine so slow that all rows have gone by
             made.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM {parallelism}")
             reached.append(job.parallelism)
-        for batch in cursor.changes():
-            for change in batch.to_pylist():
-                row = (change["k"], change["n"], change["total"])
-                given[row] += 1 if change["op"].startswith("+") else -1
+        reader.join()
         assert job.metrics().restarts == 0
         assert reached[0] == 2
     folded = sorted(row for row, count in given.items() for _ in range(count))
