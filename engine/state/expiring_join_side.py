@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from engine.kernels import columns as col
+from engine.state.deadlines import Deadlines
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
 from engine.state.word_index import grown
-from engine.timers import Timers
 
 
 class ExpiringJoinSide(JoinSide):
@@ -39,12 +39,12 @@ class ExpiringJoinSide(JoinSide):
 
     def clear(self) -> None:
         super().clear()
-        self._timers = Timers()
+        self._coming = Deadlines()
         self._ends = np.zeros(self.store.capacity, np.int64)
 
     def due(self, time_us: int) -> np.ndarray:
         """Return the ids of the rows whose deadline is before ``time_us``; the caller removes them."""
-        times, ids = self._timers.due(time_us - 1)
+        times, ids = self._coming.due(time_us)
         if not ids.size:
             return ids
         # an id whose row was taken back may have been given again
@@ -57,7 +57,7 @@ class ExpiringJoinSide(JoinSide):
             self._ends = grown(self._ends, self.store.capacity)
         ends = self._ends_of(rows)
         self._ends[ids] = ends
-        self._timers.add(ends, ids)
+        self._coming.add(ends, ids)
 
     def _ends_of(self, rows: pa.RecordBatch) -> np.ndarray:
         column, offset_us = self._deadlines[0]

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from engine.kernels import columns as col
+from engine.state.deadlines import Deadlines
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
 from engine.state.row_order import RowOrder
+from engine.state.slot_sets import DistinctSlots
 from engine.state.word_index import grown
-from engine.timers import Timers
 
 
 class VersionSide(JoinSide):
@@ -40,7 +41,8 @@ class VersionSide(JoinSide):
     def clear(self) -> None:
         super().clear()
         self._times = np.zeros(self.store.capacity, np.int64)
-        self._coming = Timers()
+        self._coming = Deadlines()
+        self._distinct = DistinctSlots()
 
     def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
         super()._index(ids, rows, slots, matched)
@@ -52,48 +54,60 @@ class VersionSide(JoinSide):
 
     def in_force(self, slots: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Return for each key slot (-1: no key) the id of its version at a time, -1 where it has none."""
-        known = np.unique(slots)
-        owners, ids = self._of(known[known >= 0])
-        slots_of_all = np.concatenate([owners, slots])
-        times_of_all = np.concatenate([self._times[ids], times])
-        asks = np.arange(slots_of_all.size) >= ids.size
-        order = np.lexsort((asks, times_of_all, slots_of_all))
-        latest = np.maximum.accumulate(np.where(asks[order], -1, np.arange(order.size)))
-        found = np.where(latest >= 0, order[latest], 0)
-        same = (latest >= 0) & (slots_of_all[found] == slots_of_all[order]) if ids.size else np.zeros(order.size, np.bool_)
-        answer = np.empty(order.size, np.int64)
-        answer[order] = np.where(same, found, -1)
-        chosen = answer[ids.size :]
+        known = self._distinct.of(slots[slots >= 0], self._keys.capacity)
+        owners, ids = self._of(known)
         if not ids.size:
-            return chosen
-        found = ids[chosen]
-        return np.where((chosen >= 0) & (self.store.weights(found) > 0), found, -1)
+            return np.full(slots.size, -1)
+        begins = self._times[ids]
+        places = np.full(self._keys.capacity + 1, -1)  # the last one is for slot -1
+        places[known] = np.arange(known.size)
+        order = _Order(begins, known.size)
+        latest = np.searchsorted(order.words(places[owners], begins), order.words(places[slots], times), side="right") - 1
+        found = ids[latest]
+        return np.where((latest >= 0) & (owners[latest] == slots) & (self.store.weights(found) > 0), found, -1)
 
     def _of(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return all versions of distinct slots as (slot, id), versions of one time so that the one that counts comes last."""
+        """Return all versions of distinct slots as (slot, id), slot by slot by time, the one that counts of one time last."""
         positions, ids = self.links.expand(slots)
-        owners, times = slots[positions], self._times[ids]
-        order = np.lexsort((times, owners))
-        owners, ids, times = owners[order], ids[order], times[order]
-        again = (np.diff(owners) == 0) & (np.diff(times) == 0)
+        times = self._times[ids]
+        if not ids.size:
+            return slots[positions], ids
+        words = _Order(times, slots.size).words(positions, times)
+        order = np.argsort(words, kind="stable")
+        owners, ids, words = slots[positions[order]], ids[order], words[order]
+        again = np.diff(words) == 0
         if again.any():
-            tied = np.zeros(ids.size, np.bool_)
-            tied[:-1] |= again
-            tied[1:] |= again
-            places = np.flatnonzero(tied)
+            places = np.flatnonzero(np.append(again, False) | np.insert(again, 0, False))
             ranks = np.zeros(ids.size, np.int64)
             ranks[places[self._ties.sorted(self.store.take(ids[places]))]] = np.arange(places.size)
-            order = np.lexsort((-ranks, self.store.weights(ids) > 0, times, owners))
+            order = np.lexsort((-ranks, self.store.weights(ids) > 0, words))
             owners, ids = owners[order], ids[order]
         return owners, ids
 
     def expire(self, time_us: int) -> np.ndarray:
         """Forget what is followed before ``time_us``, and what only ended a version by then; return the key slots that became empty."""
-        _, slots = self._coming.due(time_us - 1)
+        _, slots = self._coming.due(time_us)
         if not slots.size:
             return slots
-        owners, ids = self._of(np.unique(slots))
+        owners, ids = self._of(self._distinct.of(slots, self._keys.capacity))
         passed = self._times[ids] < time_us
         owners, ids = owners[passed], ids[passed]
         useless = np.append(np.diff(owners) == 0, False)[: ids.size] | (self.store.weights(ids) < 0)
         return self.remove(ids[useless])
+
+
+class _Order:
+    """Orders pairs of a small number (-1: before all) and a time by one word each; of times that none of the given ones lies between it makes one."""
+
+    def __init__(self, times: np.ndarray, count: int) -> None:
+        self._first = int(times.min())
+        self._span = int(times.max()) - self._first + 2
+        self._distinct = None if count * self._span < 1 << 62 else np.unique(times)
+        if self._distinct is not None:
+            self._span = self._distinct.size + 1
+
+    def words(self, numbers: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Return the words, int64; a time before all given ones is 0 within its number."""
+        if self._distinct is not None:
+            return numbers * self._span + np.searchsorted(self._distinct, times, side="right")
+        return numbers * self._span + np.clip(times, self._first - 1, self._first + self._span - 2) - (self._first - 1)

@@ -143,3 +143,17 @@ def test_rows_held_stay_few_over_a_long_stream() -> None:
         held.append(at_work.metrics.state_entries)
     assert max(held) == held[20] == 20 + 20 + 5
     assert len(out.changes()) == 299 * 20
+
+
+def test_versions_of_many_keys_far_apart_in_time() -> None:
+    join = spec(JoinKind.LEFT, False, True)
+    operator = TemporalJoinOperator(join, JobOptions())
+    operator.open(context())
+    out = Collected()
+    day = timedelta(days=1)
+    versions = [(key, number, datetime(1, 1, 2) + day * ((key * 7919 + number * 99_991) % 3_600_000)) for key in range(60) for number in range(9)]
+    asking = [(key, number, datetime(1, 1, 2) + day * (key * 104_729 % 3_600_000)) for key in range(61) for number in range(2)]
+    operator.on_batch(batch_of([(row, 1) for row in versions], SIDE.to_arrow()), 1, out)
+    operator.on_batch(batch_of([(row, 1) for row in asking], SIDE.to_arrow()), 0, out)
+    operator.on_watermark(MAX_WATERMARK_US, out)
+    assert fold(out.changes()) == reference(JoinKind.LEFT, False, Counter(asking), Counter(versions))
