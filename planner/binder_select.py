@@ -26,6 +26,7 @@ from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.scope import Relation, Scope
+from planner.select_generators import with_generator
 from planner.subqueries import attach
 from planner.subquery_values import SubqueryValues
 from planner.syntax import AllColumns, FunctionCall, GroupingSets, Reference, consume, place, span_of
@@ -103,9 +104,11 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     if tree.args.get("group_window") is not None:
         source = windowed(source, tree, _row_fields(plan, source.scope), context)
         plan = source.plan
+    source, listed = with_generator(source, tree, context)
+    plan = source.plan
     over = OverList()
     binder = ExpressionBinder(source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered))
-    items = [item for node in tree.expressions for item in _items(node, binder)]
+    items = [item for node in listed for item in _items(node, binder)]
     fields = _row_fields(plan, source.scope)
     bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
     having = tree.args.get("having")

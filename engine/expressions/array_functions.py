@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from catalog.types import Array
 from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise, nulls_of, nulls_of_any, values_of
+from engine.expressions.columns import Datum, Kernel, aligned, columnwise, either, nulls_of, nulls_of_any, values_of
 from engine.expressions.faults import bad_argument
-from engine.expressions.lists import Lists, codes_of, common_codes, firsts, interleaved, lists_of, picked
+from engine.expressions.lists import Lists, codes_of, elements_like, firsts, interleaved, lists_of, picked
 from engine.expressions.nested_order import sort_keys
 from engine.expressions.site import Factory, Site, plain
 
@@ -20,38 +20,35 @@ def _size(column: pa.Array) -> pa.Array:
     return arrays.array_of(lists.lengths.astype(np.int32), lists.missing)
 
 
-def _found(column: pa.Array, value: pa.Array) -> tuple[Lists, np.ndarray]:
-    """The lists, and which of their elements are the row's value."""
-    lists = lists_of(column)
-    mine, theirs = common_codes(lists.flat, value)
-    return lists, mine == theirs[lists.parents]
+def _found(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | None]:
+    """The lists, which of their elements are the row's value, and which rows have a NULL for either."""
+    if not isinstance(data, pa.Array):
+        data, value = aligned(data, value)
+    lists = lists_of(data)
+    unknown = nulls_of(value) if isinstance(value, pa.Array) else None if value.is_valid else np.ones(len(data), np.bool_)
+    return lists, elements_like(lists, lists.flat, value), either(lists.missing, unknown)
 
 
-def _contains(column: pa.Array, value: pa.Array) -> pa.Array:
-    lists, same = _found(column, value)
+def _contains(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
     found = lists.any(same)
-    missing = nulls_of_any(column, value)
     unknown = nulls_of(lists.flat)
     if unknown is not None:
-        left_open = lists.any(unknown) & ~found
-        missing = left_open if missing is None else missing | left_open
+        missing = either(missing, lists.any(unknown) & ~found)
     return arrays.array_of(found, missing)
 
 
-def _position(column: pa.Array, value: pa.Array) -> pa.Array:
-    lists, same = _found(column, value)
-    result = np.zeros(len(column), np.int64)
+def _position(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
+    result = np.zeros(lists.lengths.size, np.int64)
     hits = np.flatnonzero(same)[::-1]
     result[lists.parents[hits]] = lists.nth[hits] + 1
-    return arrays.array_of(result, nulls_of_any(column, value))
+    return arrays.array_of(result, missing)
 
 
-def _remove(column: pa.Array, value: pa.Array) -> pa.Array:
-    lists, same = _found(column, value)
-    missing = nulls_of_any(column, value)
-    if missing is None:
-        return lists.kept(~same).column()
-    kept = lists.kept(~same & ~missing[lists.parents])
+def _remove(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
+    kept = lists.kept(~same if missing is None else ~same & ~missing[lists.parents])
     return Lists(kept.flat, kept.lengths, missing).column()
 
 
@@ -190,9 +187,9 @@ def _appended(at_end: bool) -> Kernel:
 
 ARRAY_FUNCTIONS: dict[str, Factory] = {
     "size": plain(columnwise(_size)),
-    "array_contains": plain(columnwise(_contains)),
-    "array_position": plain(columnwise(_position)),
-    "array_remove": plain(columnwise(_remove)),
+    "array_contains": plain(_contains),
+    "array_position": plain(_position),
+    "array_remove": plain(_remove),
     "array_append": plain(_appended(at_end=True)),
     "array_prepend": plain(_appended(at_end=False)),
     "array_distinct": plain(columnwise(_distinct)),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import arrays
-from engine.expressions.columns import nulls_of
+from engine.expressions.columns import Datum, nulls_of, repeated
 from engine.kernels.columns import words
 from engine.kernels.nested import canonical_text, entries, lengths_of, starts_of
 
@@ -119,3 +119,14 @@ def interleaved(parts: list[Lists]) -> Lists:
         return joined
     kept = joined.kept(~missing[joined.parents])
     return Lists(kept.flat, kept.lengths, missing)
+
+
+def elements_like(lists: Lists, elements: pa.Array, value: Datum) -> np.ndarray:
+    """Return which elements (one per element of the lists) equal the value of their row; a constant is compared as such."""
+    simple = not pa.types.is_nested(elements.type) and not pa.types.is_floating(elements.type)
+    if isinstance(value, pa.Scalar):
+        if simple and value.is_valid:
+            return arrays.is_true(pc.equal(elements, value))
+        value = repeated(value, lists.lengths.size)
+    mine, theirs = common_codes(elements, value)
+    return mine == theirs[lists.parents]

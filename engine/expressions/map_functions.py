@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise, nulls_of, nulls_of_any
+from engine.expressions.columns import Datum, Kernel, aligned, columnwise, either, nulls_of, nulls_of_any
 from engine.expressions.faults import bad_argument
-from engine.expressions.lists import Lists, codes_of, common_codes, firsts, interleaved, lists_of, picked
+from engine.expressions.lists import Lists, codes_of, elements_like, firsts, interleaved, lists_of, picked
 from engine.expressions.site import Factory, Site, plain
 from engine.expressions.text_lists import splitter
 
@@ -36,10 +36,13 @@ def _entries(column: pa.Array) -> pa.Array:
     return lists_of(column).column()
 
 
-def _contains_key(column: pa.Array, key: pa.Array) -> pa.Array:
-    lists = lists_of(column)
-    mine, theirs = common_codes(pc.struct_field(lists.flat, 0), key)
-    return arrays.array_of(lists.any(mine == theirs[lists.parents]), nulls_of_any(column, key))
+def _contains_key(data: Datum, key: Datum) -> pa.Array:
+    if not isinstance(data, pa.Array):
+        data, key = aligned(data, key)
+    lists = lists_of(data)
+    found = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    unknown = nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
+    return arrays.array_of(found, either(lists.missing, unknown))
 
 
 def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
@@ -98,7 +101,7 @@ MAP_FUNCTIONS: dict[str, Factory] = {
     "map_keys": plain(_part(0)),
     "map_values": plain(_part(1)),
     "map_entries": plain(columnwise(_entries)),
-    "map_contains_key": plain(columnwise(_contains_key)),
+    "map_contains_key": plain(_contains_key),
     "map_from_arrays": plain(columnwise(_from_arrays)),
     "map_from_entries": plain(columnwise(_from_entries)),
     "map_concat": plain(columnwise(_concat)),

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import Map, Row, TimestampLtz, to_arrow
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of, nulls_of_any, values_of
+from engine.expressions.columns import Datum, Kernel, aligned, array_of, either, nulls_of, nulls_of_any, values_of
 from engine.expressions.faults import Fault, bad_argument
-from engine.expressions.lists import Lists, common_codes, lists_of, picked
+from engine.expressions.lists import Lists, elements_like, lists_of, picked
 from engine.expressions.map_functions import checked_keys
 from engine.expressions.site import Factory, Site
 from engine.expressions.zones import to_instant, to_local
@@ -105,16 +105,15 @@ def _outside(places: np.ndarray, lengths: np.ndarray, wrong: np.ndarray) -> Faul
 
 
 def _value_of_key(data: Datum, key: Datum) -> pa.Array:
-    column, wanted = aligned(data, key)
-    lists = lists_of(column)
-    values = pc.struct_field(lists.flat, 1)
-    mine, theirs = common_codes(pc.struct_field(lists.flat, 0), wanted)
-    hit = np.flatnonzero(mine == theirs[lists.parents])
-    positions = np.full(len(column), -1, np.int64)
+    if not isinstance(data, pa.Array):
+        data, key = aligned(data, key)
+    lists = lists_of(data)
+    hit = np.flatnonzero(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    positions = np.full(len(data), -1, np.int64)
     positions[lists.parents[hit]] = hit
-    missing = positions < 0
-    unknown = nulls_of(wanted)
-    return picked(values, positions, missing if unknown is None else missing | unknown)
+    unknown = nulls_of(key) if isinstance(key, pa.Array) else None
+    missing = either(positions < 0, unknown)
+    return picked(pc.struct_field(lists.flat, 1), positions, missing)
 
 
 def _at_time_zone(site: Site) -> Kernel:

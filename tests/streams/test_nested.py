@@ -61,6 +61,7 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT id, unnest(CASE WHEN len(arr) > 0 THEN generate_series(0, len(arr) - 1) ELSE [NULL] END),"
         " unnest(CASE WHEN len(arr) > 0 THEN arr ELSE [NULL] END) FROM t WHERE id % 3 = 0",
     ),
+    "list": ("SELECT id, explode(arr) AS e FROM t WHERE v > 3", "SELECT id, unnest(arr) FROM t WHERE v > 3"),
     "two": ("SELECT id, e, x FROM t, UNNEST(arr) AS u(e), UNNEST(rs) AS w(x, y)", "SELECT id, e, w.x FROM t, UNNEST(arr) u(e), UNNEST(rs) z(w)"),
     "changes": (
         "SELECT k, n, e FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k) AS g, UNNEST(ARRAY[n, top, n]) AS u(e)",

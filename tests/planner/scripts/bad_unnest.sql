@@ -46,11 +46,11 @@ error[SQL-1101]: table function "TUMBEL" does not exist
     |               ^^^^^^
 hint: did you mean "TUMBLE"?
 ====
-SELECT explode(array(price)) FROM bid
+SELECT 1 + explode(array(price)) FROM bid
 ---
 error[SQL-1107]: explode gives rows: it is a table function
-  1 | SELECT explode(array(price)) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^
+  1 | SELECT 1 + explode(array(price)) FROM bid
+    |            ^^^^^^^^^^^^^^^^^^^^^
 hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)
 ====
 SELECT * FROM bid RIGHT JOIN UNNEST(array(1)) AS u(x) ON TRUE
@@ -133,3 +133,31 @@ SELECT e FROM UNNEST(t.a) AS u(e), (SELECT array(1) AS a) AS t
 error[SQL-1044]: table "t" is not in FROM
   1 | SELECT e FROM UNNEST(t.a) AS u(e), (SELECT array(1) AS a) AS t
     |                      ^
+====
+SELECT explode(array(price)), explode(array(1)) FROM bid
+---
+error[SQL-1111]: a list has one function that gives rows
+  1 | SELECT explode(array(price)), explode(array(1)) FROM bid
+    |                               ^^^^^^^^^^^^^^^^^
+hint: write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x
+====
+SELECT auction, explode(array(1)) FROM bid GROUP BY auction
+---
+error[SQL-1111]: a function that gives rows does not stand beside GROUP BY
+  1 | SELECT auction, explode(array(1)) FROM bid GROUP BY auction
+    |                 ^^^^^^^^^^^^^^^^^
+hint: write it in FROM: CROSS JOIN UNNEST(..) AS u(x), or LATERAL VIEW explode(..) u AS x
+====
+SELECT posexplode(array(1)) AS x FROM bid
+---
+error[SQL-1046]: one name is given for 2 columns
+  1 | SELECT posexplode(array(1)) AS x FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: leave the alias out, the columns are pos, col; or name them with LATERAL VIEW posexplode(..) u AS pos, col
+====
+SELECT auction FROM bid WHERE explode(array(1)) > 3
+---
+error[SQL-1107]: explode gives rows: it is a table function
+  1 | SELECT auction FROM bid WHERE explode(array(1)) > 3
+    |                               ^^^^^^^^^^^^^^^^^
+hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)

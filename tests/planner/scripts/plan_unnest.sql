@@ -64,3 +64,25 @@ Project expressions=(a, b, c) names=(a, b, c)
   Unnest call=stack(2, 1, CAST('a' AS BIGINT), 2.5, CAST('b' AS BIGINT), 3) keep=(0) gives=(0, 1, 2) outer=False ordinality=False
     Values rows=((0))
       : nothing INT NOT NULL
+====
+# Spark's functions in the list
+SELECT auction, explode(a) AS e FROM (SELECT auction, array(price) AS a FROM bid) WHERE auction > 3 ORDER BY e LIMIT 2
+---
+TopN keys=(e NULLS FIRST) limit=2 offset=0
+  : auction BIGINT, e DECIMAL(10, 2)
+  Project expressions=(auction, col) names=(auction, e)
+    Unnest call=explode(a) keep=(0, 1) gives=(0) outer=False ordinality=False
+      Filter predicate=(auction > 3)
+        Project expressions=(auction, array(price)) names=(auction, a)
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT *, posexplode(a) FROM (SELECT array(price) AS a FROM bid)
+---
+Unnest call=posexplode(a) keep=(0) gives=(0, 1) outer=False ordinality=False
+  : a ARRAY<DECIMAL(10, 2)> NOT NULL, pos INT NOT NULL, col DECIMAL(10, 2)
+  Project expressions=(array(price)) names=(a)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
