@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog.aggregate_functions import AGGREGATES
+from catalog.bit_functions import BIT_FUNCTIONS
 from catalog.coercion import can_cast, common_type
 from catalog.errors import PenstockError, Span
 from catalog.function_rules import Function, Mismatch, Operand
@@ -15,6 +16,7 @@ from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS
 from catalog.string_functions import STRINGS
 from catalog.time_functions import TIMES
 from catalog.types import DataType
+from catalog.word_functions import DAYS, NUMBERS, WORDS
 
 __all__ = [
     "AGGREGATE_NAMES",
@@ -34,13 +36,30 @@ __all__ = [
 SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Operators": OPERATORS,
     "Conditions": CONDITIONALS,
-    "Mathematics": MATHEMATICS,
-    "Text": STRINGS,
-    "Dates and times": TIMES,
+    "Mathematics": MATHEMATICS + NUMBERS,
+    "Bits, hashes and encodings": BIT_FUNCTIONS,
+    "Text": STRINGS + WORDS,
+    "Dates and times": TIMES + DAYS,
     "Arrays, maps and rows": NESTED,
 }
 
-INTERNAL_NAMES = frozenset({"sum0", "concat_op", "null_safe_equal", "is_true", "is_false", "field", "element", "at_time_zone"})
+INTERNAL_NAMES = frozenset(
+    {
+        "sum0",
+        "concat_op",
+        "null_safe_equal",
+        "is_true",
+        "is_false",
+        "field",
+        "element",
+        "at_time_zone",
+        "exact_second",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_not",
+    }
+)
 
 
 @dataclass(frozen=True)

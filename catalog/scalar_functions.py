@@ -74,6 +74,8 @@ CONDITIONALS: tuple[Function, ...] = (
     Function("nullif", "nullif(a, b)", "NULL when both are equal, else a.", nullif, (2, 2), nullable=True),
     Function("if", "if(condition, a, b)", "a where the condition is TRUE, else b.", conditional, (3, 3), ("iff",), nullable=True),
     Function("nvl2", "nvl2(x, a, b)", "a where x is not NULL, else b.", conditional, (3, 3), nullable=True),
+    Function("zeroifnull", "zeroifnull(x)", "x, or 0 where it is NULL.", signed, (1, 1), nullable=False),
+    Function("nullifzero", "nullifzero(x)", "x, or NULL where it is 0.", signed, (1, 1), nullable=True),
     Function("greatest", "greatest(a, b, ..)", "The largest value; NULLs are skipped.", ordered, (2, None), nullable=True),
     Function("least", "least(a, b, ..)", "The smallest value; NULLs are skipped.", ordered, (2, None), nullable=True),
 )

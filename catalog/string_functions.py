@@ -87,5 +87,5 @@ STRINGS: tuple[Function, ...] = (
     Function("chr", "chr(n)", "The character of code n modulo 256; empty below zero.", fixed(BIGINT, result=STRING), (1, 1), ("char",)),
     Function("md5", "md5(s)", "MD5 digest in hexadecimal.", _TEXT, (1, 1)),
     Function("sha1", "sha1(s)", "SHA-1 digest in hexadecimal.", _TEXT, (1, 1), ("sha",)),
-    Function("sha2", "sha2(s, bits)", "SHA-2 digest in hexadecimal; bits is 256 or 0 (the same).", _TEXT_AND_NUMBER, (2, 2), nullable=True),
+    Function("sha2", "sha2(s, bits)", "SHA-2 digest in hexadecimal; bits is 224, 256 (or 0), 384 or 512.", _TEXT_AND_NUMBER, (2, 2), nullable=True),
 )

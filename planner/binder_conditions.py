@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from catalog.coercion import common_type_of
 from catalog.errors import PenstockError, Span
-from catalog.types import BOOLEAN, Boolean, DataType, Null
+from catalog.types import BOOLEAN, INT, Boolean, DataType, Null
 from planner.coercions import coerced
 from planner.expressions import Call, Case, Cast, Expression, Literal
 from planner.syntax import consume, span_of
 
-CONDITIONALS = frozenset(("coalesce", "nullif", "if", "nvl2"))
+CONDITIONALS = frozenset(("coalesce", "nullif", "if", "nvl2", "zeroifnull", "nullifzero"))
 
 
 class Binder(Protocol):
@@ -69,12 +69,21 @@ def conditional(function: str, args: Sequence[Expression], kind: DataType, span:
             widened = args[0]
             value = widened.arg if isinstance(widened, Cast) and widened.arg.type == kind else coerced(widened, kind)
             return Case(kind, True, whens=((same, Literal(kind, True, value=None, span=span)),), default=value, span=span)
+        case "zeroifnull":
+            return _coalesce([args[0], _zero(kind)], kind, span)
+        case "nullifzero":
+            is_zero = Call(BOOLEAN, args[0].nullable, function="equal", args=(args[0], _zero(kind)), span=span)
+            return Case(kind, True, whens=((is_zero, Literal(kind, True, value=None, span=span)),), default=args[0], span=span)
         case "nvl2":
             return _choice(_present(args[0]), args[1], args[2], kind, span)
     if not isinstance(args[0].type, Boolean | Null):
         message = f"if takes a BOOLEAN condition, this is {args[0].type}"
         raise PenstockError("SQL-1103", message, span=args[0].span, hint="compare it with something", sqlstate="42804")
     return _choice(coerced(args[0], BOOLEAN), args[1], args[2], kind, span)
+
+
+def _zero(kind: DataType) -> Expression:
+    return coerced(Literal(INT, False, value=0), kind)
 
 
 def _coalesce(args: Sequence[Expression], kind: DataType, span: Span | None) -> Expression:

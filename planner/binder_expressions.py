@@ -48,8 +48,10 @@ _BINARY: dict[type, str] = {
     exp.RegexpLike: "rlike",
     exp.Like: "like",
     exp.ILike: "ilike",
+    exp.BitwiseAnd: "bitwise_and",
+    exp.BitwiseOr: "bitwise_or",
+    exp.BitwiseXor: "bitwise_xor",
 }
-_BITWISE: dict[type, str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^", exp.BitwiseNot: "~"}
 _OF_AGGREGATES = {
     "distinct": "DISTINCT",
     "star": "*",
@@ -58,7 +60,7 @@ _OF_AGGREGATES = {
     "nulls": "IGNORE NULLS",
     "filter": "FILTER",
 }
-_PARTS = {"week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
+_PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
 _PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
 
 
@@ -116,8 +118,9 @@ class ExpressionBinder:
         if (function := _BINARY.get(type(tree))) is not None:
             consume(tree, "this", "expression")
             return self.call(function, [self.bind(tree.this), self.bind(tree.args["expression"])], span_of(tree))
-        if (symbol := _BITWISE.get(type(tree))) is not None:
-            raise PenstockError("SQL-1601", f"the operator {symbol} is not supported yet", span=span_of(tree), sqlstate="0A000")
+        if isinstance(tree, exp.BitwiseNot):
+            consume(tree, "this")
+            return self.call("bitwise_not", [self.bind(tree.this)], span_of(tree))
         return _METHODS[type(tree)](self, tree)
 
     # names
@@ -257,7 +260,7 @@ class ExpressionBinder:
         args = [self.bind(arg) for arg in tree.expressions]
         if python is not None:
             return python_call(name, python, args, span)
-        if name.lower() == "extract":
+        if name.lower() in ("extract", "date_part", "datepart"):
             return self._extract(args, tree)
         called = self.call(name, args, span)
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called

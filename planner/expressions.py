@@ -245,6 +245,9 @@ INFIX = {
     "or": "OR",
     "concat_op": "||",
     "like": "LIKE",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
 }
 
 TRUE = Literal(BOOLEAN, False, value=True)

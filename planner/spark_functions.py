@@ -8,7 +8,7 @@ from catalog.time_functions import canonical_unit
 from catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
 from planner.expressions import Call, Literal
 from planner.spark_nested import SPARK_NESTED
-from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, named, same_names, when
+from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, infix, named, same_names, when
 
 FIXED_UNITS_US = {
     "microsecond": 1,
@@ -100,12 +100,25 @@ _SAME_NAME = (
     "unix_micros unix_date date_from_unix_date current_timestamp localtimestamp current_date rlike"
 )
 
+_MORE_OF_SPARK = (
+    "shiftleft shiftright shiftrightunsigned bit_count getbit bin hex unhex conv crc32 hash xxhash64 base64 unbase64 encode decode url_encode "
+    "url_decode parse_url levenshtein soundex overlay substring_index format_number format_string find_in_set regexp_count regexp_substr "
+    "regexp_instr regexp_extract_all get_json_object json_array_length json_object_keys sinh cosh tanh asinh acosh atanh cot sec csc expm1 log1p "
+    "hypot rint nanvl zeroifnull nullifzero e factorial width_bucket next_day dayname monthname months_between convert_timezone"
+)
+
 FUNCTIONS: dict[str, Spelling] = {
     **OPERATORS,
     **same_names(_SAME_NAME),
     **SPARK_NESTED,
     "add": _moved(exp.Add),
     "subtract": _moved(exp.Sub),
+    **same_names(_MORE_OF_SPARK),
+    "bitwise_and": infix(exp.BitwiseAnd),
+    "bitwise_or": infix(exp.BitwiseOr),
+    "bitwise_xor": infix(exp.BitwiseXor),
+    "bitwise_not": lambda call, args: exp.Paren(this=exp.BitwiseNot(this=args[0])),
+    "exact_second": lambda call, args: function("date_part", exp.Literal.string("SECOND"), *args),
     "div": lambda call, args: exp.Paren(this=exp.IntDiv(this=args[0], expression=args[1])),
     "proctime": lambda call, args: function("current_timestamp"),
     "is_true": is_truth(True),

@@ -215,13 +215,6 @@ def _chr(site: Site) -> Kernel:
     return columnwise(kernel)
 
 
-def _sha2(site: Site) -> Kernel:
-    bits = site.constant(1)
-    if bits not in (0, 256):
-        raise bad_argument(f"sha2 with {bits} bits is not offered", "use 256")
-    return duckdb_kernel("sha256({0})", _TEXT)
-
-
 TEXT: dict[str, Factory] = {
     "upper": plain(pc.utf8_upper),
     "lower": plain(pc.utf8_lower),
@@ -251,5 +244,4 @@ TEXT: dict[str, Factory] = {
     "chr": _chr,
     "md5": lambda site: duckdb_kernel("md5({0})", _TEXT),
     "sha1": lambda site: duckdb_kernel("sha1({0})", _TEXT),
-    "sha2": _sha2,
 }

@@ -110,8 +110,9 @@ def rows() -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
 
 
-def bound(text: str) -> Expression:
-    """Return an expression over the rows, typed."""
-    scope = Scope(tuple(ScopeColumn(i, Field(name, kind, True)) for i, (name, (kind, _)) in enumerate(COLUMNS.items())))
+def bound(text: str, columns: dict[str, tuple[DataType, list]] | None = None) -> Expression:
+    """Return an expression over the rows (of these ``columns``), typed."""
+    named = enumerate((columns or COLUMNS).items())
+    scope = Scope(tuple(ScopeColumn(i, Field(name, kind, True)) for i, (name, (kind, _)) in named))
     context = BindContext(Catalog(), Settings(), bind_query)
     return ExpressionBinder(scope, context, "SELECT").bind(parse_expression(text))

@@ -192,9 +192,10 @@ error[SQL-1011]: ESCAPE takes one character
 ====
 SELECT price & 1 FROM bid
 ---
-error[SQL-1601]: the operator & is not supported yet
+error[SQL-1103]: bitwise_and: argument 1 is DECIMAL(10, 2), wanted an integer
   1 | SELECT price & 1 FROM bid
     |        ^^^^^^^^^
+hint: usage: a & b
 ====
 SELECT if(price, 1, 2) FROM bid
 ---
