@@ -19,12 +19,17 @@ class Catalog:
     def __init__(self, functions: PythonFunctions | None = None) -> None:
         self._permanent: dict[str, Relation] = {}
         self._temporary: dict[str, Relation] = {}
+        self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
         folded = name.lower()
-        return self._temporary.get(folded) or self._permanent.get(folded)
+        return self._temporary.get(folded) or self._permanent.get(folded) or self._late.get(folded)
+
+    def keep_late_rows(self, table: Table) -> None:
+        """Let the late rows of a job be read by name; they are listed nowhere."""
+        self._late[table.name.lower()] = table
 
     def resolve(self, name: str, span: Span | None = None) -> Relation:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""

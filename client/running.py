@@ -15,6 +15,7 @@ from optimizer.edges import lay_edges
 from optimizer.partitioning import is_gathered_by
 from optimizer.properties import PlanFacts
 from planner.expressions import SortKey
+from planner.late_columns import late_tables
 from planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
 from planner.physical import JobGraph, SinkSpec
 from planner.physical_planner import plan_job
@@ -102,12 +103,20 @@ def submit(road: Road, session: Session) -> Result:
         graph, sink_id = with_sink_of_its_own(road.graph, number)
         job = session.job_manager.submit(graph, replace(options, state_dir=None, savepoint=None))
         session.started[job.job_id] = Started(road, number)
+        _keep_late_rows(session, graph, job)
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
     job = submit_over_state(session, road.graph, options, job_id)
     session.started[job.job_id] = Started(road)
+    _keep_late_rows(session, road.graph, job)
     return Result(Shape(Schema(())), TableFeed(), job)
+
+
+def _keep_late_rows(session: Session, graph: JobGraph, job: Job) -> None:
+    """Let the late rows of a job be read, by its id and by its name (of the last job that has it)."""
+    for table in late_tables(graph, job.job_id, job.name):
+        session.catalog.keep_late_rows(table)
 
 
 def graph_at(started: Started, parallelism: int, settings: Settings, span: Span) -> JobGraph:

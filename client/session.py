@@ -29,6 +29,7 @@ from client.scripts import PlacedStatement, placed_statements
 from client.statements_run import run_statement
 from engine.connectors.bad_record_store import BadRecords
 from engine.connectors.collect import ResultChannels
+from engine.connectors.late_row_store import LateRows
 from engine.connectors.print_stream import PrintStream
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
@@ -72,6 +73,7 @@ class Session:
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
         self.bad_records = BadRecords()
+        self.late_rows = LateRows()
         self.channels = ResultChannels()
         self.views = RunningViews()
         self.print_stream = PrintStream()
@@ -214,7 +216,12 @@ class Session:
         """The bounded backends; each is started when a plan needs it."""
         from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
-        return BoundedBackends(Services(self.registered, self.bad_records, self.views.tables))
+        return BoundedBackends(Services(*self._tables))
+
+    @property
+    def _tables(self) -> tuple[object, ...]:
+        """What holds rows in this process that queries may read."""
+        return self.registered, self.bad_records, self.late_rows, self.views.tables
 
     @property
     def job_manager(self) -> JobManager:
@@ -223,8 +230,7 @@ class Session:
             if self._job_manager is None:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
-                services = Services(self.channels, self.registered, self.bad_records, self.print_stream, self.backends, self.views.tables)
-                self._job_manager = JobManager(services)
+                self._job_manager = JobManager(Services(self.channels, *self._tables, self.print_stream, self.backends))
             return self._job_manager
 
     def next_result_number(self) -> int:

@@ -9,6 +9,7 @@ from catalog.errors import Kind, PenstockError
 from engine.chain import ChainedOperator, OperatorChain
 from engine.channels import Channel, Wakeup
 from engine.clock import Clock
+from engine.connectors.late_row_store import late_log
 from engine.input_gate import InputGate
 from engine.job_messages import TaskId, TaskReport
 from engine.job_options import JobOptions
@@ -136,7 +137,7 @@ class Deployer:
             parallelism=chain.parallelism,
             key_groups=key_group_range(self.graph.max_parallelism, chain.parallelism, subtask),
             clock=self.clock,
-            metrics=OperatorMetrics(),
+            metrics=OperatorMetrics(late_log=late_log(self.services, self.job_id, spec.name)),
             services=self.services,
             job_id=self.job_id,
         )

@@ -17,7 +17,13 @@ def in_time(batch: Batch, time_column: int, own_us: int, slack_us: int, metrics:
         metrics.count("null_time_rows", column.null_count)
         batch = batch.filter(column.is_valid())
         column = batch.rows.column(time_column)
-    late = col.words(column) < (own_us if batch.behind is None else np.maximum(batch.behind, own_us + slack_us) - slack_us)
-    count = int(np.count_nonzero(late))
-    metrics.late_rows += count
-    return batch.filter(pa.array(~late)) if count else batch
+    bounds = np.full(batch.num_rows, own_us) if batch.behind is None else np.maximum(batch.behind, own_us + slack_us) - slack_us
+    return without_late(batch, col.words(column) < bounds, bounds, metrics)
+
+
+def without_late(batch: Batch, late: np.ndarray, bounds: np.ndarray, metrics: OperatorMetrics, ends: np.ndarray | None = None) -> Batch:
+    """Drop, count and tell of the late rows: those of a mask, with the watermarks that say so and the ends of their last windows, where known."""
+    if not late.any():
+        return batch
+    metrics.late(batch.rows.filter(pa.array(late)), bounds[late], None if ends is None else ends[late])
+    return batch.filter(pa.array(~late))

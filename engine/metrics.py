@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
+"""Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""
 
 
 @dataclass
@@ -16,6 +23,13 @@ class OperatorMetrics:
     state_entries: int = 0
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
+    late_log: LateLog | None = None
+
+    def late(self, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None = None) -> None:
+        """Count rows that came too late, and tell of them."""
+        self.late_rows += rows.num_rows
+        if self.late_log is not None and rows.num_rows:
+            self.late_log(rows, watermarks, ends)
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a named counter."""

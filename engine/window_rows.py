@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
+from engine.in_time import without_late
 from engine.kernels import columns as col
 from engine.metrics import OperatorMetrics
 from planner.windowing import AttachedWindow, Windowing
@@ -64,18 +64,20 @@ class WindowRows:
     def _in_time(self, placed: PlacedRows, watermark_us: int) -> PlacedRows:
         ends, window = placed.ends, self._window
         behind = np.full(ends.size, MIN_WATERMARK_US) if placed.batch.behind is None else placed.batch.behind
-        bounds = np.maximum(np.maximum(behind, watermark_us), MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
+        reached = np.maximum(behind, watermark_us)
+        bounds = np.maximum(reached, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         if isinstance(window, Windowing):
             first = windows.first_window_end_after(ends, bounds, window)
-            keep = first <= windows.last_window_end(ends, window)
+            last = windows.last_window_end(ends, window)
+            keep = first <= last
             missed = (first - ends) // windows.slice_size(window)
         else:
-            keep = ends > bounds
+            last, keep = ends, ends > bounds
             missed = np.zeros(ends.size, np.int64)
         batch, starts = placed.batch, placed.starts
         if not keep.all():
-            self._metrics.late_rows += int(keep.size - np.count_nonzero(keep))
-            batch, ends, missed = batch.filter(pa.array(keep)), ends[keep], missed[keep]
+            batch = without_late(batch, ~keep, reached, self._metrics, last)
+            ends, missed = ends[keep], missed[keep]
             starts = None if starts is None else starts[keep]
         return PlacedRows(batch, ends, starts, missed if missed.any() else None)
 

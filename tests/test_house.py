@@ -43,6 +43,7 @@ THREAD_EXEMPT = {
     "engine/connectors/registered.py": "the program's tables, read by slots",
     "engine/connectors/pump.py": "reads the program's iterables, which may block",
     "engine/connectors/bad_record_store.py": "written by slots, read by anyone",
+    "engine/connectors/late_row_store.py": "written by slots, read by anyone",
     "engine/bounded/backend.py": "hands rows from a backend to a source",
     "engine/bounded/spark.py": "one Spark query, watched",
     "engine/bounded/spark_launcher.py": "starts the Java process",

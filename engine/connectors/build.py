@@ -11,6 +11,7 @@ from engine.connectors.datagen import DatagenSource
 from engine.connectors.errors_source import ErrorsSource
 from engine.connectors.filesystem_sink import FilesystemSink
 from engine.connectors.filesystem_source import FilesystemSource
+from engine.connectors.late_source import LateSource
 from engine.connectors.materialized_source import MaterializedSource
 from engine.connectors.nexmark_source import NexmarkSource
 from engine.connectors.print_sink import PrintSink
@@ -25,6 +26,7 @@ SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
     "registered": RegisteredTableSource,
     "errors": ErrorsSource,
     "materialized": MaterializedSource,
+    "late": LateSource,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "filesystem": FilesystemSink,

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog.errors import PenstockError
 from engine.elements import MIN_WATERMARK_US, Batch
+from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
@@ -62,11 +63,9 @@ class SessionAggregateOperator(Operator):
             self._metrics.count("null_time_rows", column.null_count)
             batch = batch.filter(column.is_valid())
             column = batch.rows.column(self._time_column)
-        bounds = self._watermark_us if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        bounds = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
         late = col.words(column) < np.maximum(bounds, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
-        count = int(np.count_nonzero(late))
-        self._metrics.late_rows += count
-        return batch.filter(pa.array(~late)) if count else batch
+        return without_late(batch, late, bounds, self._metrics)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         state = self._state

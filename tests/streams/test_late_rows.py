@@ -8,11 +8,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from catalog.errors import PenstockError
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT, STRING, TIMESTAMP
 from client.session import Session
+from engine.connectors.late_row_store import MAX_KEPT, LateRows
 from engine.job_options import JobOptions
 from planner.statement_nodes import Insert
 from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _windows, rows_of_e, session
@@ -20,6 +25,11 @@ from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _windows,
 __all__ = ["session"]
 _OUT = "k BIGINT, window_end TIMESTAMP(6), n BIGINT"
 _LATE = "k BIGINT, d DOUBLE, ts TIMESTAMP(6), window_end TIMESTAMP(6), watermark TIMESTAMP(6)"
+
+
+def _is_late(kind: str, row: Row, bound: datetime) -> bool:
+    assert row[3] is not None
+    return row[3] < bound if kind == "session" else all(end <= bound for _, end in _windows(kind, row[3]))
 
 
 def _written(place: Path) -> Counter[tuple[Any, ...]]:
@@ -57,13 +67,9 @@ def test_late_rows_go_to_a_table_of_their_own(session: Session, kind: str, tmp_p
     _run(session, text, 2, tmp_path / "state", ROWS)
     _run(session, text, 3, tmp_path / "state", None)
 
-    def is_late(row: Row, bound: datetime) -> bool:
-        assert row[3] is not None
-        return row[3] < bound if kind == "session" else all(end <= bound for _, end in _windows(kind, row[3]))
-
     answer, late = _naive(kind, lateness)
     assert _written(tmp_path / "out") == Counter((k, end, n) for (k, _, end, n, _, _), _ in answer.items())
-    expected = Counter((row[0], row[2], row[3]) for row, bound in _kept(lateness)[0] if is_late(row, bound))
+    expected = Counter((row[0], row[2], row[3]) for row, bound in _kept(lateness)[0] if _is_late(kind, row, bound))
     found = Counter[tuple[Any, ...]]()
     for (k, d, ts, end, watermark), times in _written(tmp_path / "late").items():
         assert (ts if kind == "session" else end) <= watermark - timedelta(seconds=lateness)
@@ -88,3 +94,38 @@ def test_late_rows_that_go_nowhere_are_refused(session: Session, query: str, cod
     with pytest.raises(PenstockError) as refused:
         session.execute(query)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("kind", _TABLES)
+@pytest.mark.parametrize("parallelism", ["1", "2"])
+def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism: str) -> None:
+    session.settings.set("parallelism.default", parallelism)
+    result = session.execute(f"SELECT k, window_end, count(*), sum(d) FROM {_TABLES[kind]} GROUP BY k, window_start, window_end")
+    result.final_rows(60)
+    assert result.job is not None
+    rows = session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    late = [row for row, bound in _kept(0)[0] if _is_late(kind, row, bound)]
+    assert Counter((row["k"], row["d"], row["ts"]) for row in rows) == Counter((row[0], row[2], row[3]) for row in late)
+    assert all((row["window_end"] or row["ts"]) <= row["watermark"] for row in rows)
+    assert len(rows) == result.job.metrics().late_rows == _naive(kind, 0)[1]
+
+
+def test_other_operators_tell_of_late_rows(session: Session) -> None:
+    session.settings.set("parallelism.default", "2")
+    for query in ("SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e", "SELECT k, v, ts, window_end FROM " + _TABLES["session"]):
+        result = session.execute(query)
+        result.final_rows(60)
+        assert result.job is not None
+        rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+        late = [row for row, bound in _kept(0)[0] if _is_late("session", row, bound)]
+        assert Counter((row["v"], row["ts"]) for row in rows) == Counter((row[1], row[3]) for row in late)
+
+
+def test_the_store_keeps_the_last_rows() -> None:
+    store, schema = LateRows(), Schema((Field("operator", STRING), Field("window_end", TIMESTAMP), Field("watermark", TIMESTAMP), Field("v", BIGINT)))
+    for first in range(0, 3 * MAX_KEPT, MAX_KEPT // 2):
+        rows = pa.RecordBatch.from_pydict({"v": pa.array(range(first, first + MAX_KEPT // 2), pa.int64())})
+        store.add("job", "op", rows, np.full(rows.num_rows, 7), None)
+    kept = store.arrow_table("job", schema)
+    assert kept.num_rows == MAX_KEPT and kept["v"].to_pylist()[-1] == 3 * MAX_KEPT - 1 and set(kept["window_end"].to_pylist()) == {None}
+    assert store.arrow_table("other", schema).num_rows == 0

@@ -1,0 +1,42 @@
+"""`<job>$late` as a table: the columns of the operators of a job that drop late rows."""
+
+from __future__ import annotations
+
+from catalog.schema import Field, Schema
+from catalog.tables import Table
+from catalog.types import STRING, TIMESTAMP
+from planner.logical import Phase
+from planner.physical import JobGraph, OperatorSpec, OverSpec, PartitionTopSpec, TemporalSortSpec, WindowAggregateSpec, WindowTableSpec
+from planner.windowing import WindowKind
+
+LATE_SUFFIX = "$late"
+_FIRST = (Field("operator", STRING, False), Field("window_end", TIMESTAMP), Field("watermark", TIMESTAMP))
+
+
+def late_tables(graph: JobGraph, job_id: str, name: str) -> tuple[Table, ...]:
+    """Return the tables `<id>$late` and `<name>$late` of a job's late rows; none where no operator of it drops any."""
+    fields = {field.name.lower(): field for field in _FIRST}
+    inputs = [columns for chain in graph.chains for spec in chain.operators if (columns := _input_of(spec)) is not None]
+    for columns in inputs:
+        for field in columns:
+            fields.setdefault(field.name.lower(), Field(field.name, field.type))
+    if not inputs:
+        return ()
+    schema = Schema(tuple(fields.values()))
+    options = {"connector": "late", "job": job_id}
+    return tuple(Table(f"{word}{LATE_SUFFIX}", schema, schema, options, temporary=True) for word in dict.fromkeys((job_id, name)))
+
+
+def _input_of(spec: OperatorSpec) -> Schema | None:
+    match spec:
+        case WindowAggregateSpec(input_schema=columns, phase=phase):
+            return None if phase is Phase.GLOBAL else columns
+        case WindowTableSpec(window=window, schema=columns) if window.kind is WindowKind.SESSION:
+            return Schema(columns.fields[:-3])
+        case OverSpec(in_time=True, input_schema=columns):
+            return columns
+        case PartitionTopSpec(window=window_of, input_schema=columns) if window_of is not None:
+            return columns
+        case TemporalSortSpec(schema=columns):
+            return columns
+    return None
