@@ -1,27 +1,29 @@
-"""``python -m bench [throughput|nexmark|startup|chain|kernels]``: all of them without a word."""
+"""``python -m bench [throughput|nexmark|match|startup|chain|kernels]``: all of them without a word."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench import chain, data, kernels, nexmark, startup, throughput
+from bench import chain, data, kernels, match, nexmark, startup, throughput
 
 
 def main() -> None:
     """Print the benches that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("which", nargs="*", choices=["throughput", "nexmark", "startup", "chain", "kernels", []], help="which benches (all)")
+    parser.add_argument("which", nargs="*", choices=["throughput", "nexmark", "match", "startup", "chain", "kernels", []], help="which benches (all)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
     parser.add_argument("--events", type=int, default=2_000_000, help="how many events Nexmark runs over (2 million)")
     parser.add_argument("--queries", default="", help="which Nexmark queries, such as q0,q3 (all)")
     arguments = parser.parse_args()
-    which = arguments.which or ["throughput", "nexmark", "chain", "kernels", "startup"]
+    which = arguments.which or ["throughput", "nexmark", "match", "chain", "kernels", "startup"]
     if "throughput" in which:
         throughput.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "nexmark" in which:
         nexmark.report(arguments.folder, arguments.events, [name for name in arguments.queries.split(",") if name], arguments.runs)
+    if "match" in which:
+        match.report(arguments.runs)
     if "chain" in which:
         chain.report()
     if "kernels" in which:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from engine.kernels.partition import counting_sort
 from engine.state.row_order import RowOrder
+
+_DENSE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +35,14 @@ class Partitions:
 def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder) -> Partitions:
     """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn."""
     by_order = order.sorted(rows)
-    origins = by_order[np.argsort(slots[by_order], kind="stable")]
+    origins = by_order[_by_slot(slots[by_order])]
     return _bounded(rows.take(pa.array(origins)), slots[origins], origins)
+
+
+def _by_slot(slots: np.ndarray) -> np.ndarray:
+    """Return the stable order of slots; they are counted where they are not far more than rows."""
+    bound = int(slots.max(initial=0)) + 1
+    return counting_sort(slots, bound)[0] if bound <= _DENSE * slots.size else np.argsort(slots, kind="stable")
 
 
 def _bounded(rows: pa.RecordBatch, slots: np.ndarray, origins: np.ndarray) -> Partitions:

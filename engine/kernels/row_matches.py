@@ -24,10 +24,9 @@ _FOREVER = 2**63 - 1
 
 
 @njit(nogil=True)
-def take(row, start, transition, variable, rows, run, cells):
-    """Note that a transition takes a row; return a fault of the running aggregates."""
-    (totals, _, member, width, groups), (steps, _, lasts, firsts, wholes, floats, counts) = rows, run
-    steps[row] = transition
+def remember(row, start, variable, rows, run, cells):
+    """Note where the last and first rows are once a row is taken as a variable's, and the running aggregates; return a fault of these."""
+    (totals, _, member, width, groups), (_, _, lasts, firsts, wholes, floats, counts) = rows, run
     for group in range(groups):
         at = row * groups + group
         before = at - groups
@@ -61,10 +60,8 @@ def next_start(start, end, skip, skips, labels, steps):
 
 
 @njit(nogil=True)
-def fits(test, variable, row, start, programs, rows, run, cells, stack):
-    """Return whether a row may be a variable's, given what is known of it alone, and a fault."""
-    if test != ALONG:
-        return test == ALONE, 0
+def fits(variable, row, start, programs, rows, run, cells, stack):
+    """Return whether the program of a variable holds for a row, and a fault."""
     code, code_at = programs
     program = (code, code_at[variable], code_at[variable + 1])
     return holds(program, row, start, variable, rows, run, cells, stack)
@@ -75,6 +72,7 @@ def attempt(start, row, end, over, last_us, epoch, timed, automaton, programs, r
     """Search for the match that begins at ``start``, its rows before ``row`` taken; return what came of it, the row reached and a fault."""
     (times, tests, failed, most_steps), (offsets, targets, labels), steps = timed, automaton, run[0]
     nowhere, width, count = offsets.size - 2, rows[3], times.size
+    remembers = rows[4] > 0
     place = targets[steps[row - 1]] if row > start else nowhere
     k, tried = offsets[place], 0
     while True:
@@ -90,9 +88,13 @@ def attempt(start, row, end, over, last_us, epoch, timed, automaton, programs, r
                 test = tests[row * width + labels[k]]
                 if test and (failed.size == 0 or failed[target * count + row] != epoch):
                     tried += 1
-                    moved, fault = fits(test, labels[k], row, start, programs, rows, run, cells, stack)
+                    moved, fault = test == ALONE, 0
+                    if not moved:
+                        moved, fault = fits(labels[k], row, start, programs, rows, run, cells, stack)
                     if moved and not fault:
-                        fault = take(row, start, k, labels[k], rows, run, cells)
+                        steps[row] = k
+                        if remembers:
+                            fault = remember(row, start, labels[k], rows, run, cells)
                     if fault:
                         return _NONE, row, fault
                     if moved:
@@ -151,7 +153,7 @@ def search(
     matches, used = 0, 0
     while part < ends.size:
         for row in range(starts[part], starts[part] + lengths[part]):
-            take(row, starts[part], steps[row], labels[steps[row]], rows, run, cells)
+            remember(row, starts[part], labels[steps[row]], rows, run, cells)
         while starts[part] < ends[part]:
             start = starts[part]
             last_us = times[start] + within if within >= 0 else _FOREVER

@@ -99,7 +99,8 @@ class MatchRecognizeOperator(Operator):
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)
         marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
-        marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns may have changed places
+        if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
+            marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns have changed places
         parts = self._parts(part, marks, ends)
         times = rows.times(ids)[part.origins]
         matches, tests = self._search.of(part, times, parts, self._watermark_us)

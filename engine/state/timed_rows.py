@@ -80,7 +80,7 @@ class TimedRows(KeyedState):
         self.passed.unlink(linked)
         ids = np.concatenate([linked, fresh])
         if ids.size:
-            self.store.add_weights(ids, np.full(ids.size, -1))
+            self.store.drop(ids)
 
     def linked_ids(self) -> np.ndarray:
         """Return the ids of all passed rows that are kept."""
