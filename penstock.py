@@ -39,7 +39,7 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
     return open_connection(url, settings=settings, catalog=catalog)
 
 
-_DECORATORS = frozenset({"udf"})
+_DECORATORS = frozenset({"udaf", "udf", "udtf"})
 _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
 
 

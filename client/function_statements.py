@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from catalog.errors import PenstockError, Span
 from catalog.functions import function_names
 from catalog.python_functions import FunctionEntry, PythonAggregate, PythonFunction, PythonScalar, PythonTable
+from catalog.table_functions import table_function_names
 from client.results import Result, note_result
 from planner import statement_nodes as nodes
 from planner.over import OVER_ONLY
@@ -68,6 +69,6 @@ def _drop(session: Session, node: nodes.DropFunction) -> Result:
 
 
 def _refuse_taken(name: str, span: Span | None) -> None:
-    if name.lower() in (*function_names(), *OVER_ONLY, "extract", "grouping", "grouping_id"):
+    if name.lower() in (*function_names(), *table_function_names(), *OVER_ONLY, "extract", "grouping", "grouping_id"):
         hint = f"call it by another name, for instance my_{name.lower()}"
         raise PenstockError("SQL-1330", f'"{name}" is a function of the language', span=span, hint=hint, sqlstate="42723")

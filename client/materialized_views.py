@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from catalog.errors import PenstockError, Span
 from catalog.tables import MaterializedView, Table
 from client.results import Result, note_result
-from client.running import Road, submit_over_state
+from client.running import Road, Started, submit_over_state
 from engine.connectors.materialized import MaterializedContents, MaterializedTables
 from engine.connectors.materialized_source import FIRST_STATE_S
 from engine.job_state import JobState
@@ -120,6 +120,7 @@ def _filled(session: Session, road: Road) -> Job:
         session.views.tables.forget(table.name)
         session.catalog.drop_materialized_view(table.name)
         raise
+    session.started[job.job_id] = Started(road)
     session.views.fillings[table.name.lower()] = Filling(job, _followed(road.bound))
     threading.Thread(target=_await_end, args=(job, contents), name=f"penstock-view-{table.name}", daemon=True).start()
     return job

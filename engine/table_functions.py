@@ -17,16 +17,17 @@ from engine.expressions.lists import Lists, lists_of
 from engine.expressions.nested_access import alternated
 from engine.expressions.registry import KERNELS
 from engine.expressions.site import EvaluationContext, Site
+from engine.python_tables import Given, table_rows
 from planner.expressions import Call
 from planner.unnest import TableCall
 
-Given = tuple[np.ndarray, list[pa.Array]]
-"""The input row (int64, ascending) of each row given, and the columns given."""
 TableKernel = Callable[[list[pa.Array]], Given]
 
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Return what computes a call, given the columns of its arguments, all of one length; a function of no arguments has one column of any kind."""
+    if (body := call.body) is not None:
+        return lambda columns: table_rows(body, columns)
     maker = _MAKERS.get(call.function)
     if maker is None:
         raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError
+from catalog.errors import PenstockError, Span
 from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic, reads_clock
 from planner.expressions import Call
@@ -10,6 +10,7 @@ from planner.logical import Filter, LogicalPlan, Project, Sink, Sort, WindowTabl
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
 from planner.temporal_sort import TemporalSort
+from planner.unnest import Unnest
 from planner.windowing import WindowKind
 
 
@@ -37,6 +38,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _clock_over_updates("the current time cannot be shown beside rows that are taken back: it would have gone on by then")
             case Filter() | Project() if not facts.insert_only(node.input):
                 _check_steady(node)
+            case Unnest(call=call) if call.body is not None and not call.body.deterministic and not facts.insert_only(node.input):
+                raise _wavers(call.function, None)
             case MatchRecognize() if not facts.insert_only(node.input):
                 raise PenstockError(
                     "SQL-1316",
@@ -61,13 +64,17 @@ def _check_steady(node: Filter | Project) -> None:
     for expression in node.expressions if isinstance(node, Project) else (node.predicate,):
         wavering = next((part for part in expression.walk() if isinstance(part, Call) and not is_deterministic(part)), None)
         if wavering is not None:
-            raise PenstockError(
-                "SQL-1315",
-                f"{wavering.function} may give another value when a row is taken back, and the rows here are updated",
-                span=wavering.span,
-                hint="compute it on the rows as they come, before what updates them, or declare the function deterministic if it is",
-                sqlstate="0A000",
-            )
+            raise _wavers(wavering.function, wavering.span)
+
+
+def _wavers(function: str, span: Span | None) -> PenstockError:
+    return PenstockError(
+        "SQL-1315",
+        f"{function} may give another value when a row is taken back, and the rows here are updated",
+        span=span,
+        hint="compute it on the rows as they come, before what updates them, or declare the function deterministic if it is",
+        sqlstate="0A000",
+    )
 
 
 def _unsupported_order(message: str) -> PenstockError:

@@ -10,6 +10,8 @@ from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.errors import Span
+from catalog.functions import is_aggregate
+from catalog.python_functions import PythonAggregate
 from catalog.settings import Settings
 from planner.scope import Relation
 
@@ -39,6 +41,10 @@ class BindContext:
         if span is None or not self.text:
             return ""
         return " ".join(self.text[span.start - self.text_start : span.end - self.text_start].split())
+
+    def is_aggregate(self, name: str) -> bool:
+        """Return whether a name is an aggregate function, of the language or of the program."""
+        return is_aggregate(name) or isinstance(self.catalog.functions.find(name), PythonAggregate)
 
     def query(self, tree: exp.Expr) -> Relation:
         """Bind a nested query."""

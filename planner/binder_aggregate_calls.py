@@ -7,10 +7,12 @@ from dataclasses import replace
 from catalog.coercion import is_orderable
 from catalog.errors import PenstockError
 from catalog.functions import Signature, resolve_aggregate, takes_order
+from catalog.python_functions import PythonAggregate
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING, Array, Map, Row
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
 from planner.expressions import TRUE, AggregateCall, Call, Case, Column, Direction, Expression, Literal, conjunction
+from planner.python_aggregates import python_aggregate_call
 from planner.syntax import FunctionCall, consume, span_of
 
 _PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
@@ -26,18 +28,25 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
     name, distinct = str(call.this).lower(), bool(call.args.get("distinct"))
     args = [binder.bind(arg) for arg in call.expressions]
+    python = binder.context.catalog.functions.find(name, span_of(call))
+    if isinstance(python, PythonAggregate):
+        return python_aggregate_call(call, python, args, distinct, _condition(call, binder))
     _check_star(call, name, len(args))
     order = _order(call, binder)
     if name in _PERCENTILES and call.args.get("within"):
         args, order = [order[0][0], *args], []
     signature = resolve_aggregate(name, args, distinct, span_of(call))
     wanted = [coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False)]
-    keep = call.args.get("filter")
-    condition = None if keep is None else replace(binder, clause="FILTER").condition(keep)
+    condition = _condition(call, binder)
     if call.args.get("nulls") and signature.canonical not in _POSITIONED:
         message, hint = f"{call.args['nulls']} NULLS does not go with {signature.canonical}", "only FIRST_VALUE and LAST_VALUE take it"
         raise PenstockError("SQL-1105", message, span=span_of(call), hint=hint, sqlstate="42809")
     return _canonical(call, signature, wanted, order, condition, binder)
+
+
+def _condition(call: FunctionCall, binder: ExpressionBinder) -> Expression | None:
+    keep = call.args.get("filter")
+    return None if keep is None else replace(binder, clause="FILTER").condition(keep)
 
 
 def _check_star(call: FunctionCall, name: str, given: int) -> None:

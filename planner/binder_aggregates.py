@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
-from catalog.functions import is_aggregate
 from catalog.schema import Field, Role
 from planner.binder_aggregate_calls import bind_aggregate_call
 from planner.binder_expressions import ExpressionBinder
@@ -167,8 +166,8 @@ def _windowed(
     return Groups(plan, fields, placed, results, (times[0], first + 2) if times else None)
 
 
-def has_aggregate(tree: object) -> bool:
-    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries."""
+def has_aggregate(tree: object, is_aggregate: Callable[[str], bool]) -> bool:
+    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries; ``is_aggregate`` knows their names."""
     if not isinstance(tree, exp.Expr):
         return False
     calls = (node for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery)) if isinstance(node, FunctionCall))

@@ -244,7 +244,7 @@ class ExpressionBinder:
         if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
             raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
-        if is_aggregate(name):
+        if self.context.is_aggregate(name):
             if self.aggregates is None:
                 raise self._no_aggregate(name, span)
             return self.aggregates.add(tree, self)

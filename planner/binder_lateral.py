@@ -70,7 +70,7 @@ def _joined(left: FromClause, query: exp.Expr, kind: JoinKind, context: BindCont
         relation = context.query(query)
         plan = join_on(left.plan, relation.plan, kind, ())
         return plan, plan.schema.fields[len(left.plan.schema) :]
-    if aggregates(query):
+    if aggregates(query, context):
         return _aggregated(left, query, context)
     rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
     listed = _list(rows.scope, query, context)

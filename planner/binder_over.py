@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from catalog.coercion import is_orderable
 from catalog.errors import PenstockError, Span
-from catalog.functions import function_names, is_aggregate
+from catalog.functions import function_names
 from catalog.names import did_you_mean
 from catalog.schema import Field, Role
 from catalog.types import BIGINT, INT, BigInt, DayTimeInterval, Int, SmallInt, Timestamp, TimestampLtz, TinyInt
@@ -102,9 +102,10 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
         return AggregateCall(name, tuple(args), args[0].type, True, span=span)
     if name in PLACES:
         return _neighbour(name, args, tree)
-    if not is_aggregate(name):
+    if not binder.context.is_aggregate(name):
         if name not in function_names():
-            hint = did_you_mean(name, [*OVER_ONLY, *function_names()]) or "docs/FUNCTIONS.md lists every function"
+            known = [*OVER_ONLY, *binder.context.catalog.functions.names(), *function_names()]
+            hint = did_you_mean(name, known) or "docs/FUNCTIONS.md lists every function"
             raise PenstockError("SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883")
         hint = "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
         raise PenstockError("SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809")

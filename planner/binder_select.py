@@ -112,7 +112,8 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     fields = _row_fields(plan, source.scope)
     bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
     having = tree.args.get("having")
-    if tree.args.get("group") is None and having is None and not aggregates.calls and not any(has_aggregate(node) for node in order):
+    ordered_by_one = any(has_aggregate(node, context.is_aggregate) for node in order)
+    if tree.args.get("group") is None and having is None and not aggregates.calls and not ordered_by_one:
         _refuse_marks(bound.outputs)
         return _with_over(bound)
     return _with_over(_grouped(bound, tree, order))
@@ -250,7 +251,7 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     if having is not None:
         condition = replace(bound.binder, clause="HAVING", windows=None).condition(_aliases_replaced(having, bound.items, scope))
     for node in order:
-        if has_aggregate(node):
+        if has_aggregate(node, context.is_aggregate):
             bound.binder.bind(node)
     calls = bound.aggregates.calls
     if len(sets) == 1:

@@ -9,14 +9,16 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError
 from catalog.function_rules import Operand
+from catalog.python_functions import PythonTable
 from catalog.schema import Field
 from catalog.table_functions import resolve_table
 from catalog.types import BIGINT
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
-from planner.expressions import Expression, Literal
+from planner.expressions import TRUE, Expression, Literal
 from planner.logical import LogicalPlan
+from planner.python_calls import arguments
 from planner.scope import Scope, ScopeColumn
 from planner.syntax import TableFunctionCall, consume, span_of
 from planner.unnest import TableCall, Unnest
@@ -29,14 +31,30 @@ def bind_table_function(plan: LogicalPlan, scope: Scope, tree: TableFunctionCall
     consume(tree, "this", "expressions", "alias", "ordinality", "outer")
     span = span_of(tree)
     args = [ExpressionBinder(scope, context, "the arguments of a table function").bind(arg) for arg in tree.expressions]
+    python = context.catalog.functions.find(str(tree.this), span)
+    if isinstance(python, PythonTable):
+        return _python_table(plan, tree, python, args, outer)
     signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, WINDOW_FUNCTIONS)
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
-    columns = [*signature.columns, *([Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else [])]
-    name, shown = _named(columns, tree)
+    call = TableCall(signature.function.runs, typed, signature.columns)
+    return _beside(plan, tree, call, outer or signature.function.outer or bool(tree.args.get("outer")))
+
+
+def _python_table(
+    plan: LogicalPlan, tree: TableFunctionCall, function: PythonTable, args: Sequence[Expression], outer: bool
+) -> tuple[LogicalPlan, Scope]:
+    typed = arguments(function, args, span_of(tree)) or (TRUE,)
+    call = TableCall(function.name.lower(), typed, function.result.fields, function)
+    return _beside(plan, tree, call, outer or bool(tree.args.get("outer")))
+
+
+def _beside(plan: LogicalPlan, tree: TableFunctionCall, call: TableCall, outer: bool) -> tuple[LogicalPlan, Scope]:
+    """Each row beside those a call gives, under the names the statement gives them."""
+    count, ordinality = len(call.columns), [Field("ordinality", BIGINT, False)] if tree.args.get("ordinality") else []
+    name, shown = _named([*call.columns, *ordinality], tree)
     width = len(plan.schema)
-    call = TableCall(signature.function.runs, typed, tuple(shown[: len(signature.columns)]))
-    outer = outer or signature.function.outer or bool(tree.args.get("outer"))
-    node = Unnest(plan, call, tuple(range(width)), tuple(range(len(signature.columns))), outer, bool(tree.args.get("ordinality")))
+    call = replace(call, columns=tuple(shown[:count]))
+    node = Unnest(plan, call, tuple(range(width)), tuple(range(count)), outer, bool(ordinality))
     fields = [replace(field, nullable=field.nullable or outer) for field in shown]
     return node, Scope(tuple(ScopeColumn(width + i, field, name) for i, field in enumerate(fields)))
 

@@ -66,16 +66,16 @@ def is_plain(tree: exp.Expr) -> bool:
     return isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in between)
 
 
-def aggregates(tree: exp.Expr) -> bool:
+def aggregates(tree: exp.Expr, context: BindContext) -> bool:
     """Return whether the list of a SELECT aggregates."""
-    return isinstance(tree, exp.Select) and any(has_aggregate(item) for item in tree.expressions)
+    return isinstance(tree, exp.Select) and any(has_aggregate(item, context.is_aggregate) for item in tree.expressions)
 
 
 def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering, *, list_matters: bool = True) -> InnerRows:
     """Bind a subquery inside a query whose rows have ``width`` columns; without ``list_matters`` it is asked for nothing but whether it has rows."""
     tree = subquery.this
     try:
-        if not is_plain(tree) or aggregates(tree):
+        if not is_plain(tree) or aggregates(tree, context):
             relation = context.query(tree)
             columns = (Column(f.type, f.nullable, index=width + i, name=f.name) for i, f in enumerate(relation.fields))
             return InnerRows(relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None)))

@@ -36,6 +36,7 @@ from planner.logical import (
 from planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.python_aggregates import PythonAggregateCall
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
 from planner.temporal_join import TemporalJoin
@@ -206,7 +207,7 @@ def _of_over(node: Over, below: Meaning) -> Meaning:
 
 def _of_unnest(node: Unnest, below: Meaning) -> Meaning:
     args = (expression_text(arg, below.columns) for arg in node.call.args)
-    rows = digest("unnest", below.rows, node.call.function, str(node.outer), *args)
+    rows = digest("unnest", below.rows, node.call.function, "" if node.call.body is None else node.call.body.version, str(node.outer), *args)
     given = tuple(digest("given", rows, str(i)) for i in node.gives) + ((digest("nth", rows),) if node.ordinality else ())
     return Meaning(rows, tuple(below.columns[i] for i in node.keep) + given)
 
@@ -297,6 +298,7 @@ def _column_text(expression: Expression, columns: tuple[str, ...]) -> str:
 def _call_text(call: AggregateCall, columns: tuple[str, ...]) -> str:
     keep = "" if call.filter is None else expression_text(call.filter, columns)
     order = [str(way) for way in call.order]
+    order += [f"version {call.body.version}"] if isinstance(call, PythonAggregateCall) else []
     return digest(call.function, str(call.type), str(call.distinct), keep, *(expression_text(arg, columns) for arg in call.args), *order)
 
 

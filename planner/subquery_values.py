@@ -108,7 +108,7 @@ class SubqueryValues:
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have several."""
         query, span = tree.this, span_of(tree)
-        if is_plain(query) and aggregates(query) and not query.args.get("distinct"):
+        if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
             _one_column(len(query.expressions), span)
             try:
                 return self.aggregated(query, binder, span)[0]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from catalog.python_functions import PythonTable
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from planner.expressions import Expression
@@ -18,11 +19,15 @@ LISTED = frozenset({"unnest", "explode", "posexplode"})
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the rows, the columns it gives."""
+    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the rows, the columns it gives.
+
+    ``body``: the program's function, when it is one; one without arguments is given a constant, for the number of rows.
+    """
 
     function: str
     args: tuple[Expression, ...]
     columns: tuple[Field, ...]
+    body: PythonTable | None = None
 
     def map(self, rewrite: Callable[[Expression], Expression]) -> TableCall:
         """Return the call with ``rewrite`` applied to each argument as a whole."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.types import to_arrow
 from engine.kernels import columns as col
+from engine.python_aggregates import aggregated
 from engine.state.best_row import BestRow
 from engine.state.bits import CountedBits, UnitedBits
 from engine.state.counts import BooleanPart, CountPart
@@ -19,6 +20,7 @@ from engine.state.sums import ExactSum, FloatSum
 from engine.state.table_part import Part
 from engine.state.value_bag import SortedBag, ValueBag
 from planner.expressions import AggregateCall, Direction, Expression, Literal
+from planner.python_aggregates import PythonAggregateCall
 
 _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _SHAPES = ("skewness", "kurtosis")
@@ -42,26 +44,31 @@ _FAMILIES = {
 
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return what calls that share a part have in common."""
-    distinct = call.distinct and call.function not in (*_EXTREMES, *_BAGS)
-    return _FAMILIES.get(call.function, call.function), fed(call), call.order, call.filter, distinct
+    distinct = call.distinct and call.function not in (*_EXTREMES, *_BAGS) and not is_python(call)
+    return "rows" if is_python(call) else _FAMILIES.get(call.function, call.function), fed(call), call.order, call.filter, distinct
 
 
 def keeps_values(call: AggregateCall) -> bool:
     """Return whether the state of an aggregate grows with the values in it."""
-    return call.function in _BAGS or (call.distinct and call.function not in _EXTREMES)
+    return call.function in _BAGS or is_python(call) or (call.distinct and call.function not in _EXTREMES)
+
+
+def is_python(call: AggregateCall) -> bool:
+    """Return whether the program computes an aggregate, from all its rows."""
+    return isinstance(call, PythonAggregateCall)
 
 
 def fed(call: AggregateCall) -> tuple[Expression, ...]:
     """Return the arguments a part is fed with: all but those that are constants of the call."""
     keys = call.args[len(call.values) :]
-    if call.function in _PAIRS or call.function in _BEST_ROWS:
+    if call.function in _PAIRS or call.function in _BEST_ROWS or is_python(call):
         return call.args
     return (*call.args[:1], *keys)
 
 
 def needs_value(call: AggregateCall) -> tuple[int, ...]:
     """Return which of what a part is fed with must not be NULL, or the row does not count."""
-    if call.function in ("first_value", "last_value"):
+    if call.function in ("first_value", "last_value") or is_python(call):
         return ()
     if call.function in ("min_by", "max_by"):
         return (1,)
@@ -89,7 +96,7 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
-    if call.function in _BAGS or (call.function in _SHAPES and not insert_only):
+    if call.function in _BAGS or is_python(call) or (call.function in _SHAPES and not insert_only):
         return ValueBag(kind, call.order)
     if call.distinct:
         return Distinct(kind, _plain_part(call, kind, False, counted))
@@ -136,7 +143,8 @@ def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
             return plain.best(state)
         case ValueBag():
             bag = plain.sorted(state)
-            return _of_bag(call, bag.once() if call.distinct else bag, kind)
+            bag = bag.once() if call.distinct else bag
+            return aggregated(call, *bag.rows()) if isinstance(call, PythonAggregateCall) else _of_bag(call, bag, kind)
     raise AssertionError(type(part))
 
 

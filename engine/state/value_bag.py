@@ -19,22 +19,36 @@ from planner.expressions import Direction
 
 @dataclass(frozen=True, eq=False)
 class SortedBag:
-    """Different values of ``size`` slots in order: the slot's position, the value, its count; ``counts`` are above 0."""
+    """Different values of ``size`` slots in order: the slot's position, the columns of the value, its count; ``counts`` are above 0."""
 
     size: int
     positions: np.ndarray
-    values: pa.Array
+    columns: list[pa.Array]
     counts: np.ndarray
+
+    @property
+    def values(self) -> pa.Array:
+        """The values without what they are ordered by."""
+        return self.columns[0]
 
     def once(self) -> SortedBag:
         """Return the bag with each value once."""
-        return SortedBag(self.size, self.positions, self.values, np.ones(self.counts.size, np.int64))
+        return SortedBag(self.size, self.positions, self.columns, np.ones(self.counts.size, np.int64))
 
     def totals(self) -> np.ndarray:
         """Return how many values each slot has."""
         sums = np.zeros(self.size, np.int64)
         np.add.at(sums, self.positions, self.counts)
         return sums
+
+    def rows(self) -> tuple[np.ndarray, list[pa.Array]]:
+        """Return all columns, a value as often as it is there, and where each slot's rows begin and the last one's end (int64)."""
+        offsets = np.zeros(self.size + 1, np.int64)
+        np.cumsum(self.totals(), out=offsets[1:])
+        if (self.counts == 1).all():
+            return offsets, self.columns
+        repeated = array_of(np.repeat(np.arange(self.counts.size), self.counts))
+        return offsets, [column.take(repeated) for column in self.columns]
 
     def lists(self, kind: pa.DataType) -> pa.Array:
         """Return the values of each slot as a list."""
@@ -116,7 +130,8 @@ class ValueBag(CountedPart):
             positions, entries, counts = positions[present], entries[present], counts[present]
         columns = self._counts.columns_of(entries)
         order = self._order.sorted(positions, columns)
-        return SortedBag(slots.size, positions[order], columns[0].take(array_of(order)), counts[order])
+        taken = array_of(order)
+        return SortedBag(slots.size, positions[order], [column.take(taken) for column in columns], counts[order])
 
 
 def _offsets(lengths: np.ndarray) -> pa.Buffer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,6 +39,48 @@ def worded(number: pa.Array) -> pa.Array:
 @penstock.udf(["BIGINT"], "BIGINT", deterministic=False)
 def wavering(number: pa.Array) -> pa.Array:
     return number
+
+
+@penstock.udaf(["DOUBLE", "DOUBLE"], "DOUBLE")
+def weighted_mean(offsets: np.ndarray, value: pa.Array, weight: pa.Array) -> np.ndarray:
+    values, weights = (np.nan_to_num(column.to_numpy(zero_copy_only=False)) for column in (value, weight))
+    products, totals = (np.concatenate([[0.0], np.cumsum(part)]) for part in (values * weights, weights))
+    with np.errstate(all="ignore"):
+        return np.diff(products[offsets]) / np.diff(totals[offsets])
+
+
+@penstock.udaf(["STRING"], "STRING", mode="row")
+def longest(texts: pa.Array) -> str | None:
+    given = [text for text in texts.to_pylist() if text is not None]
+    return max(given, key=len) if given else None
+
+
+@penstock.udaf(["BIGINT"], "BIGINT", mode="row")
+def failing(numbers: pa.Array) -> int:
+    raise KeyError("no")
+
+
+@penstock.udtf(["STRING"], {"word": "STRING", "letters": "INT"}, mode="row")
+def words(text: str | None) -> Iterator[tuple[str, int]]:
+    for word in (text or "").split():
+        yield word, len(word)
+
+
+@penstock.udtf(["BIGINT"], {"i": "BIGINT"})
+def upto(number: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    counts = number.fill_null(0).to_numpy()
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+@penstock.udtf(["BIGINT"], {"i": "BIGINT"})
+def backwards(number: pa.Array) -> tuple[np.ndarray, pa.Array]:
+    return np.arange(len(number))[::-1], number
+
+
+@penstock.udtf([], {"n": "INT"}, mode="row")
+def two() -> list[int]:
+    return [1, 2]
 
 
 def plain(number: int) -> int:

@@ -1,0 +1,31 @@
+"""Calls of Python aggregate functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from catalog.errors import PenstockError
+from catalog.python_functions import PythonAggregate
+from planner.expressions import AggregateCall, Expression
+from planner.python_calls import arguments
+from planner.syntax import FunctionCall, span_of
+
+
+@dataclass(frozen=True)
+class PythonAggregateCall(AggregateCall):
+    """An aggregate whose value the program computes from the rows of a group; ``function`` is the name it has in SQL."""
+
+    body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
+
+
+def python_aggregate_call(
+    call: FunctionCall, function: PythonAggregate, args: Sequence[Expression], distinct: bool, keep: Expression | None
+) -> PythonAggregateCall:
+    """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``, and SQL-1105 for other words."""
+    span, name = span_of(call), str(call.this).lower()
+    for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):
+        if call.args.get(key):
+            hint = "a Python aggregate gets its rows in ascending order of their values"
+            raise PenstockError("SQL-1105", f"{word} does not go with {name}", span=span, hint=hint, sqlstate="42809")
+    return PythonAggregateCall(name, arguments(function, args, span), function.result, True, distinct, keep, body=function, span=span)

@@ -1,0 +1,123 @@
+"""Python aggregate and table functions: over changes, in windows, from checkpoints; every mistake told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import penstock
+from client.dbapi import Connection
+from tests.client import program_functions as program
+
+ROWS = pa.table(
+    {
+        "k": [1, 1, 2, 2, 3],
+        "x": [1.0, 2.0, 3.0, None, 5.0],
+        "w": [1.0, 3.0, 1.0, 1.0, 2.0],
+        "s": ["a bb", "ccc", None, "d e f", ""],
+        "n": [2, 0, 1, None, 3],
+    }
+)
+QUERIES: dict[str, list[tuple[object, ...]]] = {
+    "SELECT k, weighted_mean(x, w), longest(s), longest(s) FILTER (WHERE x > 1) FROM t GROUP BY k": [
+        (1, 1.75, "a bb", "ccc"),
+        (2, 1.5, "d e f", None),
+        (3, 5.0, "", ""),
+    ],
+    "SELECT longest(DISTINCT s) FROM t HAVING longest(s) <> 'q'": [("d e f",)],
+    "SELECT m, COUNT(*), longest(s) FROM (SELECT k % 2 AS m, MAX(s) AS s FROM t GROUP BY k) GROUP BY m": [(0, 1, "d e f"), (1, 2, "ccc")],
+    "SELECT (SELECT longest(s) FROM t) AS l": [("d e f",)],
+    "SELECT k, longest(s) OVER (PARTITION BY k ORDER BY x) FROM t WHERE k = 1": [(1, "a bb"), (1, "a bb")],
+    "SELECT k, word, length FROM t, LATERAL TABLE(words(s)) AS l(word, length) WHERE length > 1": [(1, "bb", 2), (1, "ccc", 3)],
+    "SELECT k, i, o FROM t LEFT JOIN LATERAL upto(n) WITH ORDINALITY AS l(i, o) ON TRUE WHERE k < 3": [
+        (1, 0, 1),
+        (1, 1, 2),
+        (1, None, None),
+        (2, 0, 1),
+        (2, None, None),
+    ],
+    "SELECT n, word FROM (SELECT MAX(s) AS s FROM t), LATERAL TABLE(words(s)) AS l(word, c), LATERAL TABLE(two()) AS m(n)": [
+        (n, word) for n in (1, 2) for word in "def"
+    ],
+}
+
+
+def connection(**settings: str) -> Connection:
+    made = penstock.connect(settings=settings)
+    made.register("t", ROWS)
+    for function in (program.weighted_mean, program.longest, program.failing, program.words, program.upto, program.backwards, program.two):
+        made.create_function(function)
+    return made
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Connection]:
+    with connection(**{"execution.runtime-mode": "streaming", "parallelism.default": "2"}) as made:
+        yield made
+
+
+def answer(made: Connection, query: str) -> list[tuple[object, ...]]:
+    return sorted(made.execute(query).fetchall(), key=lambda row: [(value is None, str(value)) for value in row])
+
+
+@pytest.mark.parametrize("query", list(QUERIES))
+def test_answers(ours: Connection, query: str) -> None:
+    expected = sorted(QUERIES[query], key=lambda row: [(value is None, str(value)) for value in row])
+    assert answer(ours, query) == expected
+
+
+def test_bounded_tables() -> None:
+    with connection(**{"bounded.backend": "duckdb"}) as made:
+        for query, expected in QUERIES.items():
+            assert answer(made, query) == sorted(expected, key=lambda row: [(value is None, str(value)) for value in row]), query
+
+
+MISTAKES = {
+    "SELECT longest(1, 2) FROM t": ("SQL-1102", "longest takes 1 argument, not 2"),
+    "SELECT longest(s ORDER BY k) FROM t": ("SQL-1105", "ORDER BY does not go with longest"),
+    "SELECT k FROM t WHERE longest(s) = 'x'": ("SQL-1062", "cannot stand in WHERE"),
+    "SELECT words(s) FROM t": ("SQL-1107", "it is a table function"),
+    "SELECT failing(n) FROM t": ("RUN-2010", "Python function failing: KeyError: 'no'"),
+    "SELECT i FROM t, LATERAL TABLE(backwards(n)) AS l(i)": ("RUN-2011", "not the ascending numbers of 5 rows"),
+}
+
+
+@pytest.mark.parametrize("query", list(MISTAKES))
+def test_mistakes(ours: Connection, query: str) -> None:
+    with pytest.raises(penstock.Error) as caught:
+        ours.execute(query).fetchall()
+    assert (caught.value.code, MISTAKES[query][1] in caught.value.message) == (MISTAKES[query][0], True), caught.value.message
+
+
+def test_a_window_of_python_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """Windows whose values the program computes: a job stopped in the middle gives the same rows as one that ran through."""
+    answers = []
+    for name, stops in (("straight", 0), ("stopped", 2)):
+        out = tmp_path / name
+        settings = {"execution.checkpointing.dir": str(tmp_path / f"state {name}"), "execution.batch.max-rows": "300", "table.dml-sync": "true"}
+        for act in range(stops + 1):
+            with connection(**settings, **{"parallelism.default": str(act + 1)}) as made:
+                made.executescript(
+                    f"""
+                    CREATE TABLE s (k INT, v DOUBLE, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector' = 'datagen',
+                      'number-of-rows' = '6000', 'rows-per-second' = '{0 if act == stops else 4000}', 'splits' = '3', 'fields.k.min' = '1',
+                      'fields.k.max' = '5', 'fields.ts.kind' = 'sequence', 'fields.ts.start' = '2020-01-01 00:00:00', 'fields.ts.step' = '1 s');
+                    CREATE TABLE o (k INT, m DOUBLE, e TIMESTAMP(3)) WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{out}');
+                    SET 'table.dml-sync' = '{"true" if act == stops else "false"}';
+                    """
+                )
+                job = made.execute(
+                    "INSERT INTO o SELECT k, weighted_mean(v, v), window_end FROM TABLE(HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '5' MINUTE,"
+                    " INTERVAL '10' MINUTE)) GROUP BY k, window_start, window_end"
+                ).job
+                assert job is not None
+                if act < stops:
+                    job.stop()
+                    job.wait(60)
+        answers.append(sorted((row["k"], row["e"], round(row["m"], 9)) for row in ds.dataset(out, format="parquet").to_table().to_pylist()))
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 50
