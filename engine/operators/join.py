@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from catalog.schema import Schema
 from engine.elements import Batch
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operators.pair_condition import PairCondition
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
@@ -63,9 +60,8 @@ class JoinOperator(Operator, ListState):
         self._needed = self._keys
         self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
         self._output = spec.schema.to_arrow()
-        both = Schema(spec.left_schema.fields + spec.right_schema.fields)
-        self._pair_schema = both.to_arrow()
-        self._residual = None if spec.residual is None else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+        condition = spec.residual
+        self._condition = None if condition is None else PairCondition(condition, len(spec.left_schema), options.time_zone)
         self._load_first = max(spec.bounded_ports, default=None)
         self._ended = [False, False]
         self._ended_held = False
@@ -204,18 +200,22 @@ class JoinOperator(Operator, ListState):
     def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
         """Give one piece of the pairs (position in the batch, row id of the other side); return those that satisfy the residual condition."""
         other = self._sides[1 - port]
-        if self._gives_pairs or self._residual is not None:
-            own_columns = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(pa.array(at))).columns
-            other_columns = other.store.take(ids).columns
-            columns = own_columns + other_columns if port == 0 else other_columns + own_columns
-            pairs = pa.RecordBatch.from_arrays(columns, schema=self._pair_schema)
-            if self._residual is not None:
-                mask = self._residual(pairs)
-                pairs = pairs.filter(mask)
-                kept = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
-                at, ids = at[kept], ids[kept]
-            if self._gives_pairs and at.size:
-                self._emit(pairs.columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, port), out)
+        if self._condition is not None:
+
+            def own_columns(chosen: list[int]) -> list[pa.Array]:
+                return batch.rows.select(chosen).take(pa.array(at)).columns
+
+            def other_columns(chosen: list[int]) -> list[pa.Array]:
+                return other.store.take(ids, chosen).columns
+
+            left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
+            kept = self._condition.holds(left, right, at.size)
+            at, ids = at[kept], ids[kept]
+        if self._gives_pairs and at.size:
+            own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(pa.array(at))).columns
+            found = other.store.take(ids).columns
+            columns = own + found if port == 0 else found + own
+            self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, port), out)
         return at, ids
 
     @staticmethod

@@ -113,20 +113,21 @@ class RowStore:
         """Return the ids of all live rows, ascending."""
         return np.flatnonzero(self._weights[: self._given])
 
-    def take(self, ids: np.ndarray) -> pa.RecordBatch:
-        """Return the rows of live ids, in that order, as often as named."""
+    def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
+        """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions."""
+        chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
         positions = self._positions[ids]
-        if len(self._chunks) == 1:
-            return self._chunks[0].take(pa.array(positions))
-        starts = np.cumsum([0] + [chunk.num_rows for chunk in self._chunks])
+        if len(chunks) == 1:
+            return chunks[0].take(pa.array(positions))
+        starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
         chunk_of = np.searchsorted(starts, positions, side="right") - 1
-        order, offsets = counting_sort(chunk_of, len(self._chunks))
+        order, offsets = counting_sort(chunk_of, len(chunks))
         pieces = [
             chunk.take(pa.array(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
-            for i, chunk in enumerate(self._chunks)
+            for i, chunk in enumerate(chunks)
             if offsets[i] < offsets[i + 1]
         ]
-        gathered = pa.concat_batches(pieces) if pieces else self._chunks[0].slice(0, 0)
+        gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
         if len(pieces) == 1:
             return gathered
         back = np.empty(order.size, np.int64)
