@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from engine.state.extremes import BestString
 from engine.state.slot_table import SlotTable
 from engine.state.sums import OutOfRange
 from engine.state.table_part import Part, TablePart
-from planner.expressions import AggregateCall
+from planner.expressions import AggregateCall, Expression
 
 _ROWS_AT_ONCE = 4096
 """Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
@@ -35,14 +36,22 @@ class _Feed:
     arguments: tuple[Reader, ...]
     needed: tuple[int, ...]
     kind: pa.DataType | None
+    filter: Expression | None
     keep: Reader | None
 
-    def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray) -> tuple[np.ndarray, pa.Array | None, np.ndarray]:
-        """Return slots, values and weights of the rows that count: kept by the filter, no NULL where none counts."""
+    def rows(
+        self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, kept: dict[Expression, np.ndarray]
+    ) -> tuple[np.ndarray, pa.Array | None, np.ndarray]:
+        """Return slots, values and weights of the rows that count: kept by the filter, no NULL where none counts.
+
+        ``kept``: what filters gave for this batch, so that those of several aggregates are asked once.
+        """
         columns = [argument(batch) for argument in self.arguments]
         mask: np.ndarray | None = None
-        if self.keep is not None:
-            mask = is_true(self.keep(batch))
+        if self.keep is not None and self.filter is not None:
+            mask = kept.get(self.filter)
+            if mask is None:
+                mask = kept[self.filter] = is_true(self.keep(batch))
         for column in (columns[i] for i in self.needed if i < len(columns)):
             if column.null_count:
                 valid = col.validity(column).view(np.bool_)
@@ -117,13 +126,14 @@ class Accumulators:
         if self._insert_only and weights is not None and (weights < 0).any():
             message = "a retraction reached an aggregate that was planned for inserts only"
             raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
-        fed = [(part, *feed.rows(slots, batch, signed)) for part, feed in zip(self._parts, self._feeds, strict=True)]
-        if len(fed) == 1 or slots.size <= _ROWS_AT_ONCE:
-            for part, its, values, counts in fed:
+        kept: dict[Expression, np.ndarray] = {}
+        fed = [(part, *feed.rows(slots, batch, signed, kept)) for part, feed in zip(self._parts, self._feeds, strict=True)]
+        together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(fed))]
+        for (part, its, values, counts), pieces in zip(fed, together, strict=True):
+            if not pieces:
                 part.add(its, values, counts)
-            return
         for start in range(0, slots.size, _ROWS_AT_ONCE):
-            for part, its, values, counts in fed:
+            for part, its, values, counts in compress(fed, together):
                 end = start + _ROWS_AT_ONCE
                 if start < its.size:
                     part.add(its[start:end], None if values is None else values.slice(start, _ROWS_AT_ONCE), counts[start:end])
@@ -194,4 +204,4 @@ class Accumulators:
 
 def _feed(call: AggregateCall, zone: str) -> _Feed:
     keep = None if call.filter is None else reader(call.filter, zone)
-    return _Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), keep)
+    return _Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), call.filter, keep)

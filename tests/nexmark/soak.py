@@ -67,7 +67,7 @@ def main() -> int:
     spark = SparkAnswers(connection, Path(tempfile.mkdtemp(prefix="nexmark-"))) if arguments.spark else None
     bad = 0
     for query in arguments.queries.split(","):
-        keep(connection, "theirs", connection.execute(duckdb_text(query)).to_arrow_table())
+        keep(connection, "theirs", connection.sql(duckdb_text(query)).to_arrow_table())
         line = f"{query:5}"
         for parallelism in (1, 2):
             rows, seconds = streamed(query, arguments.events, parallelism)
