@@ -1,4 +1,4 @@
-"""No row that is on time for its own split is ever dropped, however splits, slots and batches interleave; what is dropped is exactly what was late."""
+"""No row that is on time for its own split is dropped, however splits, slots and batches interleave: what is dropped is exactly what was late."""
 
 from __future__ import annotations
 
