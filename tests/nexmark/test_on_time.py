@@ -15,7 +15,7 @@ from tests.streams.acts import Folded, Script, run_to_end
 COUNT, RATE, SPLITS = 20_000, 1_000, 4
 BOUND_MS, WINDOW = 2_000, timedelta(seconds=1)
 OPTIONS = {"events.num": str(COUNT), "event-rate": str(RATE), "splits": str(SPLITS), "out-of-order": f"{BOUND_MS} ms"}
-QUERY = "SELECT window_start, COUNT(*) AS bids FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(dateTime), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;"
+QUERY = "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(dateTime), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;"
 
 Windows = Counter[object]
 
