@@ -148,7 +148,8 @@ def _of_join(node: Join, facts: _Facts) -> StateBound:
     if isinstance(node, TimedJoin):
         return _of_timed_join(node, facts)
     endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
-    grows = f"rows of the {' and the '.join(endless)} side are kept for ever, as any may match later; join within a window, or a bounded table"
+    sides = " and the ".join(endless)
+    grows = f"rows of the {sides} side are kept for ever, as any may match later; join within a window or an interval, or a bounded table"
     return StateBound("rows of both sides", grows if endless else None)
 
 

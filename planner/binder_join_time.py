@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import product
 
 from catalog.schema import Role
-from catalog.types import Timestamp, TimestampLtz
+from catalog.types import DayTimeInterval, Timestamp, TimestampLtz
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.logical import JoinKind
 from planner.scope import Scope
@@ -71,12 +71,22 @@ def _bounds(parts: Sequence[Expression], width: int) -> Iterator[_Bound]:
     for part in parts:
         if not isinstance(part, Call) or part.function not in _ORDERS:
             continue
-        first, second = (_shifted(arg) for arg in part.args)
+        first, second = _compared(part)
         if first is None or second is None or (first[0] < width) == (second[0] < width):
             continue
         for reversed_, at_least in _ORDERS[part.function]:
             (low, low_us), (high, high_us) = (second, first) if reversed_ else (first, second)
             yield _Bound(low, high, high_us - low_us - at_least)
+
+
+def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return the timestamps a comparison compares; ``a - b <= INTERVAL ..`` compares a with b shifted."""
+    for (difference, constant), reversed_ in ((part.args, False), (part.args[::-1], True)):
+        match difference, constant:
+            case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(value=timedelta() as by):
+                sides = _shifted(later), _later(_shifted(earlier), by)
+                return sides[::-1] if reversed_ else sides
+    return _shifted(part.args[0]), _shifted(part.args[1])
 
 
 def _shifted(expression: Expression) -> tuple[int, int] | None:

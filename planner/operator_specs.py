@@ -155,7 +155,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         node.residual,
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
-        node.time if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
+        node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
     )
 
 

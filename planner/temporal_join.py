@@ -8,7 +8,7 @@ from functools import cached_property
 from catalog.schema import Schema, without_event_time
 from planner.expressions import Expression
 from planner.logical import JoinKind, LogicalPlan
-from planner.timed_join import WINDOW_ROLES, slack_us
+from planner.timed_join import WINDOW_ROLES, lateness_us, slack_us
 from planner.windowing import demand
 
 
@@ -51,7 +51,8 @@ class TemporalJoin(LogicalPlan):
     @property
     def slacks_us(self) -> tuple[int, int]:
         """How far below a watermark the times of rows of each side may be that are on time."""
-        return slack_us(self.left.schema[self.left_time].role), slack_us(self.right.schema[self.right_time].role)
+        left, right = slack_us(self.left.schema[self.left_time].role), slack_us(self.right.schema[self.right_time].role)
+        return left + lateness_us(self.left), right + lateness_us(self.right)
 
     @cached_property
     def schema(self) -> Schema:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from catalog.schema import Role, Schema, without_event_time
-from planner.logical import Join, JoinKind
-from planner.windowing import demand
+from planner.logical import Join, JoinKind, LogicalPlan, WindowAggregate
+from planner.windowing import Windowing, WindowKind, demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
@@ -22,6 +22,13 @@ def slack_us(role: Role | None) -> int:
     return 0 if role is None else _SLACK_US[role]
 
 
+def lateness_us(plan: LogicalPlan) -> int:
+    """Return how long after their end windows of a plan still give rows: as long as they correct them, and sessions when time is past their end."""
+    groups = [node for node in plan.walk() if isinstance(node, WindowAggregate)]
+    sessions = any(isinstance(node.window, Windowing) and node.window.kind is WindowKind.SESSION for node in groups)
+    return max([int(sessions), *(node.emission.lateness_us for node in groups)])
+
+
 @dataclass(frozen=True)
 class Deadline:
     """The last time of the other side a row can meet: the value of a column of its own plus microseconds."""
@@ -29,22 +36,29 @@ class Deadline:
     column: int
     offset_us: int
 
+    def __str__(self) -> str:
+        return f"{self.column}{self.offset_us:+}us" if self.offset_us else str(self.column)
+
 
 @dataclass(frozen=True)
 class TimedSide:
     """One side of a timed join: its event-time column and that column's role, and the deadlines of its rows, the earliest of which counts.
 
-    Without deadlines its rows may meet rows of the other side at any later time.
+    Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long windows beneath correct what they gave.
     """
 
     time_column: int
     role: Role
     deadlines: tuple[Deadline, ...]
+    lateness_us: int = 0
 
     @property
     def slack_us(self) -> int:
         """How far below a watermark the time of a row may be that is on time."""
-        return slack_us(self.role)
+        return slack_us(self.role) + self.lateness_us
+
+    def __str__(self) -> str:
+        return f"{self.role.value} {self.time_column} until {' or '.join(map(str, self.deadlines)) or 'ever'}"
 
     def moved(self, positions: Mapping[int, int]) -> TimedSide:
         """Return the side when its columns have moved."""
@@ -62,6 +76,9 @@ class JoinTime:
 
     left: TimedSide
     right: TimedSide
+
+    def __str__(self) -> str:
+        return f"[left {self.left}, right {self.right}]"
 
     @property
     def sides(self) -> tuple[TimedSide, TimedSide]:
@@ -112,6 +129,12 @@ class TimedJoin(Join):
     @property
     def goes_by_time(self) -> bool:
         return True
+
+    @property
+    def allowing(self) -> JoinTime:
+        """What time says, with what the windows beneath allow for corrections."""
+        left, right = (replace(side, lateness_us=lateness_us(plan)) for side, plan in zip(self.time.sides, self.inputs, strict=True))
+        return JoinTime(left, right)
 
     @cached_property
     def schema(self) -> Schema:

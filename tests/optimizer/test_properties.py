@@ -109,7 +109,7 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
         (
             "SELECT a.id, b.name FROM endless AS a JOIN endless AS b ON a.id = b.id",
             "unbounded because rows of the left and the right side are kept for ever, as any may match later;"
-            " join within a window, or a bounded table",
+            " join within a window or an interval, or a bounded table",
         ),
         ("SELECT a.id, b.name FROM endless AS a JOIN people AS b ON a.id = b.id", "bounded"),
         ("SELECT id FROM endless ORDER BY id LIMIT 5", "bounded"),

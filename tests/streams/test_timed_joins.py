@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from client.session import Session
@@ -36,6 +37,7 @@ INTERVALS = {
     "semi": f"SELECT a.id FROM a SEMI JOIN b ON {_AFTER}",
     "anti": f"SELECT a.id FROM a ANTI JOIN b ON {_AFTER}",
     "exists": f"SELECT a.id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE {_AFTER})",
+    "difference": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND b.ts - a.ts <= INTERVAL '2' SECOND AND INTERVAL '-1' SECOND < b.ts - a.ts",
     "same-time": "SELECT a.id, b.id FROM a JOIN b ON a.ts = b.ts",
     "two": f"SELECT a.id, b.id, c.id FROM a, b, b AS c WHERE {_AFTER} AND c.k = b.k AND c.ts BETWEEN b.ts AND b.ts + INTERVAL '1' SECOND",
 }
@@ -149,3 +151,24 @@ def test_explain_says_what_frees_rows(session: Session) -> None:
     assert bounded in explained(INTERVALS["inner"])
     assert "WindowJoin left" in explained(WINDOWS["left"])
     assert "state bounded (rows of both sides until their window ends)" in explained(WINDOWS["left"])
+
+
+def test_windows_that_correct_late_results_are_waited_for(session: Session) -> None:
+    counted = "SELECT k, window_start, window_end, COUNT(*) AS n FROM {w} GROUP BY k, window_start, window_end"
+    sides = [f"({counted.format(w=w)}) AS {name}" for w, name in (("WA", "x"), ("WB", "y"))]
+    text = ours(f"SELECT x.k, x.n, y.n, x.window_end FROM {sides[0]} JOIN {sides[1]} ON {_SAME}")
+    late = f"{text} EMIT ON WINDOW CLOSE WITH LATENESS INTERVAL '1' HOUR"
+    answers = []
+    for parallelism in ("1", "2"):
+        session.settings.set("parallelism.default", parallelism)
+        rows = session.execute(late).final_rows(60)
+        answers.append(Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
+    start = "time_bucket(INTERVAL '10 seconds', ts)"
+    parts = [
+        f"(SELECT k, {start} + INTERVAL '10 seconds' AS e, COUNT(*) AS n FROM {t} WHERE ts IS NOT NULL GROUP BY 1, 2) AS {t}_" for t in ("a", "b")
+    ]
+    tables = {name: pa.concat_tables(splits) for name, splits in SPLITS.items()}
+    with database(**tables) as connection:
+        words = f"SELECT a_.k, a_.n, b_.n, a_.e FROM {parts[0]} JOIN {parts[1]} ON a_.k = b_.k AND a_.e = b_.e"
+        expected = Counter(connection.execute(words).fetchall())
+    assert answers == [expected, expected]
