@@ -10,6 +10,7 @@ from client import (
     catalog_statements,
     explain_statements,
     function_statements,
+    job_explanations,
     job_statements,
     materialized_views,
     settings_statements,
@@ -56,6 +57,8 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return show_statements.show(session, node)
         case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
             return job_statements.control(session, node)
+        case nodes.ExplainJob():
+            return job_explanations.explain_job(session, node)
         case nodes.Quit():
             raise PenstockError("CLI-6007", "QUIT leaves the shell, and this is not the shell", hint="close the connection instead", sqlstate="0A000")
     raise PenstockError("INT-9040", f"no runner for statement {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.checkpoint_coordinator import CheckpointInfo
-from engine.metrics import OperatorMetrics
+from engine.metrics import OperatorMetrics, SplitProgress
 from engine.task import Task
 from planner.physical import JobGraph, SinkSpec
 
@@ -26,6 +26,8 @@ class OperatorReport:
     state_entries: int = 0
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
+    splits: dict[str, SplitProgress] = field(default_factory=dict)
+    next_close_us: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,9 @@ def _add(report: OperatorReport, metrics: OperatorMetrics) -> None:
     report.state_entries += metrics.state_entries
     if metrics.watermark_us is not None:
         report.watermark_us = metrics.watermark_us if report.watermark_us is None else min(report.watermark_us, metrics.watermark_us)
+    report.splits |= metrics.splits.copy()
+    if metrics.next_close_us is not None:
+        report.next_close_us = min(metrics.next_close_us, metrics.next_close_us if report.next_close_us is None else report.next_close_us)
     for name, count in metrics.counters.copy().items():
         report.counters[name] = report.counters.get(name, 0) + count
 

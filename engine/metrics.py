@@ -12,9 +12,21 @@ LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
 """Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""
 
 
+@dataclass(frozen=True)
+class SplitProgress:
+    """How far event time has come in one split of a source, microseconds: its last event, its watermark; and whether it holds nobody back."""
+
+    last_event_us: int | None
+    watermark_us: int | None
+    idle: bool = False
+
+
 @dataclass
 class OperatorMetrics:
-    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..)."""
+    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..).
+
+    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is open.
+    """
 
     rows_in: int = 0
     rows_out: int = 0
@@ -24,6 +36,8 @@ class OperatorMetrics:
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     late_log: LateLog | None = None
+    splits: dict[str, SplitProgress] = field(default_factory=dict)
+    next_close_us: int | None = None
 
     def late(self, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None = None) -> None:
         """Count rows that came too late, and tell of them."""

@@ -315,6 +315,12 @@ class StatementBuilder(AlterationBuilder):
     def describe(self, children: list[Any]) -> nodes.Describe:
         return nodes.Describe(children[0], span=self.span)
 
+    def explain_job(self, children: list[Any]) -> nodes.ExplainJob:
+        return nodes.ExplainJob(_text(children[0]), False, _span(children[0]), span=self.span)
+
+    def explain_silence(self, children: list[Any]) -> nodes.ExplainJob:
+        return nodes.ExplainJob(_text(children[0]), True, _span(children[0]), span=self.span)
+
     def describe_job(self, children: list[Any]) -> nodes.DescribeJob:
         return nodes.DescribeJob(_text(children[0]), _span(children[0]), span=self.span)
 

@@ -312,6 +312,15 @@ class DescribeJob(Statement):
 
 
 @dataclass(frozen=True)
+class ExplainJob(Statement):
+    """EXPLAIN ANALYZE JOB 'id', or EXPLAIN WHY NO OUTPUT FOR JOB 'id' (``silence``)."""
+
+    job_id: str
+    silence: bool
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class Savepoint:
     """WITH SAVEPOINT ['path']."""
 

@@ -24,8 +24,6 @@ _NOT_YET: dict[tuple[str, ...], str] = {
     ("DELETE",): "rows of a stream are changed at its source",
     ("MERGE",): "INSERT INTO a table with a primary key",
     ("TRUNCATE",): "delete the table's files",
-    ("EXPLAIN", "WHY"): "SHOW JOBS and DESCRIBE JOB show a job's watermark and late rows",
-    ("EXPLAIN", "ANALYZE"): "DESCRIBE JOB shows a job's figures",
     ("SHOW", "CATALOGS"): "there is one catalog and one database",
     ("SHOW", "DATABASES"): "there is one catalog and one database",
     ("ANALYZE",): "no statistics are needed",

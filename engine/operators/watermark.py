@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.expressions import EvaluationContext, compile_expression
 from engine.expressions.columns import nulls_of, values_of
 from engine.job_options import JobOptions
+from engine.metrics import SplitProgress
 from engine.operator import Context, ListState, Operator, Output, SplitEvent, SplitNews
 from planner.physical import WatermarkSpec
 
@@ -23,6 +25,7 @@ class _Split:
     watermark_us: int
     empty_since_ms: float | None = None
     idle: bool = False
+    last_event_us: int | None = None
 
 
 class WatermarkOperator(Operator, ListState):
@@ -54,8 +57,20 @@ class WatermarkOperator(Operator, ListState):
         split.empty_since_ms, split.idle = None, False
         before, after_us = self._progress(batch, split.watermark_us)
         split.watermark_us = after_us
+        self._note(split, batch)
         out.collect(self._marked(batch, before))
         self._advance(out)
+
+    def _note(self, split: _Split, batch: Batch) -> None:
+        """Let people see how far the split is."""
+        latest = pc.max(batch.rows.column(self._spec.time_column)).value
+        if latest is not None:
+            split.last_event_us = latest if split.last_event_us is None else max(latest, split.last_event_us)
+        self._show(split)
+
+    def _show(self, split: _Split) -> None:
+        watermark_us = None if split.watermark_us == MIN_WATERMARK_US else split.watermark_us
+        self._context.metrics.splits[split.split_id] = SplitProgress(split.last_event_us, watermark_us, split.idle)
 
     def _progress(self, batch: Batch, start_us: int) -> tuple[np.ndarray, int]:
         """Return the split's watermark just before each row, and after the last."""
@@ -86,8 +101,10 @@ class WatermarkOperator(Operator, ListState):
         match event.news:
             case SplitNews.OPENED:
                 self._splits[event.origin] = _Split(event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US))
+                self._show(self._splits[event.origin])
             case SplitNews.ENDED:
                 self._splits.pop(event.origin, None)
+                self._context.metrics.splits.pop(event.split_id, None)
             case SplitNews.EMPTY:
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
@@ -101,6 +118,7 @@ class WatermarkOperator(Operator, ListState):
         if split.empty_since_ms is None:
             split.empty_since_ms = now_ms
         split.idle = self._waited(split.empty_since_ms, now_ms)
+        self._show(split)
 
     def _waited(self, since_ms: float, now_ms: float) -> bool:
         timeout_ms = self._spec.idle_timeout_ms

@@ -58,6 +58,7 @@ class WindowAggregateOperator(Operator):
         placed = self._rows.place(batch, self._watermark_us)
         if placed.ends.size:
             self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+            self._will_close(placed.ends)
             self._metrics.state_entries = len(self._state)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
@@ -68,6 +69,13 @@ class WindowAggregateOperator(Operator):
         self._watermark_us = time_us
         self._free(slices, ends, time_us)
 
+    def _will_close(self, ends: np.ndarray) -> None:
+        """Let people see when the next window closes."""
+        later = ends[ends > self._watermark_us]
+        if later.size:
+            known = self._metrics.next_close_us
+            self._metrics.next_close_us = int(later.min()) if known is None else min(known, int(later.min()))
+
     def _closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
         """Give the windows that end after the last watermark and by ``time_us``."""
         return self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
@@ -75,6 +83,8 @@ class WindowAggregateOperator(Operator):
     def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
         """Forget slices whose last window has ended by ``time_us``."""
         self._state.closed_until_us = time_us
+        self._metrics.next_close_us = None
+        self._will_close(ends)
         last = windows.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
         over = last <= time_us
         if over.any():

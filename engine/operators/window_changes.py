@@ -56,6 +56,7 @@ class WindowChangesOperator(WindowAggregateOperator, ListState):
             before = self._shown(touched, keys, placed.ends.size)
             self._state.add(keys, placed)
             self._changes.add(difference(before, self._shown(touched, keys, placed.ends.size)), out)
+        self._will_close(placed.ends)
         self._metrics.state_entries = len(self._state)
 
     def _given_windows(self, placed: PlacedRows) -> np.ndarray:
