@@ -6,6 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.expressions.compiler import compile_expression
+from engine.expressions.nested_order import sort_keys
+from engine.kernels.nested import canonical_text
 from planner.expressions import Column, SortKey
 
 
@@ -39,8 +41,15 @@ def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> p
 
 
 def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.ChunkedArray) -> None:
-    if not pa.types.is_nested(column.type):
+    """Add a column that breaks ties; nested values do by their canonical texts."""
+    if pa.types.is_nested(column.type):
+        _add_key(columns, directions, canonical_text(_whole(column)), False, True)
+    else:
         _add_key(columns, directions, column, False, True)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def _values(rows: pa.Table, key: SortKey) -> pa.Array:
@@ -55,6 +64,10 @@ def _add_key(columns: list[pa.Array], directions: list[str], values: pa.Array, d
     direction = "descending" if descending else "ascending"
     columns.append(pc.is_null(values))
     directions.append("descending" if nulls_first else "ascending")
+    if pa.types.is_nested(values.type):
+        for part in sort_keys(_whole(values))[1:]:
+            _add_key(columns, directions, part, descending, not descending)
+        return
     if pa.types.is_floating(values.type):
         columns.append(pc.is_nan(values))
         directions.append(direction)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.kernels import columns as col
+from engine.kernels.nested import canonical_text
 from engine.partitions import Partitions
 from planner.expressions import SortKey
 
@@ -53,6 +54,8 @@ class Peers:
 
 def _differs(values: pa.Array) -> np.ndarray:
     """Return of each value but the first whether it differs from the one before; NULL is like NULL, NaN like NaN."""
+    if pa.types.is_nested(values.type):
+        return _differs(canonical_text(values))
     if col.is_bytes(values.type):
         unequal = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)).fill_null(False).to_numpy(zero_copy_only=False)
     elif pa.types.is_decimal128(values.type):

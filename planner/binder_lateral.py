@@ -12,6 +12,7 @@ from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_joins import FromClause, join_on, key_pair, with_keys
+from planner.binder_nested import orderable
 from planner.binder_select import item_name
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
@@ -145,7 +146,7 @@ def _sort_key(node: exp.Expr, binder: ExpressionBinder, rows: InnerRows) -> Sort
     if any(i < rows.width for i in expression.columns()):
         hint = "order by columns of the query itself"
         raise PenstockError("SQL-1601", "the order in LATERAL reads the rows before it", span=span_of(node), hint=hint, sqlstate="0A000")
-    return SortKey(rows.own(expression), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+    return SortKey(orderable(rows.own(expression), node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _with_list(

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from catalog.coercion import is_orderable
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.types import INT, Array, Map, Row
@@ -68,3 +69,11 @@ def _name(arg: exp.Expr) -> str | None:
     if isinstance(arg, Reference):
         return arg.expressions[-1].name
     return arg.args["expression"].name if isinstance(arg, exp.Dot) else None
+
+
+def orderable(expression: Expression, tree: exp.Expr) -> Expression:
+    """Return what is ordered by; raise SQL-1112 for a type without an order."""
+    if not is_orderable(expression.type):
+        hint = "order by a value in it, as m['key'], or by size(m)"
+        raise PenstockError("SQL-1112", f"{expression.type} has no order", span=span_of(tree), hint=hint, sqlstate="42883")
+    return expression

@@ -12,6 +12,7 @@ from planner.bind_context import BindContext
 from planner.binder_emit import emitted
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_late_rows import refuse_late_rows
+from planner.binder_nested import orderable
 from planner.binder_select import bind_select, position_of, sort_keys
 from planner.binder_sets import bind_set_operation
 from planner.binder_streaming import check_order
@@ -93,7 +94,7 @@ def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> l
             expression: Expression = Column(field.type, field.nullable, index=index, name=field.name, span=span_of(target))
         else:
             expression = binder.bind(target)
-        keys.append(SortKey(expression, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        keys.append(SortKey(orderable(expression, target), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
     return keys
 
 

@@ -17,7 +17,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
 from planner.binder_joins import FromClause, bind_from, settled_by
-from planner.binder_nested import row_fields
+from planner.binder_nested import orderable, row_fields
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
@@ -336,7 +336,7 @@ def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[
         expression = (*bound.outputs, *extra)[index]
         name = bound.names[index] if index < len(bound.names) else sort_name(node.this, bound)
         column = Column(expression.type, expression.nullable, index=index, name=name, span=span_of(node.this))
-        keys.append(SortKey(column, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+        keys.append(SortKey(orderable(column, node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
     return keys, extra
 
 

@@ -9,17 +9,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.expressions.compiler import compile_expression
+from engine.expressions.nested_order import sort_keys
 from engine.expressions.site import EvaluationContext
+from engine.kernels.nested import canonical_text
 from planner.expressions import SortKey
 
 
 class RowOrder:
-    """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first. Lists and maps break no ties."""
+    """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
+
+    Nested keys go part by part; in ties nested values go by their canonical texts.
+    """
 
     def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str) -> None:
         context = EvaluationContext(time_zone)
         self._keys = [(compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys]
-        self._ties = [index for index, field in enumerate(schema) if not pa.types.is_nested(field.type)]
+        self._ties = range(len(schema))
 
     def sorted(self, rows: pa.RecordBatch) -> np.ndarray:
         """Return the positions of the rows in order, int64."""
@@ -28,7 +33,8 @@ class RowOrder:
         for evaluate, descending, nulls_first in self._keys:
             _add_key(evaluate(rows), descending, nulls_first, columns, directions)
         for index in self._ties:
-            _add_key(rows.column(index), False, True, columns, directions)
+            column = rows.column(index)
+            _add_key(canonical_text(column) if pa.types.is_nested(column.type) else column, False, True, columns, directions)
         if not columns:
             return np.arange(rows.num_rows)
         names = [f"k{number}" for number in range(len(columns))]
@@ -42,6 +48,10 @@ def _add_key(values: pa.Array, descending: bool, nulls_first: bool, columns: lis
     if values.null_count:
         columns.append(pc.is_null(values).cast(pa.int8()))
         directions.append("descending" if nulls_first else "ascending")
+    if pa.types.is_nested(values.type):
+        for part in sort_keys(values)[1:]:
+            _add_key(part, descending, not descending, columns, directions)
+        return
     if pa.types.is_floating(values.type):
         nan = pc.fill_null(pc.is_nan(values), False)
         if pc.any(nan).as_py():

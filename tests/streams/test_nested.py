@@ -74,6 +74,14 @@ QUERIES: dict[str, tuple[str, str | None]] = {
     ),
     "keys": ("SELECT r, count(*), sum(v) FROM t GROUP BY r", None),
     "array-keys": ("SELECT arr, k, count(*) FROM t GROUP BY arr, k", None),
+    "order": (
+        "SELECT id FROM t ORDER BY array(v, id % 5) DESC, r DESC, id LIMIT 20",
+        "SELECT id FROM t ORDER BY [v, id % 5] DESC, r DESC NULLS LAST, id LIMIT 20",
+    ),
+    "over": (
+        "SELECT id, rank() OVER (PARTITION BY r ORDER BY array(v, id % 2)) AS n FROM t",
+        "SELECT id, rank() OVER (PARTITION BY r ORDER BY [v, id % 2]) FROM t",
+    ),
     "distinct": ("SELECT DISTINCT r, m FROM t", None),
     "join": (
         "SELECT a.id, b.n FROM t AS a JOIN (SELECT r, count(*) AS n FROM t GROUP BY r) AS b ON a.r = b.r WHERE a.id < 300",

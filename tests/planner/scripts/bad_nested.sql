@@ -169,3 +169,16 @@ error[SQL-1044]: table "x" is not in FROM
   1 | SELECT x.* FROM bid
     |        ^
 hint: there is bid
+====
+SELECT price FROM (SELECT price, map(channel, price) AS m FROM bid) ORDER BY m LIMIT 2
+---
+error[SQL-1112]: MAP<STRING, DECIMAL(10, 2)> has no order
+  1 | SELECT price FROM (SELECT price, map(channel, price) AS m FROM bid) ORDER BY m LIMIT 2
+    |                                                                              ^
+hint: order by a value in it, as m['key'], or by size(m)
+====
+SELECT row_number() OVER (ORDER BY m) FROM (SELECT price, map(channel, price) AS m FROM bid)
+---
+error[SQL-1103]: ORDER BY cannot compare MAP<STRING, DECIMAL(10, 2)>
+  1 | SELECT row_number() OVER (ORDER BY m) FROM (SELECT price, map(channel, price) AS m FROM bid)
+    |                                    ^
