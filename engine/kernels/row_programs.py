@@ -8,6 +8,8 @@ from numba import njit
 from planner.row_program import Op
 
 OVERFLOW, NO_DIVISION = 1, 2
+_VALUE, _NULL = 0, 1
+"""What an entry of the stack is; more than 1: a fault's number and 1, which counts only where the result depends on it."""
 COUNT, SUM, MIN, MAX, AVG = 0, 1, 2, 3, 4
 _MAX = 2**63 - 1
 _MIN = -(2**63)
@@ -147,30 +149,35 @@ def pushed(op, a, b, row, start, variable, rows, run, cells, stack):
 
 
 @njit(nogil=True)
-def logic(op, stack_i, stack_n, top):
-    """Run an instruction of logic on the stack; return its new top."""
-    if op in (_AND, _OR):
-        top -= 1
-        decides = 0 if op == _AND else 1
-        left, right = top - 1, top
-        if (not stack_n[left] and stack_i[left] == decides) or (not stack_n[right] and stack_i[right] == decides):
-            stack_i[left], stack_n[left] = decides, 0
-        elif stack_n[left] or stack_n[right]:
-            stack_n[left] = 1
-        else:
-            stack_i[left] = 1 - decides
-        return top
-    here = top - 1
+def connected(decides, stack_i, stack_n, left):
+    """Run AND (decided by 0) or OR (by 1) on the two values from ``left`` on; a fault right of what decides is none."""
+    right = left + 1
+    if stack_n[left] > _NULL or (stack_n[left] == _VALUE and stack_i[left] == decides):
+        return
+    if stack_n[right] > _NULL or (stack_n[right] == _VALUE and stack_i[right] == decides):
+        stack_i[left], stack_n[left] = decides, stack_n[right]
+    elif stack_n[left] == _NULL or stack_n[right] == _NULL:
+        stack_n[left] = _NULL
+    else:
+        stack_i[left] = 1 - decides
+
+
+@njit(nogil=True)
+def asked(op, stack_i, stack_n, here):
+    """Run NOT or an IS test on the value on top."""
+    if stack_n[here] > _NULL:
+        return
     if op == _NOT:
         stack_i[here] = 1 - stack_i[here]
-    elif op == _IS_NULL:
-        stack_i[here], stack_n[here] = stack_n[here], 0
+        return
+    if op == _IS_NULL:
+        stack_i[here] = stack_n[here]
     elif op == _IS_NOT_NULL:
-        stack_i[here], stack_n[here] = 1 - stack_n[here], 0
+        stack_i[here] = 1 - stack_n[here]
     else:
         wanted = 1 if op == _IS_TRUE else 0
-        stack_i[here], stack_n[here] = (1 if not stack_n[here] and stack_i[here] == wanted else 0), 0
-    return top
+        stack_i[here] = 1 if stack_n[here] == _VALUE and stack_i[here] == wanted else 0
+    stack_n[here] = _VALUE
 
 
 @njit(nogil=True)
@@ -231,6 +238,22 @@ def together(op, a, stack_i, stack_f, left):
 
 
 @njit(nogil=True)
+def joined(op, a, stack_i, stack_f, stack_n, left):
+    """Run an instruction on the two values from ``left`` on, whatever they are."""
+    right = left + 1
+    if stack_n[left] > _NULL or stack_n[right] > _NULL:
+        stack_n[left] = max(stack_n[left], stack_n[right])
+    elif stack_n[left] == _VALUE and stack_n[right] == _VALUE:
+        fault = together(op, a, stack_i, stack_f, left)
+        stack_n[left] = fault + 1 if fault else _VALUE
+    elif a == 6 and op in (_COMPARE_I, _COMPARE_F):
+        stack_i[left] = 1 if stack_n[left] == stack_n[right] else 0
+        stack_n[left] = _VALUE
+    else:
+        stack_n[left] = _NULL
+
+
+@njit(nogil=True)
 def holds(program, row, start, variable, rows, run, cells, stack):
     """Return whether a program holds for a row tried as a variable's, and a fault."""
     code, first, last = program
@@ -238,25 +261,22 @@ def holds(program, row, start, variable, rows, run, cells, stack):
     top = 0
     for at in range(first, last):
         op, a, b = code[3 * at], code[3 * at + 1], code[3 * at + 2]
-        fault = 0
         if op <= _TOTAL_F:
             stack_i[top], stack_f[top], null, fault = pushed(op, a, b, row, start, variable, rows, run, cells, stack)
-            stack_n[top] = 1 if null else 0
+            stack_n[top] = fault + 1 if fault else _NULL if null else _VALUE
             top += 1
-        elif op >= _AND:
-            top = logic(op, stack_i, stack_n, top)
         elif op <= _UNITS or (_NEGATE_I <= op <= _ABS_F):
-            if not stack_n[top - 1]:
+            if stack_n[top - 1] == _VALUE:
                 fault = alone(op, a, stack_i, stack_f, top - 1)
+                stack_n[top - 1] = fault + 1 if fault else _VALUE
+        elif op in (_AND, _OR):
+            top -= 1
+            connected(0 if op == _AND else 1, stack_i, stack_n, top - 1)
+        elif op > _OR:
+            asked(op, stack_i, stack_n, top - 1)
         else:
             top -= 1
-            left = top - 1
-            if op in (_COMPARE_I, _COMPARE_F) and a == 6 and (stack_n[left] or stack_n[top]):
-                stack_i[left], stack_n[left] = (1 if stack_n[left] and stack_n[top] else 0), 0
-            elif stack_n[left] or stack_n[top]:
-                stack_n[left] = 1
-            else:
-                fault = together(op, a, stack_i, stack_f, left)
-        if fault:
-            return False, fault
-    return not stack_n[0] and stack_i[0] == 1, 0
+            joined(op, a, stack_i, stack_f, stack_n, top - 1)
+    if stack_n[0] > _NULL:
+        return False, stack_n[0] - 1
+    return stack_n[0] == _VALUE and stack_i[0] == 1, 0

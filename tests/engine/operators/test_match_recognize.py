@@ -252,6 +252,16 @@ def test_what_fails_while_it_runs(clauses: str, code: str) -> None:
     assert caught.value.code == code and caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "guarded",
+    ["A.x <> 0 AND {} > 1", "NOT (A.x = 0 OR {} <= 1)", "(A.x = 0 OR {} > 1) AND A.x <> 0", "A.x > 0 AND (B.x < 0 OR {} > 1) AND COUNT(*) > 1"],
+)
+def test_a_guard_keeps_what_it_guards_from_failing(guarded: str) -> None:
+    quotient = "CAST(B.x AS DOUBLE) / CAST(A.x AS DOUBLE)"
+    clauses = f"MEASURES A.x AS a, B.x AS b PATTERN (A B) DEFINE B AS {guarded.format(quotient)}"
+    assert finished(clauses, [0, 5, 3, 4, None, 2, 6]) == [(3, 4), (2, 6)]
+
+
 def test_a_search_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.match_search.MOST_STEPS", 1000)
     with pytest.raises(PenstockError, match="tried") as caught:
