@@ -17,7 +17,7 @@ from planner.row_automaton import automaton_of
 
 MOST_STEPS = 10_000_000
 """How many rows may be tried for one match."""
-MOST_ROWS = 10_000_000
+MOST_ROWS = 1_000_000
 """How many rows a match may have."""
 _NOTES_MAX = 1 << 23
 _FAULTS = {

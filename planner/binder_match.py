@@ -12,9 +12,11 @@ from sqlglot import exp
 from catalog.coercion import is_orderable
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean
+from catalog.types import DataType
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_match_values import MatchBinder, Variables
+from planner.binder_windows import in_its_time
 from planner.expressions import Column, Literal, SortKey
 from planner.match_recognize import Definition, MatchRecognize, Rows, SkipTo
 from planner.match_syntax import AfterMatch, RowMatches
@@ -46,15 +48,19 @@ class _Clauses:
 
     def bind(self) -> Relation:
         """Return the node and what it shows."""
+        order = self._order()
+        key = order[0].expression
+        assert isinstance(key, Column)
+        return replace(self, relation=in_its_time(self.relation, key.index))._in_time(order, key.type)
+
+    def _in_time(self, order: tuple[SortKey, ...], time: DataType) -> Relation:
         args = self.tree.args
-        partition, order = self._partition(), self._order()
+        partition = self._partition()
         pattern = self._pattern()
         variables = self._variables(pattern)
         definitions = self._definitions(variables)
         all_rows = bool(args.get("all_rows"))
-        key = order[0].expression
-        assert isinstance(key, Column)
-        binder = MatchBinder(self.scope, self.context, "MEASURES", variables=variables, ends=not all_rows, time=key.type)
+        binder = MatchBinder(self.scope, self.context, "MEASURES", variables=variables, ends=not all_rows, time=time)
         measures = tuple(binder.bind(node.this) for node in args.get("measures") or [])
         names = tuple(node.args["alias"].name for node in args.get("measures") or [])
         skip, skip_rows = self._skip(variables, pattern)
@@ -109,7 +115,7 @@ class _Clauses:
     def _order(self) -> tuple[SortKey, ...]:
         """The order begins with the time by which rows of a stream become final."""
         nodes = self.tree.args.get("order") or []
-        times = [f.name for f in self.relation.fields if f.is_event_time]
+        times = [f.name for f in self.relation.fields if f.is_time]
         hint = f"ORDER BY {times[0]}" if times else "declare WATERMARK FOR ts AS ts - INTERVAL '5' SECOND in CREATE TABLE, and ORDER BY ts"
         if not nodes:
             message = "MATCH_RECOGNIZE needs an ORDER BY"
@@ -123,8 +129,8 @@ class _Clauses:
                 raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
             keys.append(SortKey(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
         first = keys[0].expression
-        if not isinstance(first, Column) or not self.relation.fields[first.index].is_event_time or keys[0].descending:
-            message = "the ORDER BY of MATCH_RECOGNIZE begins with an event-time attribute, ascending: rows are final when time has passed them"
+        if not isinstance(first, Column) or not self.relation.fields[first.index].is_time or keys[0].descending:
+            message = "the ORDER BY of MATCH_RECOGNIZE begins with a time attribute, ascending: rows are final when time has passed them"
             raise PenstockError("SQL-1744", message, span=span_of(nodes[0]), hint=hint, sqlstate="42804")
         return tuple(keys)
 

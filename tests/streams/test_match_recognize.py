@@ -96,6 +96,12 @@ def test_filters_on_the_partition_go_below(session: Session) -> None:
     assert any("high > 1" in line for line in lines[:match]) and any("symbol = 'STAR'" in line for line in lines[match:])
 
 
+def test_by_processing_time_the_clock_lets_rows_pass(session: Session) -> None:
+    session.settings.set("execution.runtime-mode", "streaming")
+    query = V_SHAPE.replace("FROM ticker", "FROM (SELECT *, PROCTIME() AS p FROM ticker)").replace("ORDER BY ts", "ORDER BY p, ts")
+    assert rows_of(session, query) == Counter(EXPECTED[V_SHAPE])
+
+
 def test_rows_that_are_taken_back_are_refused(session: Session) -> None:
     session.settings.set("execution.runtime-mode", "streaming")
     latest = "(SELECT symbol, price, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY symbol ORDER BY price) AS n FROM ticker) WHERE n = 1)"

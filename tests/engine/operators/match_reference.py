@@ -102,7 +102,7 @@ class Search:
 
 
 def matches(search: Search, pattern: Pattern, skip: SkipTo, target: str) -> list[View]:
-    """Return the matches of a partition, in order."""
+    """Return the matches of a partition, in order; LookupError where SKIP TO leads nowhere."""
     found: list[View] = []
     start = 0
     while start < len(search.part):
@@ -113,5 +113,7 @@ def matches(search: Search, pattern: Pattern, skip: SkipTo, target: str) -> list
         found.append(View(search.part, way, len(found) + 1))
         rows = [taken.at for taken in way if taken.name in target]
         after = {SkipTo.PAST_LAST_ROW: way[-1].at + 1, SkipTo.NEXT_ROW: start + 1}
+        if skip not in after and (not rows or rows[0 if skip is SkipTo.FIRST else -1] == start):
+            raise LookupError(target)
         start = after[skip] if skip in after else rows[0 if skip is SkipTo.FIRST else -1]
     return found

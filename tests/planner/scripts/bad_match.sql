@@ -1,13 +1,13 @@
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY price PATTERN (A) DEFINE A AS TRUE)
 ---
-error[SQL-1744]: the ORDER BY of MATCH_RECOGNIZE begins with an event-time attribute, ascending: rows are final when time has passed them
+error[SQL-1744]: the ORDER BY of MATCH_RECOGNIZE begins with a time attribute, ascending: rows are final when time has passed them
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY price PATTERN (A) DEFINE A AS TRUE)
     |                                             ^^^^^
 hint: ORDER BY ts
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts DESC PATTERN (A) DEFINE A AS TRUE)
 ---
-error[SQL-1744]: the ORDER BY of MATCH_RECOGNIZE begins with an event-time attribute, ascending: rows are final when time has passed them
+error[SQL-1744]: the ORDER BY of MATCH_RECOGNIZE begins with a time attribute, ascending: rows are final when time has passed them
   1 | SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY ts DESC PATTERN (A) DEFINE A AS TRUE)
     |                                             ^^^^^^^
 hint: ORDER BY ts
