@@ -22,7 +22,7 @@ test: $(VENV)/.installed ## set up, then run all tests and checks (about ten min
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
 	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
-	@RELATIONS=5 MACHINES=10 $(BIN)/python -m pytest tests/queries
+	@RELATIONS=5 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py

@@ -119,7 +119,7 @@ class FeedOperator(SourceOperator, ListState):
         gave = False
         for split in self._mine:
             gave |= self._give(split, out)
-        ended = self._feeds.ending and len(self._ended) == len(self._mine)
+        ended = len(self._ended) == len(self._mine)  # at once where there is no split, as every finite source does
         return SourceStatus(more=gave and not ended, ended=ended)
 
     def _give(self, split: int, out: Output) -> bool:
