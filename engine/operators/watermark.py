@@ -108,8 +108,8 @@ class WatermarkOperator(Operator, ListState):
             case SplitNews.EMPTY:
                 self._emptied(event.origin, now_ms)
         self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
-        if self._splits:
-            self._advance(out)
+        if self._splits and (event.news is not SplitNews.OPENED or self._idle):
+            self._advance(out)  # a split opened moves nothing: restored ones open one by one, and the first to open may be far ahead of the others
 
     def _emptied(self, origin: int, now_ms: float) -> None:
         split = self._splits.get(origin)

@@ -1,4 +1,4 @@
-"""EXPLAIN of every query in ``queries/`` and of one for each construct: nodes with changelog modes, keys and state bounds; chains with their edges."""
+"""EXPLAIN of every query in ``queries/`` and of one for each construct: changelog modes, keys, state bounds; chains with their edges."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ CREATE TEMPORARY TABLE orders (id BIGINT NOT NULL, k INT, s STRING, v BIGINT, ts
   WITH ('connector' = 'filesystem', 'path' = 'orders', 'format' = 'debezium-json', 'source.monitor-interval' = '1 s');
 """
 SETTINGS = {
+    "execution.runtime-mode": "automatic",
+    "parallelism.default": "2",
+    "bounded.backend": "duckdb",
+    "execution.checkpointing.dir": "/nonexistent",
+}
     "execution.runtime-mode": "automatic",
     "parallelism.default": "2",
     "bounded.backend": "duckdb",

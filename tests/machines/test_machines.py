@@ -12,7 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.machines.subjects import SUBJECTS
 
-EXAMPLES, STEPS = 16, 14
+EXAMPLES, STEPS = 12, 14
 _TIMES = int(os.environ.get("MACHINES", "1"))
 
 
