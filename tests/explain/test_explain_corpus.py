@@ -30,11 +30,6 @@ SETTINGS = {
     "bounded.backend": "duckdb",
     "execution.checkpointing.dir": "/nonexistent",
 }
-    "execution.runtime-mode": "automatic",
-    "parallelism.default": "2",
-    "bounded.backend": "duckdb",
-    "execution.checkpointing.dir": "/nonexistent",
-}
 
 
 def explained(session: Session, text: str) -> str:
