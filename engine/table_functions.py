@@ -21,13 +21,14 @@ from engine.python_tables import Given, table_rows
 from planner.expressions import Call
 from planner.unnest import TableCall
 
-TableKernel = Callable[[list[pa.Array]], Given]
+TableKernel = Callable[[list[pa.Array], int], Given]
+"""From the columns of the arguments and their length."""
 
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
-    """Return what computes a call, given the columns of its arguments, all of one length; a function of no arguments has one column of any kind."""
+    """Return what computes a call; raises what its arguments' values do not allow as faults."""
     if (body := call.body) is not None:
-        return lambda columns: table_rows(body, columns)
+        return lambda columns, rows: table_rows(body, columns)
     maker = _MAKERS.get(call.function)
     if maker is None:
         raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -37,21 +38,21 @@ def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
 def _unnested(call: TableCall, context: EvaluationContext) -> TableKernel:
     kind = call.args[0].type
     if isinstance(kind, Map) or (isinstance(kind, Array) and isinstance(kind.element, Row)):
-        return lambda columns: _with_fields(lists_of(columns[0]))
-    return lambda columns: _whole(lists_of(columns[0]))
+        return lambda columns, rows: _with_fields(lists_of(columns[0]))
+    return lambda columns, rows: _whole(lists_of(columns[0]))
 
 
 def _exploded(call: TableCall, context: EvaluationContext) -> TableKernel:
     if isinstance(call.args[0].type, Map):
-        return lambda columns: _with_fields(lists_of(columns[0]))
-    return lambda columns: _whole(lists_of(columns[0]))
+        return lambda columns, rows: _with_fields(lists_of(columns[0]))
+    return lambda columns, rows: _whole(lists_of(columns[0]))
 
 
 def _numbered(call: TableCall, context: EvaluationContext) -> TableKernel:
     explode = _exploded(call, context)
 
-    def run(columns: list[pa.Array]) -> Given:
-        parents, given = explode(columns)
+    def run(columns: list[pa.Array], rows: int) -> Given:
+        parents, given = explode(columns, rows)
         return parents, [arrays.array_of(lists_of(columns[0]).nth.astype(np.int32)), *given]
 
     return run
@@ -68,8 +69,7 @@ def _whole(lists: Lists) -> Given:
 def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
     width = len(call.columns)
 
-    def run(columns: list[pa.Array]) -> Given:
-        rows = len(columns[0])
+    def run(columns: list[pa.Array], rows: int) -> Given:
         values = columns[1:]
         short = -len(values) % width
         values += [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
@@ -83,7 +83,7 @@ def _series(call: TableCall, context: EvaluationContext) -> TableKernel:
     kind = call.columns[0].type
     if not is_integer(kind):
         return _moments(call, context)
-    return lambda columns: _steps(columns, to_arrow(kind), inclusive=True)
+    return lambda columns, rows: _steps(columns, to_arrow(kind), inclusive=True)
 
 
 def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
@@ -91,7 +91,7 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
     expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
     kernel = KERNELS["sequence"](Site(expression, (None,) * len(call.args), context))
 
-    def run(columns: list[pa.Array]) -> Given:
+    def run(columns: list[pa.Array], rows: int) -> Given:
         first, last, step = (values_of(column).astype(np.int64) for column in columns)
         reached = arrays.array_of((first == last) | ((first < last) == (step > 0)))
         column = kernel(*(pc.if_else(reached, part, pa.scalar(None, part.type)) for part in columns))
@@ -101,7 +101,7 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
 
 
 def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
-    def run(columns: list[pa.Array]) -> Given:
+    def run(columns: list[pa.Array], rows: int) -> Given:
         if len(columns) == 1:
             columns = [arrays.array_of(np.zeros(len(columns[0]), np.int64)), columns[0]]
         return _steps(columns, pa.int64(), inclusive=False)

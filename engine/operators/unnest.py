@@ -8,9 +8,10 @@ import pyarrow as pa
 from engine import arrays
 from engine.elements import Batch
 from engine.expressions import EvaluationContext, compile_expression
+from engine.expressions.faults import Fault, to_error
 from engine.job_options import JobOptions
 from engine.operator import Context, Operator, Output
-from engine.table_functions import table_kernel
+from engine.table_functions import Given, table_kernel
 from planner.physical import UnnestSpec
 
 _ROWS_AT_ONCE = 1 << 16
@@ -31,7 +32,7 @@ class UnnestOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         spec = self._spec
-        parents, columns = self._kernel([evaluate(batch.rows) for evaluate in self._arguments])
+        parents, columns = self._given(batch.rows)
         given = [columns[i] for i in spec.gives]
         numbers = _numbers(parents, batch.num_rows) if spec.ordinality else None
         if numbers is not None:
@@ -47,6 +48,13 @@ class UnnestOperator(Operator):
         whole = Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin)
         for first in range(0, whole.num_rows, _ROWS_AT_ONCE):
             out.collect(whole.slice(first, min(_ROWS_AT_ONCE, whole.num_rows - first)))
+
+    def _given(self, rows: pa.RecordBatch) -> Given:
+        arguments = [evaluate(rows) for evaluate in self._arguments]
+        try:
+            return self._kernel(arguments, rows.num_rows)
+        except Fault as fault:
+            raise to_error(fault, self._spec.call.args[0], None) from None
 
 
 def _numbers(parents: np.ndarray, rows: int) -> pa.Array:
