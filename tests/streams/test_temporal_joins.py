@@ -94,6 +94,17 @@ def test_a_bounded_query_is_one_of_the_backend(session: Session, name: str) -> N
     assert rows(session, text) == answer(words, ALL)
 
 
+def test_versions_of_a_bounded_table_are_all_there(session: Session, tmp_path: Path) -> None:
+    session.settings.set("execution.runtime-mode", "automatic")
+    columns = "id BIGINT, k STRING, v BIGINT, ts TIMESTAMP(6), WATERMARK FOR ts AS ts, PRIMARY KEY (k) NOT ENFORCED"
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/r', 'format' = 'parquet'"
+    session.execute(f"CREATE TABLE settled ({columns}) WITH ({options})")
+    expected = answer(f"SELECT a.id, v.id FROM a ASOF LEFT JOIN {_MET}", {"a": ON_TIME["a"], "r": ALL["r"]})
+    for parallelism in ("1", "2"):
+        session.settings.set("parallelism.default", parallelism)
+        assert rows(session, "SELECT a.id, v.id FROM a LEFT JOIN settled FOR SYSTEM_TIME AS OF a.ts AS v ON a.k = v.k") == expected
+
+
 @pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN"])
 def test_lookup_of_a_bounded_table(session: Session, kind: str) -> None:
     stamped = "(SELECT *, PROCTIME() AS p_time FROM a) AS s"
