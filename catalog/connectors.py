@@ -225,6 +225,9 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
         owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
         if owner is not None and kind.strip().lower() != owner:
             raise PenstockError("SQL-1507", f"option '{key}' is of format {owner}, the format is {kind}", hint="leave it out", span=spans.get(key))
+    if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
+        hint = "leave it out: debezium-json writes what a row was before and after"
+        raise PenstockError("SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode"))
     quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
     if quote is not None and quote == delimiter:
         hint = "a quoted value begins and ends with the one, values are apart by the other"
@@ -249,7 +252,12 @@ def gives_changes(table: Table) -> bool:
 
 def takes_changes(table: Table) -> bool:
     """Return whether rows written to a table may be replaced and taken back later."""
-    return connector_of(table).accepts_changelog or gives_changes(table)
+    return connector_of(table).accepts_changelog or gives_changes(table) or written_changes(table) != "append"
+
+
+def written_changes(table: Table) -> str:
+    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all but old rows, ``retract`` everything."""
+    return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
 
 
 _SECRET_KEY = re.compile(r"password|passwd|secret|token|credential|jaas|(api|access|private|account|encryption)[-_.]?key")

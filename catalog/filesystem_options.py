@@ -19,6 +19,7 @@ FORMAT_SUFFIXES = {
     ".ipc": "arrow",
 }
 COMPRESSION_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+CHANGELOG_MODES = ("append", "upsert", "retract")
 BAD_RECORD_POLICIES = ("fail", "skip", "table")
 
 FILESYSTEM_OPTIONS = (
@@ -36,6 +37,13 @@ FILESYSTEM_OPTIONS = (
     Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this (0: as fast as it goes)", minimum=0),
     Option(
         "on-error", OptionKind.ENUM, "fail", "what happens to a record that cannot be read: table keeps it in `<name>$errors`", BAD_RECORD_POLICIES
+    ),
+    Option(
+        "changelog.mode",
+        OptionKind.ENUM,
+        "append",
+        "what is written of changes: nothing but new rows; new rows and deletes by PRIMARY KEY; all; the latter two with a first column op",
+        CHANGELOG_MODES,
     ),
     Option("sink.rolling.rows", OptionKind.INT, 0, "begin a new file after so many rows (0: only at checkpoints)", minimum=0),
     Option("sink.rolling.bytes", OptionKind.MEMORY, 128 << 20, "begin a new file after about so many bytes", minimum=1),

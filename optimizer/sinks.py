@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from catalog.connectors import takes_changes
+from catalog.connectors import takes_changes, written_changes
 from catalog.errors import PenstockError
+from catalog.tables import Table
 from optimizer.properties import PlanFacts
-from planner.logical import Aggregate, Join, LogicalPlan, Sink, TopN, WindowAggregate
+from planner.logical import Aggregate, Join, LogicalPlan, Scan, Sink, TopN, WindowAggregate
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
-    """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who updates and the ways out."""
+    """Raise SQL-1310 for a sink that only takes inserts over a plan that updates its results, naming who updates and the ways out, and SQL-1312 for
+    one that replaces rows by a key over a plan whose rows that key does not identify.
+    """
     for node in plan.walk():
-        if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input) and not takes_changes(node.table):
-            raise PenstockError(
-                "SQL-1310",
-                f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
-                detail=culprit(node.input, facts),
-                hint=_ways_out(node.input, facts),
-            )
+        if isinstance(node, Sink) and node.table is not None and not facts.insert_only(node.input):
+            if not takes_changes(node.table):
+                raise PenstockError(
+                    "SQL-1310",
+                    f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
+                    detail=culprit(node.input, facts),
+                    hint=_ways_out(node.input, facts),
+                    span=node.span,
+                )
+            _check_key(node, node.table, facts)
+
+
+def _check_key(sink: Sink, table: Table, facts: PlanFacts) -> None:
+    if written_changes(table) != "upsert":
+        return
+    declared = {name.lower() for name in table.primary_key}
+    key = {i for i, field in enumerate(table.physical_fields) if field.name.lower() in declared}
+    if any(unique <= key for unique in facts.unique_keys(sink.input)):
+        return
+    names = ", ".join(table.primary_key)
+    found = facts.upsert_key(sink.input)
+    detail = "no columns identify its rows" if found is None else f"its rows are identified by {', '.join(sink.schema.names[i] for i in found)}"
+    raise PenstockError(
+        "SQL-1312",
+        f"table {table.name} replaces rows by ({names}), which does not identify the rows of the query",
+        detail=detail,
+        hint=f"GROUP BY {names}; or {_FINAL}; or {_CHANGELOG}",
+        span=sink.span,
+    )
 
 
 def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
@@ -39,14 +64,18 @@ def culprit(plan: LogicalPlan, facts: PlanFacts) -> str:
             return f"the {kind.value.upper()} JOIN takes back a row that stood alone when its match comes"
         case WindowAggregate(emission=emission) if emission.corrects:
             return "EMIT CHANGES and WITH LATENESS take back what windows gave too early"
+        case Scan(table=table):
+            return f"table {table.name} is one of changes: its rows are replaced and deleted"
         case TopN():
             return "ORDER BY .. LIMIT takes back rows that fall out of the first"
     return f"{type(node).__name__} takes rows back"
 
 
+_FINAL = "group by a window and write EMIT ON WINDOW CLOSE, so that each row is final"
+_CHANGELOG = "write to a changelog: 'format' = 'debezium-json', or connector 'print'"
+
+
 def _ways_out(plan: LogicalPlan, facts: PlanFacts) -> str:
-    own = {
-        Aggregate: "group by window_start, window_end of a window function, so that each row is final",
-        Join: "join a bounded table, or use an inner JOIN",
-    }.get(type(_updating(plan, facts)))
-    return "; or ".join(way for way in (own, "write to a table with a PRIMARY KEY whose connector takes updates, such as 'print'") if way)
+    joined = "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
+    keyed = "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
+    return "; or ".join(way for way in (joined or _FINAL, keyed, _CHANGELOG) if way)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from catalog.types import is_integer
 from planner.emit import Emit
-from planner.expressions import Column
+from planner.expressions import Cast, Column
 from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
@@ -109,8 +110,10 @@ def _of_scan(node: Scan) -> Keys:
 def _of_project(node: Project, keys: Keys) -> Keys:
     places: dict[int, int] = {}
     for index, expression in enumerate(node.expressions):
-        if isinstance(expression, Column):
-            places.setdefault(expression.index, index)
+        whole = isinstance(expression, Cast) and not expression.safe and is_integer(expression.type) and is_integer(expression.arg.type)
+        kept = expression.children[0] if whole else expression  # unlike whole numbers stay unlike
+        if isinstance(kept, Column):
+            places.setdefault(kept.index, index)
     return frozenset(frozenset(places[i] for i in key) for key in keys if key <= places.keys())
 
 

@@ -1,8 +1,8 @@
-"""What a table of changes may be declared with: nothing that tells a row taken back from the row that was given."""
+"""What tables of changes may be declared with: nothing that tells a row taken back from the row that was given."""
 
 from __future__ import annotations
 
-from catalog.connectors import gives_changes
+from catalog.connectors import gives_changes, written_changes
 from catalog.errors import PenstockError
 from catalog.functions import is_deterministic
 from catalog.tables import Table
@@ -11,7 +11,11 @@ from planner.statement_nodes import CreateTable, MetadataColumnDef
 
 
 def check_changes(table: Table, statement: CreateTable) -> None:
-    """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance or the clock."""
+    """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance or the clock, SQL-1516 for an upsert
+    sink without a key or with a column ``op`` of its own.
+    """
+    if written_changes(table) != "append":
+        _check_written(table, statement)
     if not gives_changes(table):
         return
     for column in statement.columns:
@@ -28,3 +32,13 @@ def check_changes(table: Table, statement: CreateTable) -> None:
             message = f'column "{computed.name}" of a table of changes gives another value each time it is computed'
             hint = "a row taken back must be the row that was given; compute it from the row's own columns"
             raise PenstockError("SQL-1515", message, span=names[computed.name], hint=hint, sqlstate="0A000")
+
+
+def _check_written(table: Table, statement: CreateTable) -> None:
+    span = next((option.key_span for option in statement.options if option.key == "changelog.mode"), statement.name.span)
+    if written_changes(table) == "upsert" and not table.primary_key:
+        hint = "add PRIMARY KEY (..) NOT ENFORCED, or write 'changelog.mode' = 'retract'"
+        raise PenstockError("SQL-1516", "upserts go by a key, and the table has none", span=span, hint=hint)
+    if table.schema.index_of("op") is not None or table.partitioned_by:
+        fault = "files of changes have no partitions" if table.partitioned_by else 'column "op" is taken: it tells what happened to each row'
+        raise PenstockError("SQL-1516", fault, span=span, hint="leave it out" if table.partitioned_by else "give the column another name")

@@ -39,7 +39,7 @@ def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
             expressions.append(_missing(field, statement, table))
         else:
             expressions.append(_stored(index, field, relation, statement))
-    return Sink(_projected(relation.plan, expressions, [field.name for field in table.physical_fields]), table)
+    return Sink(_projected(relation.plan, expressions, [field.name for field in table.physical_fields]), table, statement.target.span)
 
 
 def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.coercion import common_type_of
-from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, connector_of, errors_table
+from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, connector_of, errors_table, written_changes
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema
@@ -100,6 +100,10 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
         raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")
+    if written_changes(relation) != "append":
+        message = f'table "{relation.name}" cannot be read: its files hold changes, one with its op a line'
+        hint = "write 'format' = 'debezium-json' to have changes that can be read again"
+        raise PenstockError("SQL-1047", message, span=span, hint=hint, sqlstate="42809")
     follows = isinstance(relation, MaterializedView) and context.follows
     return scanned(replace(relation, options={**relation.options, "follow": "true"}) if follows else relation)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
+from catalog.errors import Span
 from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
 from catalog.types import BOOLEAN, Boolean, Null
@@ -65,6 +66,10 @@ class LogicalPlan:
 @dataclass(frozen=True)
 class _Unary(LogicalPlan):
     input: LogicalPlan
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -329,10 +334,6 @@ class Sort(_Unary):
 
     keys: tuple[SortKey, ...]
 
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True)
 class Limit(_Unary):
@@ -340,10 +341,6 @@ class Limit(_Unary):
 
     limit: int | None
     offset: int = 0
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
 
 
 @dataclass(frozen=True)
@@ -354,20 +351,13 @@ class TopN(_Unary):
     limit: int
     offset: int = 0
 
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
-
 
 @dataclass(frozen=True)
 class Sink(_Unary):
-    """Write rows to a table; ``table`` None collects them to the client."""
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where the table is named in an INSERT."""
 
     table: Table | None
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

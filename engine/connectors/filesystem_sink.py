@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.connectors import file_format, option, redact_url, takes_changes
+from catalog.connectors import file_format, option, redact_url, takes_changes, written_changes
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Schema
 from catalog.tables import Table
-from engine.change_rows import OP_FIELD, change_rows, with_op_column
+from engine.arrays import array_of
+from engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
 from engine.connectors.file_listing import resolve
 from engine.connectors.filesystem_reader import NULL_PARTITION
 from engine.connectors.filesystem_source import csv_dialect
@@ -56,6 +57,7 @@ class FilesystemSink:
         self._request = request
         self._format = file_format(table)
         self._with_ops = takes_changes(table)
+        self._upserts = written_changes(table) == "upsert"
         self._layout = _Layout(table, request.schema, self._with_ops)
         self._in_payload = bool(option(table, "debezium-json.schema-include"))
         self._dialect = csv_dialect(table) if self._format == "csv" else CsvDialect()
@@ -77,7 +79,7 @@ class FilesystemSink:
                 self._files.discard(name)
 
     def write(self, batch: Batch) -> None:
-        given = with_op_column(*change_rows(batch, self._request.upsert_key)) if self._with_ops else batch.rows
+        given = self._changes(batch) if self._with_ops else batch.rows
         for directory, rows in self._layout.split(given):
             file = self._file(directory)
             file.writer.write(rows)
@@ -85,6 +87,14 @@ class FilesystemSink:
             full = 0 < self._rows_per_file <= file.rows
             if full or file.writer.bytes >= self._bytes_per_file:
                 self._finish(directory)
+
+    def _changes(self, batch: Batch) -> pa.RecordBatch:
+        """Return rows with their ops; upserts tell of old rows only that they are deleted."""
+        rows, ops = change_rows(batch, self._request.upsert_key)
+        if self._upserts:
+            kept = ops != UPDATE_BEFORE
+            rows, ops = rows.filter(array_of(kept)), ops[kept]
+        return with_op_column(rows, ops)
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
         for directory in list(self._open):

@@ -109,7 +109,7 @@ def _facts(plan: LogicalPlan) -> str:
     facts = []
     for field in dataclasses.fields(plan):
         value = getattr(plan, field.name)
-        if field.name in ("row_schema", "schema") or value in (None, (), ON_CLOSE) or isinstance(value, LogicalPlan):
+        if field.name in ("row_schema", "schema", "span") or value in (None, (), ON_CLOSE) or isinstance(value, LogicalPlan):
             continue
         if isinstance(value, tuple) and any(isinstance(item, LogicalPlan) for item in value):
             continue

@@ -117,3 +117,21 @@ def test_a_file_that_comes_too_late_is_refused(session: Session, tmp_path: Path)
         result.next(20)
     assert caught.value.code == "DAT-4111"
     session.close()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+def test_changes_with_their_ops(session: Session, tmp_path: Path, kind: str) -> None:
+    session.settings.set("table.dml-sync", "true")
+    session.settings.set("execution.batch.max-rows", "1")
+    (tmp_path / "a.json").write_text(text(GOOD), encoding="utf-8")
+    table(session, tmp_path / "a.json", ", 'source.replay' = 'true'")
+    expected = {"upsert": [("+I", 1, "a"), ("+I", 2, None), ("+U", 1, 'é"\n'), ("-D", 2, None)]}
+    expected["retract"] = [*expected["upsert"][:2], ("-U", 1, "a"), *expected["upsert"][2:]]
+    for mode, changes in expected.items():
+        options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/{mode}', 'format' = '{kind}', 'changelog.mode' = '{mode}'"
+        session.execute(f"CREATE TABLE {mode} (id INT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})")
+        session.execute(f"INSERT INTO {mode} SELECT id, name FROM t")
+        options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/{mode}', 'format' = '{kind}'"
+        options += ", 'csv.multiline' = 'true'" if kind == "csv" else ""
+        session.execute(f"CREATE TABLE {mode}_again (op STRING, id INT, name STRING) WITH ({options})")
+        assert [tuple(row.values()) for row in rows(session, f"SELECT * FROM {mode}_again")] == changes

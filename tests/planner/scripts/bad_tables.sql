@@ -348,3 +348,32 @@ error[SQL-1505]: option 'format' cannot be 'debezium'
   1 | CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium')
     |                                                                                    ^^^^^^^^^^
 hint: it is one of csv, json, parquet, arrow, debezium-json
+====
+CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'upsert')
+---
+error[SQL-1516]: upserts go by a key, and the table has none
+  1 | TE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'upsert')
+    |                                                                                       ^^^^^^^^^^^^^^^^
+hint: add PRIMARY KEY (..) NOT ENFORCED, or write 'changelog.mode' = 'retract'
+====
+CREATE TABLE t (id INT, op STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'retract')
+---
+error[SQL-1516]: column "op" is taken: it tells what happened to each row
+  1 | id INT, op STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'retract')
+    |                                                                                      ^^^^^^^^^^^^^^^^
+hint: give the column another name
+====
+CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json', 'changelog.mode' = 'retract')
+---
+error[SQL-1507]: changelog.mode is of the other formats
+  1 | (id INT) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'debezium-json', 'changelog.mode' = 'retract')
+    |                                                                                      ^^^^^^^^^^^^^^^^
+hint: leave it out: debezium-json writes what a row was before and after
+====
+CREATE TABLE t (id INT, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'upsert');
+SELECT * FROM t
+---
+error[SQL-1047]: table "t" cannot be read: its files hold changes, one with its op a line
+  2 | SELECT * FROM t
+    |               ^
+hint: write 'format' = 'debezium-json' to have changes that can be read again
