@@ -94,7 +94,7 @@ class BoundSelect:
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
     """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
     after = ("order", "limit", "offset", "with_", "emit", "late_rows")
-    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "distinct", "group_window", *after)
+    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "group_window", *after)
     source = _source(tree, context)
     aggregates = AggregateList()
     plan = source.plan
@@ -111,16 +111,33 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
     items = [item for node in listed for item in _items(node, binder)]
     fields = _row_fields(plan, source.scope)
     bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
+    condition = _qualified(tree, bound)
     having = tree.args.get("having")
     ordered_by_one = any(has_aggregate(node, context.is_aggregate) for node in order)
     if tree.args.get("group") is None and having is None and not aggregates.calls and not ordered_by_one:
         _refuse_marks(bound.outputs)
-        return _with_over(bound)
-    return _with_over(_grouped(bound, tree, order))
+        return _with_over(bound, condition)
+    return _with_over(_grouped(bound, tree, order), condition)
 
 
-def _with_over(bound: BoundSelect) -> BoundSelect:
-    """Return the SELECT with its calls with OVER computed, over the rows or their groups; what follows may read them by name only."""
+def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
+    """The condition of QUALIFY, which goes with calls with OVER, its own or the list's."""
+    clause = tree.args.get("qualify")
+    if clause is None:
+        return None
+    binder = replace(bound.binder, clause="QUALIFY", subqueries=None)
+    condition = binder.condition(_aliases_replaced(clause, bound.items, binder.scope))
+    if not bound.over.calls:
+        hint = "use WHERE, or HAVING behind GROUP BY"
+        raise PenstockError("SQL-1068", "QUALIFY filters by calls with OVER, and there is none", span=span_of(clause), hint=hint, sqlstate="42P20")
+    return condition
+
+
+def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
+    """Return the SELECT with its calls with OVER computed, over the rows or their groups, and the rows QUALIFY keeps.
+
+    What follows may read the calls by name only.
+    """
     closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
     if not bound.over.calls:
         return closed
@@ -132,6 +149,9 @@ def _with_over(bound: BoundSelect) -> BoundSelect:
         field = fields[places[node.index]]
         return Column(field.type, field.nullable, index=places[node.index], name=field.name, span=node.span)
 
+    if condition is not None:
+        kept = condition if bound.groups is None else bound.groups.over(condition)
+        plan = Filter(plan, kept.transform(placed))
     return replace(closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs])
 
 

@@ -28,7 +28,7 @@ def with_group_window(tree: exp.Select) -> exp.Select:
         return tree
     tree = tree.copy()
     tree.set("group", _keys_replaced(tree.args["group"], call))
-    for clause in ("expressions", "having", "order"):
+    for clause in ("expressions", "having", "qualify", "order"):
         value = tree.args.get(clause)
         if isinstance(value, list):
             tree.set(clause, [item.transform(_reader(call)) for item in value])

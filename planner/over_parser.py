@@ -28,8 +28,12 @@ class OverParser(LiteralParser):
         begin = self._index
         self._advance()
         if not self.at(TokenType.L_PAREN):
-            raise self.not_yet("a named window", "write the window in parentheses behind OVER", begin)
-        self._advance()
+            return self.placed(begin, OverClause(name=self.identifier("window")))
+        return self.window(begin)
+
+    def window(self, begin: int) -> OverClause:
+        """Return what stands in the parentheses of a window."""
+        self.need(TokenType.L_PAREN, "(")
         node = OverClause(partition=[], order=[])
         if self.take_words("PARTITION"):
             self.need_word("BY")
@@ -44,7 +48,8 @@ class OverParser(LiteralParser):
         if not self.at(TokenType.R_PAREN):
             raise self.unexpected("PARTITION", "ORDER", "ROWS", "RANGE", ")")
         self._advance()
-        return self.placed(begin, node)
+        self.placed(begin, node)
+        return node
 
     def _frame(self, node: OverClause) -> None:
         node.set("unit", self.word())

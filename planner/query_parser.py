@@ -10,12 +10,12 @@ from sqlglot.tokens import TokenType
 from catalog.errors import PenstockError
 from planner.emit_parser import EmitParser
 from planner.keywords import CLAUSES
+from planner.named_windows import with_windows
+from planner.syntax import OverClause, span_of
 
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 _SET_WORDS = tuple(_SET_NODES)
 _AFTER_SELECT = {
-    "QUALIFY": "put the query in FROM and filter it with WHERE",
-    "WINDOW": "write the window where it is used",
     "CLUSTER": "leave it out: rows of one key meet by themselves",
     "DISTRIBUTE": "leave it out: rows of one key meet by themselves",
     "SORT": "use ORDER BY",
@@ -135,9 +135,30 @@ class QueryParser(EmitParser):
             node.set("group", self._group())
         if self.take_words("HAVING"):
             node.set("having", self.scalar())
+        windows = self._windows()
+        if self.take_words("QUALIFY"):
+            node.set("qualify", self.scalar())
+        windows |= self._windows()
+        with_windows(node, windows)
         if self.word() in _AFTER_SELECT:
             raise self.not_yet(self.word(), _AFTER_SELECT[self.word()])
         return self.placed(begin, node)
+
+    def _windows(self) -> dict[str, OverClause]:
+        """Return the windows of a WINDOW clause by their names in lower case."""
+        found: dict[str, OverClause] = {}
+        if not self.take_words("WINDOW"):
+            return found
+        for name, window in self.separated(self._named_window):
+            if name.name.lower() in found:
+                raise PenstockError("SQL-1045", f'the window "{name.name}" is given twice', span=span_of(name), sqlstate="42712")
+            found[name.name.lower()] = window
+        return found
+
+    def _named_window(self) -> tuple[exp.Identifier, OverClause]:
+        name = self.identifier("window")
+        self.need_word("AS")
+        return name, self.window(self._index)
 
     def _item(self) -> exp.Expr:
         star = self.star()

@@ -23,9 +23,12 @@ class FunctionCall(exp.Expression):
 
 
 class OverClause(exp.Expression):
-    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and ``last`` (no unit: no frame written)."""
+    """``OVER (..)``: ``partition`` and ``order`` lists, ``unit`` ROWS or RANGE with the bounds ``first`` and ``last`` (no unit: no frame written).
 
-    arg_types: ClassVar[dict[str, bool]] = {"partition": False, "order": False, "unit": False, "first": False, "last": False}
+    ``name``: the named window it stands for, until the parser has put that in its place.
+    """
+
+    arg_types: ClassVar[dict[str, bool]] = {"name": False, "partition": False, "order": False, "unit": False, "first": False, "last": False}
 
 
 class FrameBound(exp.Expression):
@@ -171,6 +174,7 @@ _CLAUSE_WORDS = {
     "over": "OVER",
     "emit": "EMIT",
     "late_rows": "LATE ROWS INTO",
+    "qualify": "QUALIFY",
 }
 
 

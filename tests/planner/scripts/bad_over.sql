@@ -117,10 +117,10 @@ hint: use ROWS
 ====
 SELECT SUM(price) OVER w FROM bid
 ---
-error[SQL-1601]: a named window is not supported yet
+error[SQL-1067]: there is no window "w"
   1 | SELECT SUM(price) OVER w FROM bid
-    |                   ^^^^
-hint: write the window in parentheses behind OVER
+    |                        ^
+hint: write WINDOW w AS (PARTITION BY .. ORDER BY ..) behind the query, or OVER (..)
 ====
 SELECT SUM(price) OVER (PARTITON BY channel) FROM bid
 ---

@@ -131,10 +131,10 @@ hint: did you mean "channel"?
 ====
 SELECT * FROM bid QUALIFY price > 1
 ---
-error[SQL-1601]: QUALIFY is not supported yet
+error[SQL-1068]: QUALIFY filters by calls with OVER, and there is none
   1 | SELECT * FROM bid QUALIFY price > 1
-    |                   ^^^^^^^
-hint: put the query in FROM and filter it with WHERE
+    |                           ^^^^^^^^^
+hint: use WHERE, or HAVING behind GROUP BY
 ====
 SELECT * FROM bid MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)
 ---
