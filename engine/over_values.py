@@ -18,7 +18,6 @@ from engine.kernels import frames as kernel
 from engine.partitions import Partitions
 from engine.peers import PeerGroups, Peers
 from engine.state.accumulators import Accumulators
-from engine.state.aggregate_parts import keeps_values
 from planner.expressions import AggregateCall, Literal, SortKey
 from planner.over import PLACES, RANKS, Frame, FrameUnit
 
@@ -49,7 +48,7 @@ class OverValues:
         aggregates = [call for call in calls if call.function not in RANKS | PLACES]
         self.accumulators = Accumulators(aggregates, True, time_zone)
         self._aggregates = len(aggregates)
-        self._gathers = any(keeps_values(call) for call in aggregates)
+        self._gathers = any(call.keeps_values for call in aggregates)
         self._arguments = {call: compile_expression(call.args[0], context) for call in calls if call.function in PLACES}
         self._distance_key = (compile_expression(order[0].expression, context), order[0]) if frame.has_distance else None
 

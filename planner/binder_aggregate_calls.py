@@ -8,6 +8,7 @@ from catalog.coercion import is_orderable
 from catalog.errors import PenstockError
 from catalog.functions import Signature, resolve_aggregate, takes_order
 from catalog.python_functions import PythonAggregate
+from catalog.schema import Role
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING, Array, Map, Row
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
@@ -129,8 +130,8 @@ def _both(keep: Expression | None, condition: Expression) -> Expression:
 
 
 def _event_time(call: FunctionCall, binder: ExpressionBinder) -> tuple[Expression, Direction]:
-    """The order of rows that are given none: their event time."""
-    times = [c for c in binder.scope.columns if c.field.is_event_time]
+    """The order of rows that are given none: their event time; the time of a window is that of all its rows, and orders nothing within it."""
+    times = [c for c in binder.scope.columns if c.field.role is Role.EVENT_TIME]
     if not times:
         name = str(call.this).lower()
         hint = f"write {name}(x ORDER BY k)"

@@ -92,7 +92,7 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
     name, span = {"first": "first_value", "last": "last_value"}.get(word := str(tree.this).lower(), word), span_of(tree)
     args = [binder.bind(arg) for arg in tree.expressions]
     for key, (word, hint) in _NOT_OVER.items():
-        if tree.args.get(key):
+        if tree.args.get(key) and (key not in ("distinct", "filter") or name in RANKS | PLACES):
             raise _not_over(word, hint, span)
     if name in RANKS:
         _check_count(name, len(args), 0, 0, tree)
@@ -109,10 +109,7 @@ def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
             raise PenstockError("SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883")
         hint = "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
         raise PenstockError("SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809")
-    bound = bind_aggregate_call(tree, binder)
-    if bound.distinct:
-        raise _not_over("DISTINCT", "GROUP BY the values first, in a subquery", span)
-    return bound
+    return bind_aggregate_call(tree, binder)
 
 
 def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:

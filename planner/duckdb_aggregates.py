@@ -64,11 +64,13 @@ def _skewness(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> 
 
 def _kept(call: exp.Expr, condition: exp.Expr, filtered: Filtered) -> exp.Expr:
     """An aggregate of the rows of a condition, besides those of its FILTER."""
-    whole = filtered(exp.Filter(this=call, expression=exp.Where(this=condition)))
-    if isinstance(whole, exp.Filter) and isinstance(whole.this, exp.Filter):
-        inner = whole.this
-        both = exp.And(this=exp.Paren(this=inner.expression.this), expression=exp.Paren(this=whole.expression.this))
-        return exp.Filter(this=inner.this, expression=exp.Where(this=both))
+    inner = exp.Filter(this=call, expression=exp.Where(this=condition))
+    whole = filtered(inner)
+    outer = inner.parent
+    if not isinstance(outer, exp.Filter):
+        return whole
+    inner.replace(call)
+    outer.set("expression", exp.Where(this=exp.And(this=exp.Paren(this=condition), expression=exp.Paren(this=outer.expression.this))))
     return whole
 
 

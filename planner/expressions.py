@@ -176,6 +176,10 @@ class Direction:
         return f"{' DESC' if self.descending else ''}{' NULLS FIRST' if self.nulls_first else ' NULLS LAST'}"
 
 
+KEEPS_VALUES = frozenset({"collect_list", "listagg", "percentile", "percentile_approx", "mode", "histogram"})
+"""Aggregates whose state holds each different value."""
+
+
 @dataclass(frozen=True)
 class AggregateCall:
     """One aggregate of an Aggregate node: canonical name, arguments and FILTER over the node's input, DISTINCT, result type.
@@ -196,6 +200,11 @@ class AggregateCall:
     def values(self) -> tuple[Expression, ...]:
         """The arguments before those it orders by."""
         return self.args[: len(self.args) - len(self.order)]
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether its state grows with the values in it."""
+        return self.function in KEEPS_VALUES or (self.distinct and self.function not in ("min", "max", "any_value"))
 
     @property
     def sort_keys(self) -> tuple[SortKey, ...]:

@@ -125,7 +125,9 @@ class Over(LogicalPlan):
     @property
     def remembers(self) -> str | None:
         """What a node in time keeps of each partition for ever, None when time frees everything."""
-        framed = [call.function for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
+        framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
+        if self.frame.start is None and any(call.keeps_values for call in framed):
+            return "each different value"
         if self.numbers or (framed and self.frame.start is None):
             return "a row of totals"
         return f"its last {self.history} rows" if self.history else None

@@ -18,6 +18,11 @@ class PythonAggregateCall(AggregateCall):
 
     body: PythonAggregate = field(default=None, kw_only=True)  # type: ignore[assignment]  # dataclass order: always given
 
+    @property
+    def keeps_values(self) -> bool:
+        """Its rows are kept, as it is computed from all of them."""
+        return True
+
 
 def python_aggregate_call(
     call: FunctionCall, function: PythonAggregate, args: Sequence[Expression], distinct: bool, keep: Expression | None

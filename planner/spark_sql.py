@@ -40,6 +40,7 @@ class SparkFlavour(Flavour):
 
     name = "spark"
     dialect = "spark"
+    narrows_windows = False
     functions = FUNCTIONS
     aggregates = AGGREGATES
 

@@ -32,12 +32,14 @@ def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -
 def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour, over: Callable[[exp.Expr], exp.Expr] | None = None) -> exp.Expr:
     """Return an aggregate call with its DISTINCT and FILTER, or with what ``over`` puts behind each aggregate function in it."""
 
+    if over is not None and not flavour.narrows_windows and (call.distinct or call.filter is not None):
+        raise flavour.refusal("DISTINCT or FILTER with OVER", call.span)
+
     def filtered(function: exp.Expr) -> exp.Expr:
-        if over is not None:
-            return over(function)
-        if call.filter is None:
-            return function
-        return exp.Filter(this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour)))
+        kept = function
+        if call.filter is not None:
+            kept = exp.Filter(this=function, expression=exp.Where(this=expression_sql(call.filter, columns, flavour)))
+        return kept if over is None else over(kept)
 
     return flavour.spell_aggregate(call, [expression_sql(arg, columns, flavour) for arg in call.args], filtered)
 

@@ -31,6 +31,8 @@ class Flavour:
         JoinKind.SEMI: ("LEFT", "SEMI"),
         JoinKind.ANTI: ("LEFT", "ANTI"),
     }
+    narrows_windows = True
+    """Whether DISTINCT and FILTER go with OVER."""
     functions: Mapping[str, Spelling] = {}
     aggregates: Mapping[str, AggregateSpelling] = {}
 

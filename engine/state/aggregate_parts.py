@@ -19,7 +19,7 @@ from engine.state.shapes import PairPart, ShapePart
 from engine.state.sums import ExactSum, FloatSum
 from engine.state.table_part import Part
 from engine.state.value_bag import SortedBag, ValueBag
-from planner.expressions import AggregateCall, Direction, Expression, Literal
+from planner.expressions import KEEPS_VALUES, AggregateCall, Direction, Expression, Literal
 from planner.python_aggregates import PythonAggregateCall
 
 _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
@@ -28,7 +28,6 @@ _BITS = ("bit_and", "bit_or", "bit_xor")
 _EXTREMES = ("min", "max", "any_value")
 _PAIRS = ("corr", "covar_pop", "covar_samp", *(f"regr_{name}" for name in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")))
 _BEST_ROWS = ("first_value", "last_value", "min_by", "max_by")
-_BAGS = ("collect_list", "listagg", "percentile", "percentile_approx", "mode", "histogram")
 _FAMILIES = {
     "avg": "sum",
     "sum0": "sum",
@@ -38,19 +37,14 @@ _FAMILIES = {
     **dict.fromkeys(_SHAPES, "shape"),
     **dict.fromkeys(_BITS, "bits"),
     **dict.fromkeys(_PAIRS, "pairs"),
-    **dict.fromkeys(_BAGS, "bag"),
+    **dict.fromkeys(KEEPS_VALUES, "bag"),
 }
 
 
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return what calls that share a part have in common."""
-    distinct = call.distinct and call.function not in (*_EXTREMES, *_BAGS) and not is_python(call)
+    distinct = call.distinct and call.function not in (*_EXTREMES, *KEEPS_VALUES) and not is_python(call)
     return "rows" if is_python(call) else _FAMILIES.get(call.function, call.function), fed(call), call.order, call.filter, distinct
-
-
-def keeps_values(call: AggregateCall) -> bool:
-    """Return whether the state of an aggregate grows with the values in it."""
-    return call.function in _BAGS or is_python(call) or (call.distinct and call.function not in _EXTREMES)
 
 
 def is_python(call: AggregateCall) -> bool:
@@ -96,7 +90,7 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
-    if call.function in _BAGS or is_python(call) or (call.function in _SHAPES and not insert_only):
+    if call.function in KEEPS_VALUES or is_python(call) or (call.function in _SHAPES and not insert_only):
         return ValueBag(kind, call.order)
     if call.distinct:
         return Distinct(kind, _plain_part(call, kind, False, counted))

@@ -223,7 +223,7 @@ def _prune_over(node: Over, needed: Needed) -> Pruned:
         return _prune(node.input, needed)
     kept = replace(node, calls=tuple(node.calls[i] for i in keep), names=tuple(node.names[i] for i in keep))
     reads = frozenset(i for i in needed if i < width) | frozenset(node.partition) | _reads(key.expression for key in node.order)
-    reads |= _reads(arg for call in kept.calls for arg in call.args) | _bounds_of(node.window)
+    reads |= _reads(e for call in kept.calls for e in (*call.args, call.filter)) | _bounds_of(node.window)
     child, positions = _narrow(node.input, range(width) if kept.breaks_ties else reads)
     order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in kept.calls)

@@ -44,6 +44,7 @@ CALLS = {
     "COVAR_SAMP(v, id)": "covar_samp(v, id)",
 }
 OURS, WORDS = ", ".join(f"{call} AS c{i}" for i, call in enumerate(CALLS)), ", ".join(CALLS.values())
+BY_TS = OURS.replace("LAST_VALUE(s)", "LAST_VALUE(s ORDER BY ts)").replace("FIRST_VALUE(v)", "FIRST_VALUE(v ORDER BY ts)")
 _BUCKET = "time_bucket(INTERVAL '5 seconds', ts)"
 _HOPS = f"(SELECT *, {_BUCKET} - to_seconds(5 * back) AS window_start FROM moves, (VALUES (0), (1), (2)) AS b(back))"
 _LAST = "(SELECT * FROM moves QUALIFY row_number() OVER (PARTITION BY k, id % 9 ORDER BY ts DESC) = 1)"
@@ -53,7 +54,7 @@ QUERIES = {
     f"SELECT k, window_start, {OURS} FROM HOP(TABLE moves, DESCRIPTOR(ts), INTERVAL '5' SECONDS, INTERVAL '15' SECONDS) GROUP BY k, window_start,"
     " window_end": f"SELECT k, window_start, {WORDS} FROM {_HOPS} GROUP BY ALL",
     f"SELECT k, v % 3 AS m, {OURS} FROM moves GROUP BY ROLLUP (k, v % 3)": f"SELECT k, v % 3 AS m, {WORDS} FROM moves GROUP BY ROLLUP (k, v % 3)",
-    f"SELECT k, {OURS.replace('LAST_VALUE(s)', 'LAST_VALUE(s ORDER BY ts)').replace('FIRST_VALUE(v)', 'FIRST_VALUE(v ORDER BY ts)')} FROM"
+    f"SELECT k, {BY_TS} FROM"
     " (SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k, id % 9 ORDER BY ts DESC) AS n FROM moves) WHERE n = 1) GROUP BY k": (
         f"SELECT k, {WORDS} FROM {_LAST} GROUP BY k"
     ),
@@ -106,3 +107,27 @@ def test_over(session: Session, frame: str) -> None:
     words = "SELECT id, list_aggregate(list_sort(list(s) FILTER (s IS NOT NULL) OVER w), 'string_agg', '-'), quantile_cont(v, 0.5) OVER w,"
     words += " bit_or(v) OVER w, count(*) FILTER (v > 0) OVER w, quantile_cont(v, 0.5) OVER w FROM moves"
     check(session, query.replace("OVER w", f"OVER ({frame})"), words.replace("OVER w", f"OVER ({frame})"))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_over_some_rows_and_each_value_once(session: Session, frame: str) -> None:
+    query = "SELECT id, COUNT(DISTINCT s) OVER w, SUM(DISTINCT v) OVER w, BIT_XOR(v) FILTER (WHERE id % 3 > 0) OVER w FROM moves"
+    check(session, query.replace("OVER w", f"OVER ({frame})"), query.replace("OVER w", f"OVER ({frame})"))
+
+
+def test_cumulated_windows_and_sessions(session: Session) -> None:
+    windows = "CUMULATE(TABLE moves, DESCRIPTOR(ts), INTERVAL '5' SECONDS, INTERVAL '15' SECONDS)"
+    cumulated = (
+        "(SELECT *, time_bucket(INTERVAL '15 seconds', ts) + to_seconds(5 * n) AS window_end FROM moves, (VALUES (1), (2), (3)) AS c(n)"
+        " WHERE ts < time_bucket(INTERVAL '15 seconds', ts) + to_seconds(5 * n))"
+    )
+    check(
+        session,
+        f"SELECT window_end, {OURS} FROM {windows} GROUP BY window_start, window_end",
+        f"SELECT window_end, {WORDS} FROM {cumulated} GROUP BY ALL",
+    )
+    windows = "SESSION(TABLE moves PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECONDS)"
+    breaks = "(SELECT *, ts - lag(ts) OVER (PARTITION BY k ORDER BY ts) > INTERVAL '2 seconds' AS b FROM moves)"
+    sessions = f"(SELECT *, sum(CASE WHEN b THEN 1 ELSE 0 END) OVER (PARTITION BY k ORDER BY ts) AS session FROM {breaks})"
+    query = f"SELECT k, window_start, {BY_TS} FROM {windows} GROUP BY k, window_start, window_end"
+    check(session, query, f"SELECT k, min(ts), {WORDS} FROM {sessions} GROUP BY k, session")

@@ -53,18 +53,18 @@ error[SQL-1065]: upper does not go with OVER
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value
 ====
-SELECT COUNT(DISTINCT channel) OVER (ORDER BY ts) FROM bid
+SELECT FIRST_VALUE(DISTINCT channel) OVER (ORDER BY ts) FROM bid
 ---
 error[SQL-1601]: DISTINCT with OVER is not supported yet
-  1 | SELECT COUNT(DISTINCT channel) OVER (ORDER BY ts) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  1 | SELECT FIRST_VALUE(DISTINCT channel) OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: GROUP BY the values first, in a subquery
 ====
-SELECT SUM(price) FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
+SELECT ROW_NUMBER() FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
 ---
 error[SQL-1601]: FILTER with OVER is not supported yet
-  1 | SELECT SUM(price) FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
-    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  1 | SELECT ROW_NUMBER() FILTER (WHERE price > 1) OVER (ORDER BY ts) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write CASE WHEN .. THEN x END inside the call
 ====
 SELECT SUM(price) OVER (ORDER BY price ROWS BETWEEN CURRENT ROW AND 3 PRECEDING) FROM bid
