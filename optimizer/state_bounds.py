@@ -7,7 +7,6 @@ from typing import Protocol
 
 from planner.describe import duration_text
 from planner.emit import Emit, EmitKind
-from planner.expressions import KEEPS_VALUES
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
@@ -92,7 +91,7 @@ def _of_aggregate(node: Aggregate, facts: _Facts) -> StateBound:
         return _unless_finite(node, facts, "one entry per key", f"each distinct ({keys}) keeps an entry for ever; group by a window as well")
     if any(call.distinct for call in node.aggregates):
         return _unless_finite(node, facts, "the distinct values", "DISTINCT keeps every value it has seen; aggregate within a window")
-    if keepers := [call.function for call in node.aggregates if call.function in KEEPS_VALUES]:
+    if keepers := [call.function for call in node.aggregates if call.keeps_values]:
         return _unless_finite(node, facts, "every value", f"{keepers[0]} keeps every value it has seen; aggregate within a window")
     if any(call.function in _BEST for call in node.aggregates) and not facts.insert_only(node.input):
         return _unless_finite(node, facts, "every value", "a value taken back may bring back any earlier one")
