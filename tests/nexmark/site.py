@@ -49,11 +49,11 @@ def expected(query: str, count: int, rate: int) -> Counter[tuple[Any, ...]]:
     return Counter(database(count, rate).execute(duckdb_text(query)).fetchall())
 
 
-def script(query: str, count: int, rate: int, **options: str) -> str:
-    """Return the tables and a query as one script, over so many events in four splits (``options`` of the connector besides)."""
+def script(query: str, count: int, rate: int, tables: str = "tables", **options: str) -> str:
+    """Return tables and a query as one script, over so many events in four splits (``options`` of the connector besides)."""
     more = "".join(f", '{key}' = '{value}'" for key, value in ({"event-rate": str(rate)} | options).items())
-    tables = (FOLDER / "tables.sql").read_text(encoding="utf-8").replace("'events.num' = '100000'", f"'events.num' = '{count}'{more}")
-    return tables.replace("'splits' = '2'", "'splits' = '4'") + asked(query)
+    text = (FOLDER / f"{tables}.sql").read_text(encoding="utf-8").replace("'events.num' = '100000'", f"'events.num' = '{count}'{more}")
+    return text.replace("'splits' = '2'", "'splits' = '4'") + asked(query)
 
 
 def asked(query: str) -> str:

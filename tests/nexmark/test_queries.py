@@ -35,3 +35,14 @@ def test_three_acts(query: str, tmp_path: Path) -> None:
         same(query, folded.rows)
     finally:
         acts.close()
+
+
+@pytest.mark.parametrize("query", ["q4", "q8", "q14"])
+def test_views_over_one_table_of_all_events_are_the_same_tables(query: str) -> None:
+    acts = Script(query, {}, script(query, COUNT, RATE, tables="one_table"))
+    try:
+        folded = Folded()
+        run_to_end(*acts.submit(2, None, 0), folded)
+        same(query, folded.rows)
+    finally:
+        acts.close()
