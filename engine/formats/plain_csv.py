@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 
@@ -12,7 +14,8 @@ from engine.arrays import array_of
 _MOST_BYTES = 1 << 30
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _WORTH_BYTES = 1 << 20
-"""So much is read by Arrow before the kernels are loaded, which takes a moment."""
+"""So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks are theirs."""
+_KERNELS = "engine.kernels.csv_fields"
 
 
 class PlainCsv:
@@ -32,7 +35,7 @@ class PlainCsv:
 
     def columns(self, data: bytes) -> list[pa.Array] | None:
         """Return the wanted columns of a block; ``None`` when anything in it is not plain: such a block is for Arrow's reader."""
-        begun, self._seen = self._seen >= _WORTH_BYTES, self._seen + len(data)
+        begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
         if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
             return None
         from engine.kernels.csv_fields import find_ends

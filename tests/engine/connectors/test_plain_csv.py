@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -76,6 +78,8 @@ def test_blank_lines_missing_values_and_bad_text_are_not_plain(data: bytes) -> N
 
 def test_the_kernels_wait_for_a_block_worth_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_csv, "_WORTH_BYTES", 10)
+    monkeypatch.delitem(sys.modules, "engine.kernels.csv_fields", raising=False)
     reader, data = parser(), b"1,a,2,2020-01-01 00:00:00,x\n"
     assert reader.plain(data) is None
     assert isinstance(reader.plain(data), pa.RecordBatch)
+    assert isinstance(parser().plain(data), pa.RecordBatch), "once loaded, they are there for every reader"
