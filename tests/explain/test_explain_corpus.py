@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -59,7 +60,8 @@ def of_script(name: str) -> str:
     tables = (path.parent / "tables.sql").read_text(encoding="utf-8") if path.parent.name == "nexmark" else ""
     try:
         text = (tables + path.read_text(encoding="utf-8")).replace("queries/data/", f"{ROOT}/queries/data/")
-        return explained(session, text).replace(str(ROOT), "..")
+        lines = explained(session, text).replace(str(ROOT), "..")
+        return re.sub(r" +\([0-9a-f]{16}\)$", "", lines, flags=re.MULTILINE)  # ids are of the files' paths, which are this checkout's
     finally:
         session.close()
 
