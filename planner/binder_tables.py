@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.coercion import common_type_of
-from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, connector_of, errors_table, written_changes
+from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, check_options, connector_of, errors_table, written_changes
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema
@@ -23,6 +23,7 @@ from planner.expressions import Column, Expression, Literal
 from planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
 from planner.match_syntax import RowMatches
 from planner.scope import Relation, Scope
+from planner.statement_nodes import OptionEntry
 from planner.statements import parse_view_query
 from planner.syntax import AsOf, WindowFunction, consume, moved, span_of
 
@@ -81,7 +82,23 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
             consume(tree, "expressions", "alias")
             return bind_values(tree, context)
     consume(tree, "this", "alias")
-    return named_relation(tree.this.name, span_of(tree), context)
+    options = tree.meta.get("options", ())
+    return _with_options(tree, options, context) if options else named_relation(tree.this.name, span_of(tree), context)
+
+
+def _with_options(tree: exp.Expr, options: tuple[OptionEntry, ...], context: BindContext) -> Relation:
+    """Return a table as a hint says it is to be read; SQL-1603 for what has no options, SQL-15xx for what its connector does not take."""
+    name, span = tree.this.name, span_of(tree)
+    relation = None if name.lower() in context.common_tables else context.catalog.resolve(name, span)
+    fixed = next((option for option in options if option.key == "connector"), None)
+    if not isinstance(relation, Table) or isinstance(relation, MaterializedView) or connector_of(relation).internal or fixed is not None:
+        place = options[0].key_span if fixed is None else fixed.key_span
+        message = f'"{name}" has no options' if fixed is None else "a hint does not change a table's connector"
+        hint = "give the hint to the tables it reads" if fixed is None else "declare another table: CREATE TABLE .. LIKE .."
+        raise PenstockError("SQL-1603", message, span=place, hint=hint, sqlstate="42809")
+    changed = {**relation.options, **{option.key: option.value for option in options}}
+    check_options(changed, {o.key: o.key_span for o in options}, {o.key: o.value_span for o in options})
+    return read_table(replace(relation, options=changed), span, context)
 
 
 def named_relation(name: str, span: Span | None, context: BindContext) -> Relation:
@@ -97,6 +114,11 @@ def named_relation(name: str, span: Span | None, context: BindContext) -> Relati
     relation = _resolve(name, span, context)
     if isinstance(relation, View):
         return _opened(relation, span, context)
+    return read_table(relation, span, context)
+
+
+def read_table(relation: Table, span: Span | None, context: BindContext) -> Relation:
+    """Return the rows of a table of the catalog; SQL-1047 for one that is only written."""
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
         raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")

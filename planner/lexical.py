@@ -15,6 +15,7 @@ _RECURSION_LIMIT = 20_000
 
 _SCAN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+)
+    | (?P<hint>/\*\+.*?\*/)
     | (?P<comment>--[^\n]*|/\*.*?\*/)
     | (?P<string>'[^']*(?:''[^']*)*')
     | (?P<quoted>`[^`]*(?:``[^`]*)*`|"[^"]*(?:""[^"]*)*")

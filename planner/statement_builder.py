@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,6 +72,7 @@ def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
     return PenstockError("SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000")
 
 
+_CLOSING_HINT = re.compile(r"\s*/\*\+.*?\*/", re.DOTALL)  # belongs to the query it ends, though no token does
 _COPIED = ("ALL", "CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
 
 
@@ -245,8 +247,10 @@ class StatementBuilder(AlterationBuilder):
 
     def query(self, children: list[Any]) -> nodes.Query:
         token = children[0]
-        tree = parse_query(self.sql[: token.end_pos], token.start_pos)
-        return nodes.Query(self.sql[token.start_pos : token.end_pos], tree, span=_span(token))
+        closing = _CLOSING_HINT.match(self.sql, token.end_pos)
+        end = token.end_pos if closing is None else closing.end()
+        tree = parse_query(self.sql[:end], token.start_pos)
+        return nodes.Query(self.sql[token.start_pos : end], tree, span=Span(token.start_pos, end))
 
     def subscribe(self, children: list[Any]) -> nodes.Subscribe:
         asked = children[0]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lark.exceptions import VisitError
+from sqlglot import exp
 
 from catalog.errors import PenstockError, SourceText, Span
 from planner.dialect import parse_query
 from planner.grammar import parse_tree
+from planner.hints import refuse_other_hints
 from planner.lexical import allow_depth, check_text, scan
 from planner.statement_builder import StatementBuilder
 from planner.statement_nodes import Query, Statement
@@ -81,6 +84,13 @@ def parse_statement(text: str) -> Statement:
     check_text(text)
     allow_depth()
     _refuse_early(text)
+    node = _parsed(text)
+    if "/*+" in text:
+        refuse_other_hints(text, _tables(node))
+    return node
+
+
+def _parsed(text: str) -> Statement:
     if _is_query(text):  # most statements are: they need not wait for the statements' grammar to be read
         start, end = len(text) - len(text.lstrip()), len(text.rstrip())
         return Query(text[start:end], parse_query(text[:end], start), span=Span(start, end))
@@ -90,6 +100,17 @@ def parse_statement(text: str) -> Statement:
         if isinstance(error.orig_exc, PenstockError):
             raise error.orig_exc from None
         raise error.orig_exc from error
+
+
+def _tables(node: Statement) -> Iterator[exp.Expr]:
+    """Yield the tables that the queries of a statement name."""
+    if isinstance(node, Query):
+        yield from node.tree.find_all(exp.Table)
+        return
+    for part in vars(node).values():
+        for inner in part if isinstance(part, tuple) else (part,):
+            if isinstance(inner, Statement):
+                yield from _tables(inner)
 
 
 def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:

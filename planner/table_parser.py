@@ -7,6 +7,7 @@ from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
 from catalog.names import did_you_mean, nearest
+from planner.hints import table_options
 from planner.match_parser import MatchParser
 from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
 
@@ -170,7 +171,12 @@ class TableParser(MatchParser):
         if len(parts) > 1:
             hint = f'write the table\'s name alone: "{parts[-1].name}"'
             raise self.not_yet("a catalog or database before a table's name", hint, begin)
-        return self.placed(begin, exp.Table(this=parts[0]))
+        node = self.placed(begin, exp.Table(this=parts[0]))
+        following = self.token()
+        options = table_options(self.sql, self._tokens[self._index - 1].end + 1, len(self.sql) if following is None else following.start)
+        if options:
+            node.meta["options"] = options
+        return node
 
     def values(self) -> exp.Expr:
         """Return VALUES (..), (..)."""

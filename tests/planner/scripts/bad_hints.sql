@@ -1,0 +1,97 @@
+SELECT /*+ BROADCAST(c) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+---
+error[SQL-1602]: the hint BROADCAST would have no effect
+  1 | SELECT /*+ BROADCAST(c) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+    |            ^^^^^^^^^
+hint: leave it out: a join with a bounded table loads it first without being told
+====
+SELECT * FROM bid /*+ STATE_TTL('b' = '1 h') */
+---
+error[SQL-1602]: the hint STATE_TTL would have no effect
+  1 | SELECT * FROM bid /*+ STATE_TTL('b' = '1 h') */
+    |                       ^^^^^^^^^
+hint: leave it out: state is freed by watermarks: group by a window, or join within an interval; EXPLAIN says what bounds it
+====
+SELECT /*+ BRODCAST(c) */ 1
+---
+error[SQL-1602]: there is no hint BRODCAST
+  1 | SELECT /*+ BRODCAST(c) */ 1
+    |            ^^^^^^^^
+hint: did you mean "BROADCAST"?
+====
+SELECT /*+ OPTIONS('a' = 'b') */ 1 FROM bid
+---
+error[SQL-1602]: OPTIONS has no effect here
+  1 | SELECT /*+ OPTIONS('a' = 'b') */ 1 FROM bid
+    |            ^^^^^^^
+hint: write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */
+====
+SELECT * FROM city /*+ OPTIONS('csv.headr' = 'true') */
+---
+error[SQL-1503]: connector 'filesystem' has no option 'csv.headr'
+  1 | SELECT * FROM city /*+ OPTIONS('csv.headr' = 'true') */
+    |                                ^^^^^^^^^^^
+hint: did you mean "csv.header"?
+====
+SELECT * FROM city /*+ OPTIONS('csv.header' = 'perhaps') */ AS c
+---
+error[SQL-1505]: option 'csv.header' cannot be 'perhaps'
+  1 | SELECT * FROM city /*+ OPTIONS('csv.header' = 'perhaps') */ AS c
+    |                                               ^^^^^^^^^
+hint: write 'true' or 'false'
+====
+SELECT * FROM city /*+ OPTIONS('csv.header') */
+---
+error[SQL-1009]: these options cannot be read
+  1 | SELECT * FROM city /*+ OPTIONS('csv.header') */
+    |                        ^^^^^^^
+hint: write /*+ OPTIONS('key' = 'value', ..) */
+====
+SELECT * FROM city /*+ OPTIONS */
+---
+error[SQL-1009]: this hint cannot be read
+  1 | SELECT * FROM city /*+ OPTIONS */
+    |                    ^^^^^^^^^^^^^^
+hint: write /*+ OPTIONS('key' = 'value') */
+====
+SELECT * FROM city /*+ OPTIONS('connector' = 'datagen') */
+---
+error[SQL-1603]: a hint does not change a table's connector
+  1 | SELECT * FROM city /*+ OPTIONS('connector' = 'datagen') */
+    |                                ^^^^^^^^^^^
+hint: declare another table: CREATE TABLE .. LIKE ..
+====
+SELECT * FROM rich /*+ OPTIONS('csv.header' = 'false') */
+---
+error[SQL-1603]: "rich" has no options
+  1 | SELECT * FROM rich /*+ OPTIONS('csv.header' = 'false') */
+    |                                ^^^^^^^^^^^^
+hint: give the hint to the tables it reads
+====
+INSERT INTO totals /*+ OPTIONS('print-identifier' = 'x') */ SELECT 1, 2, 'a'
+---
+error[SQL-1602]: OPTIONS has no effect here
+  1 | INSERT INTO totals /*+ OPTIONS('print-identifier' = 'x') */ SELECT 1, 2, 'a'
+    |                        ^^^^^^^
+hint: write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */
+====
+INSERT INTO totals SELECT 1, 2, 'a' /*+ LOOKUP('table' = 'x') */
+---
+error[SQL-1602]: the hint LOOKUP would have no effect
+  1 | INSERT INTO totals SELECT 1, 2, 'a' /*+ LOOKUP('table' = 'x') */
+    |                                         ^^^^^^
+hint: leave it out: how a table is looked up is said by its options
+====
+SELECT * FROM city AS c /*+ OPTIONS('csv.header' = 'false') */
+---
+error[SQL-1602]: OPTIONS has no effect here
+  1 | SELECT * FROM city AS c /*+ OPTIONS('csv.header' = 'false') */
+    |                             ^^^^^^^
+hint: write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */
+====
+SELECT 1 /*+ */
+---
+error[SQL-1009]: this hint cannot be read
+  1 | SELECT 1 /*+ */
+    |          ^^^^^^
+hint: write /*+ OPTIONS('key' = 'value') */
