@@ -1,7 +1,10 @@
-"""The catalog of one session: tables and views by name, compared without case."""
+"""The catalogs of one session: tables and views by name, compared without case."""
 
 from __future__ import annotations
 
+from copy import copy
+
+from catalog.databases import Databases, Place, place_of
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
@@ -11,9 +14,10 @@ Relation = Table | View
 
 
 class Catalog:
-    """Tables and views in one namespace, Python functions in another.
+    """Tables and views in databases, Python functions beside them.
 
-    A temporary relation hides a permanent one of the same name until it is dropped.
+    A relation is kept under its full name (``Place.name_of``); a name as a user writes it is looked for from ``current``. A temporary relation
+    hides a permanent one of the same name until it is dropped.
     """
 
     def __init__(self, functions: PythonFunctions | None = None) -> None:
@@ -21,11 +25,33 @@ class Catalog:
         self._temporary: dict[str, Relation] = {}
         self._late: dict[str, Relation] = {}
         self.functions = functions or PythonFunctions(_no_import)
+        self.databases = Databases()
+        self.current = Place()
+
+    def at(self, place: Place) -> Catalog:
+        """Return the same catalogs with names looked for from another place."""
+        twin = copy(self)
+        twin.current = place
+        return twin
+
+    def qualified(self, name: str, span: Span | None = None) -> str:
+        """Return the full name a written one stands for; raise SQL-1351 for a place that does not exist and SQL-1353 for too many parts."""
+        parts = name.split(".")
+        if len(parts) > 3:
+            hint = "write catalog.database.table, or less"
+            raise PenstockError("SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601")
+        before = [part.lower() for part in parts[:-1]]
+        place = Place(*before) if len(before) == 2 else Place(self.current.catalog, before[0]) if before else self.current
+        return self.databases.require(place, span).name_of(parts[-1])
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
-        folded = name.lower()
-        return self._temporary.get(folded) or self._permanent.get(folded) or self._late.get(folded)
+        late = self._late.get(name.lower())
+        try:
+            folded = self.qualified(name).lower()
+        except PenstockError:
+            return late
+        return self._temporary.get(folded) or self._permanent.get(folded) or late
 
     def keep_late_rows(self, table: Table) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
@@ -35,6 +61,7 @@ class Catalog:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
         relation = self.find(name)
         if relation is None:
+            self.qualified(name, span)
             raise PenstockError("SQL-1041", f'table "{name}" does not exist', span=span, hint=self._near(name), sqlstate="42P01")
         return relation
 
@@ -85,9 +112,10 @@ class Catalog:
         """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise SQL-1302 when the new name is taken."""
         space = self._space(table)
         held = space.get(table.name.lower())
-        if held is not None and table.name.lower() != name.lower():
+        if held is not None and table.name.lower() != self.qualified(name, span).lower():
             raise self._taken(held, span)
-        changed = {table.name.lower() if key == name.lower() else key: table if key == name.lower() else kept for key, kept in space.items()}
+        old = self.qualified(name, span).lower()
+        changed = {table.name.lower() if key == old else key: table if key == old else kept for key, kept in space.items()}
         space.clear()
         space.update(changed)
 
@@ -108,15 +136,15 @@ class Catalog:
         return self._remove(self.view(name, span))
 
     def tables(self) -> list[Table]:
-        """Return the tables that can be seen, by name."""
+        """Return the tables of the current database, by name."""
         return [relation for relation in self._visible() if isinstance(relation, Table) and not isinstance(relation, MaterializedView)]
 
     def materialized_views(self) -> list[MaterializedView]:
-        """Return the materialized views, by name."""
+        """Return the materialized views of the current database, by name."""
         return [relation for relation in self._visible() if isinstance(relation, MaterializedView)]
 
     def views(self) -> list[View]:
-        """Return the views that can be seen, by name."""
+        """Return the views of the current database, by name."""
         return [relation for relation in self._visible() if isinstance(relation, View)]
 
     def permanent(self) -> list[Relation]:
@@ -124,12 +152,27 @@ class Catalog:
         return list(self._permanent.values())
 
     def names(self) -> list[str]:
-        """Return the names of all tables and views that can be seen."""
-        return [relation.name for relation in self._visible()]
+        """Return the names of all tables and views that can be seen, as they may be written here."""
+        merged = {**self._permanent, **self._temporary}
+        return [self.written(merged[name].name) for name in sorted(merged)]
+
+    def written(self, full_name: str) -> str:
+        """Return a full name as it may be written here."""
+        return full_name.rpartition(".")[2] if place_of(full_name) == self.current else full_name
+
+    def relations_of(self, place: Place) -> list[str]:
+        """Return the full names of all relations that live at a place."""
+        return [r.name for space in (self._permanent, self._temporary) for r in space.values() if place_of(r.name) == place]
+
+    def forget(self, place: Place) -> None:
+        """Drop all relations of a place."""
+        for name in self.relations_of(place):
+            for space in (self._permanent, self._temporary):
+                space.pop(name.lower(), None)
 
     def _visible(self) -> list[Relation]:
         merged = {**self._permanent, **self._temporary}
-        return [merged[name] for name in sorted(merged)]
+        return [merged[name] for name in sorted(merged) if place_of(merged[name].name) == self.current]
 
     def _space(self, relation: Relation) -> dict[str, Relation]:
         return self._temporary if relation.temporary else self._permanent

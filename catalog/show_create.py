@@ -24,6 +24,11 @@ def quoted_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def quoted_path(name: str) -> str:
+    """Return a relation's full name with each part in backticks."""
+    return ".".join(map(quoted_name, name.split(".")))
+
+
 def quoted_text(text: str) -> str:
     """Return a text in single quotes."""
     return "'" + text.replace("'", "''") + "'"
@@ -44,7 +49,7 @@ def type_text(kind: DataType) -> str:
 def _view_text(view: View | MaterializedView) -> str:
     columns = ", ".join(quoted_name(name) for name in view.schema.names)
     kind = "MATERIALIZED " if isinstance(view, MaterializedView) else "TEMPORARY " if view.temporary else ""
-    return f"CREATE {kind}VIEW {quoted_name(view.name)} ({columns}) AS\n{view.query}"
+    return f"CREATE {kind}VIEW {quoted_path(view.name)} ({columns}) AS\n{view.query}"
 
 
 def _table_text(table: Table, redact: bool) -> str:
@@ -55,7 +60,7 @@ def _table_text(table: Table, redact: bool) -> str:
         lines.append(f"  PRIMARY KEY ({_names(table.primary_key)}) NOT ENFORCED")
     options = redacted(table.options) if redact else table.options
     columns = ",\n".join(lines)
-    head = f"CREATE {'TEMPORARY ' if table.temporary else ''}TABLE {quoted_name(table.name)} (\n{columns}\n)"
+    head = f"CREATE {'TEMPORARY ' if table.temporary else ''}TABLE {quoted_path(table.name)} (\n{columns}\n)"
     parts = [head]
     if table.comment is not None:
         parts.append(f"COMMENT {quoted_text(table.comment)}")

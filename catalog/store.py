@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from catalog.catalog import Catalog
+from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place, place_of
 from catalog.errors import Kind, PenstockError
-from catalog.show_create import create_statement, function_statement
+from catalog.show_create import create_statement, function_statement, quoted_name, quoted_text
+from catalog.tables import MaterializedView, View
 
 FORMAT = 1
 
@@ -16,7 +19,8 @@ FORMAT = 1
 class CatalogStore:
     """One file ``catalog.json`` in a directory; the session runs its statements to fill a catalog. Temporary tables and views are not kept."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, catalog: str = DEFAULT_CATALOG) -> None:
+        self.catalog = catalog
         self.path = directory / "catalog.json"
 
     def load(self) -> list[str]:
@@ -40,8 +44,7 @@ class CatalogStore:
 
     def save(self, catalog: Catalog) -> None:
         """Write the permanent tables and views, whole or not at all: a new file beside the old one, synced, then renamed over it."""
-        statements = [function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary]
-        statements += [create_statement(relation, redact=False) for relation in catalog.permanent()]
+        statements = self._statements(catalog)
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         fresh = self.path.with_suffix(".json.new")
         try:
@@ -60,7 +63,37 @@ class CatalogStore:
             message = f"the catalog cannot be written to {self.path}"
             raise PenstockError("SQL-1321", message, detail=str(error), kind=Kind.EXTERNAL, sqlstate="58030") from error
 
+    def _statements(self, catalog: Catalog) -> list[str]:
+        """The statements that make the catalog again when names are looked for in its default database."""
+        databases = catalog.databases
+        statements = [f"CREATE DATABASE {quoted_name(name)}" for name in databases.by_catalog[self.catalog] if name != DEFAULT_DATABASE]
+        if self.catalog == DEFAULT_CATALOG:
+            others = [name for name in databases.by_catalog if name != DEFAULT_CATALOG]
+            statements = [f"CREATE CATALOG {quoted_name(name)} WITH ({_options(databases.options[name])})" for name in others] + statements
+            statements += [function_statement(entry) for entry in catalog.functions.entries() if not entry.temporary]
+        used = Place(self.catalog)
+        for relation in catalog.permanent():
+            place = place_of(relation.name)
+            if place.catalog != self.catalog:
+                continue
+            wanted = relation.place if isinstance(relation, View | MaterializedView) else place
+            if wanted != used:
+                statements.append(f"USE {self._written(wanted)}")
+                used = wanted
+            name = f"{place.database}.{relation.name.rpartition('.')[2]}" if wanted.catalog == self.catalog else str(place)
+            bare = relation.name.rpartition(".")[2]
+            statements.append(create_statement(replace(relation, name=bare if wanted == place else name), redact=False))
+        return statements
+
+    def _written(self, place: Place) -> str:
+        inside = place.catalog == self.catalog
+        return quoted_name(place.database) if inside else f"{quoted_name(place.catalog)}.{quoted_name(place.database)}"
+
     def _unreadable(self, why: str) -> PenstockError:
         message = f"the catalog file {self.path} cannot be read"
         hint = "restore it from a copy, or move it away to begin with an empty catalog"
         return PenstockError("SQL-1320", message, detail=why, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+
+
+def _options(options: dict[str, str]) -> str:
+    return ", ".join(f"{quoted_text(key)} = {quoted_text(value)}" for key, value in options.items())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from catalog.databases import Place
 from catalog.schema import Field, Schema
 
 if TYPE_CHECKING:  # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
@@ -72,16 +73,18 @@ class Table:
 
 @dataclass(frozen=True)
 class MaterializedView(Table):
-    """A table that a job keeps equal to a query, kept as text. Its primary key is what identifies a row of the query's result."""
+    """A table that a job keeps equal to a query, kept as text and read from ``place``. Its primary key identifies a row of the query's result."""
 
     query: str = ""
+    place: Place = field(default_factory=Place)
 
 
 @dataclass(frozen=True)
 class View:
-    """A named query, kept as text and bound again where it is used."""
+    """A named query, kept as text and bound again where it is used, its names looked for from ``place``."""
 
     name: str
     query: str
     schema: Schema
     temporary: bool = False
+    place: Place = field(default_factory=Place)

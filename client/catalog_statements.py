@@ -19,8 +19,7 @@ CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | n
 def change_catalog(session: Session, node: CatalogChange) -> Result:
     """Apply a change to the catalog, keep it where the session keeps its catalog, and say what was done."""
     result = _changed(session, node)
-    if session.store is not None:
-        session.store.save(session.catalog)
+    session.keep_catalogs()
     return result
 
 
@@ -30,8 +29,7 @@ def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
     if node.table.if_not_exists and session.catalog.find(name.text) is not None:
         return note_result(f"table {name} exists already")
     road = declare_filled(session, node)
-    if session.store is not None:
-        session.store.save(session.catalog)
+    session.keep_catalogs()
     return session.start(road)
 
 
@@ -71,7 +69,7 @@ def _changed(session: Session, node: CatalogChange) -> Result:
         case nodes.DropTable():
             dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
             if dropped:
-                session.bad_records.forget(node.name.text)
+                session.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
         case nodes.DropView():
             dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
@@ -79,5 +77,5 @@ def _changed(session: Session, node: CatalogChange) -> Result:
         case AlterTable():
             table = binder.bind_alter_table(node)
             catalog.replace_table(table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None)
-            session.bad_records.forget(node.name.text)
+            session.bad_records.forget(catalog.qualified(node.name.text))
             return note_result(f"table {node.name} altered")

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def change_functions(session: Session, node: nodes.CreateFunction | nodes.DropFunction) -> Result:
     """Create or drop a Python function, keep the change where the session keeps its catalog, and say what was done."""
     result = _create(session, node) if isinstance(node, nodes.CreateFunction) else _drop(session, node)
-    if session.store is not None:
-        session.store.save(session.catalog)
+    session.keep_catalogs()
     return result
 
 

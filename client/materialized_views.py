@@ -79,8 +79,7 @@ def create_view(session: Session, node: nodes.CreateMaterializedView) -> Result:
         return note_result(f"materialized view {node.name} exists already")
     road = declare_view(session, node)
     job = _filled(session, road)
-    if session.store is not None:
-        session.store.save(session.catalog)
+    session.keep_catalogs()
     return note_result(f"materialized view {node.name} created, job {job.job_id} fills it", job)
 
 
@@ -150,8 +149,7 @@ def drop_view(session: Session, node: nodes.DropMaterializedView) -> Result:
             shutil.rmtree(session.state_dir / filling.job.job_id, ignore_errors=True)
     session.views.tables.forget(view.name)
     session.catalog.drop_materialized_view(view.name)
-    if session.store is not None:
-        session.store.save(session.catalog)
+    session.keep_catalogs()
     return note_result(f"materialized view {node.name} dropped")
 
 

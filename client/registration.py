@@ -35,6 +35,7 @@ def register(
     """
     if not name or not isinstance(name, str):
         raise PenstockError("CLI-6040", "a registered table needs a name", sqlstate="42602")
+    name = catalog.qualified(name)
     held = catalog.find(name)
     if isinstance(held, Table) and held.temporary and held.connector == "registered":
         catalog.drop_table(name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalog.catalog import Catalog
 from catalog.connectors import Boundedness, boundedness
+from catalog.databases import Place
 from catalog.errors import PenstockError, SourceText
 from catalog.python_functions import PythonFunction, PythonFunctions
 from catalog.settings import Settings
@@ -82,9 +83,9 @@ class Session:
         self._names: Counter[str] = Counter()
         self.started: dict[str, Started] = {}
         self._job_manager: JobManager | None = None
-        self.store: CatalogStore | None = None
+        self.stores: dict[str, CatalogStore] = {}
         if catalog_dir is not None:
-            self._keep_catalog(CatalogStore(catalog_dir))
+            self.open_store(CatalogStore(catalog_dir))
 
     # -- the road of a query
 
@@ -203,13 +204,20 @@ class Session:
             if isinstance(spark := self.backends.backend("spark"), SparkBackend):
                 spark.warm()
 
-    def _keep_catalog(self, store: CatalogStore) -> None:
-        """Fill the catalog from a store, and from now on keep it there."""
-        self.loading = True
+    def open_store(self, store: CatalogStore) -> None:
+        """Fill a catalog from its store, and from now on keep it there."""
+        here, outer = self.catalog.current, self.loading
+        self.catalog.current, self.loading = Place(store.catalog), True
         for statement in store.load():
             self.execute(statement)
-        self.loading = False
-        self.store = store
+        self.catalog.current, self.loading = here, outer
+        self.stores[store.catalog] = store
+
+    def keep_catalogs(self) -> None:
+        """Write down what was changed in the catalogs that are kept."""
+        if not self.loading:
+            for store in self.stores.values():
+                store.save(self.catalog)
 
     @cached_property
     def backends(self) -> BoundedBackends:

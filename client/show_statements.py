@@ -52,11 +52,21 @@ def matches(name: str, like: str | None) -> bool:
 def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
     catalog = session.catalog
     match kind:
+        case nodes.ShowKind.CATALOGS:
+            kinds = {name: options["type"] for name, options in catalog.databases.options.items() if matches(name, like)}
+            return text_rows(["catalog", "type", "current"], [(n, kind, _here(n, catalog.current.catalog)) for n, kind in kinds.items()])
+        case nodes.ShowKind.DATABASES:
+            databases = [name for name in catalog.databases.by_catalog[catalog.current.catalog] if matches(name, like)]
+            return text_rows(["database", "current"], [(name, _here(name, catalog.current.database)) for name in databases])
         case nodes.ShowKind.TABLES:
-            rows = [(t.name, t.connector, str(boundedness(t)), "yes" if t.temporary else "no") for t in catalog.tables() if matches(t.name, like)]
+            rows = [
+                (catalog.written(t.name), t.connector, str(boundedness(t)), "yes" if t.temporary else "no")
+                for t in catalog.tables()
+                if matches(t.name, like)
+            ]
             return text_rows(["table", "connector", "rows", "temporary"], rows)
         case nodes.ShowKind.VIEWS:
-            return text_rows(["view", "query"], [(v.name, v.query) for v in catalog.views() if matches(v.name, like)])
+            return text_rows(["view", "query"], [(catalog.written(v.name), v.query) for v in catalog.views() if matches(v.name, like)])
         case nodes.ShowKind.MATERIALIZED_VIEWS:
             held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
             return text_rows(["view", "job", "state", "rows", "query"], held)
@@ -77,6 +87,10 @@ def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     job, contents = session.views.job(view.name), session.views.tables.find(view.name)
     rows = None if contents is None else str(contents.state()[1].num_rows)
     return view.name, None if job is None else job.job_id, None if job is None else str(job.state), rows, view.query
+
+
+def _here(name: str, current: str) -> str | None:
+    return "yes" if name == current else None
 
 
 def connector_list() -> Result:

@@ -13,12 +13,14 @@ from client import (
     job_explanations,
     job_statements,
     materialized_views,
+    place_statements,
     settings_statements,
     show_statements,
     subscription,
     verification,
 )
 from client.results import Result
+from planner import place_nodes
 from planner import statement_nodes as nodes
 from planner.alteration_nodes import AlterTable
 
@@ -49,6 +51,8 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return materialized_views.create_view(session, node)
         case nodes.DropMaterializedView():
             return materialized_views.drop_view(session, node)
+        case place_nodes.CreateCatalog() | place_nodes.DropCatalog() | place_nodes.CreateDatabase() | place_nodes.DropDatabase() | place_nodes.Use():
+            return place_statements.change_places(session, node)
         case nodes.CreateFunction() | nodes.DropFunction():
             return function_statements.change_functions(session, node)
         case nodes.Set() | nodes.Reset():

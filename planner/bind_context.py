@@ -13,6 +13,7 @@ from catalog.errors import Span
 from catalog.functions import is_aggregate
 from catalog.python_functions import PythonAggregate
 from catalog.settings import Settings
+from catalog.tables import View
 from planner.scope import Relation
 
 QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
@@ -54,9 +55,10 @@ class BindContext:
         """Return the context in which a name of WITH is known."""
         return replace(self, common_tables={**self.common_tables, name.lower(): relation})
 
-    def inside_view(self, name: str, text: str) -> BindContext:
-        """Return the context of a view's own query: no names of WITH, no parameters, its own text."""
-        return replace(self, common_tables={}, parameters=(), views=(*self.views, name.lower()), text=text, text_start=0)
+    def inside_view(self, view: View) -> BindContext:
+        """Return the context of a view's own query: no names of WITH, no parameters, its own text, names looked for where it was created."""
+        name, text, catalog = view.name, view.query, self.catalog.at(view.place)
+        return replace(self, catalog=catalog, common_tables={}, parameters=(), views=(*self.views, name.lower()), text=text, text_start=0)
 
     @property
     def zone(self) -> ZoneInfo:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.catalog import Catalog
+from catalog.databases import Place
 from catalog.errors import PenstockError
 from catalog.schema import Schema
 from catalog.settings import Settings
 from catalog.tables import MaterializedView, Table, View
-from planner.alteration_nodes import AlterTable
+from planner.alteration_nodes import AlterTable, RenameTable
 from planner.bind_context import BindContext
 from planner.binder_alterations import altered_declaration
 from planner.binder_copies import copied_table, table_of_query
@@ -95,17 +96,17 @@ class Binder:
 
     def bind_create_view(self, statement: CreateView) -> View:
         """Return the view a CREATE VIEW declares, its query bound once to know its columns."""
-        query, name = statement.query, statement.name.text
+        query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         _check_parameters(_parameter_count(query.tree), (), query)
         context = self.context((), query)
         relation = bind_query(query.tree, replace(context, views=(name.lower(),)) if statement.or_replace else context)
         names = _view_names(statement, relation)
         _refuse_repeated(names, statement)
-        return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary)
+        return View(name, query.text, Schema(relation.renamed(names).fields), statement.temporary, self.catalog.current)
 
     def bind_create_materialized_view(self, statement: CreateMaterializedView) -> Sink:
         """Return the Sink of a materialized view: its query, which follows other such views, and the table its rows are in."""
-        query, name = statement.query, statement.name.text
+        query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         refuse_late_rows(query.tree)
         relation = self._top_level(query, (), follows=True)
         if isinstance(relation.plan, Sort):
@@ -116,13 +117,18 @@ class Binder:
         _refuse_repeated(names, statement)
         schema = Schema(relation.renamed(names).fields).without_roles()
         options = {"connector": "materialized", "name": name}
-        return Sink(relation.plan, MaterializedView(name, schema, schema, options, comment=statement.comment, query=query.text))
+        return Sink(
+            relation.plan, MaterializedView(name, schema, schema, options, comment=statement.comment, query=query.text, place=self.catalog.current)
+        )
 
     def bind_alter_table(self, statement: AlterTable) -> Table:
         """Return a table after a change, checked as CREATE TABLE checks it; its own declaration stands nowhere but at its name."""
         table = self.catalog.stored_table(statement.name.text, statement.name.span)
+        if isinstance(change := statement.change, RenameTable):
+            full = self.catalog.qualified(change.new.text, change.new.span)
+            statement = replace(statement, change=RenameTable(replace(change.new, text=full)))
         try:
-            return bind_table(altered_declaration(statement, table), self.context())
+            return bind_table(altered_declaration(statement, table), replace(self.context(), catalog=self.catalog.at(Place())))
         except PenstockError as error:
             raise error.with_span(statement.name.span) from None
 

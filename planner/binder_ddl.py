@@ -35,7 +35,7 @@ def bind_table(statement: CreateTable, context: BindContext) -> Table:
     if watermark is not None:
         declared = Schema(tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared))
     table = Table(
-        statement.name.text,
+        context.catalog.qualified(statement.name.text, statement.name.span),
         source,
         declared,
         options,

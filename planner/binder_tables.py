@@ -46,7 +46,7 @@ class Source:
 def bind_source(tree: exp.Expr, context: BindContext) -> Source:
     """Return the relation of a table reference under its alias, columns renamed as the alias says."""
     alias = tree.args.get("alias")
-    name = alias.this.name if alias is not None else tree.this.name if isinstance(tree, exp.Table) else None
+    name = alias.this.name if alias is not None else tree.this.name.rpartition(".")[2] if isinstance(tree, exp.Table) else None
     relation = _relation(tree, context)
     columns = alias.args.get("columns") if alias is not None else None
     return Source(renamed(relation, columns, span_of(alias)) if columns else relation, name)
@@ -147,7 +147,7 @@ def _opened(view: View, span: Span | None, context: BindContext) -> Relation:
     if len(context.views) >= MAX_VIEW_DEPTH:
         raise PenstockError("SQL-1048", f"views are opened more than {MAX_VIEW_DEPTH} deep", span=span, sqlstate="54001")
     try:
-        relation = context.inside_view(view.name, view.query).query(moved(parse_view_query(view.query).tree, span))
+        relation = context.inside_view(view).query(moved(parse_view_query(view.query).tree, span))
     except PenstockError as error:
         if error.code != "SQL-1048":
             error.detail = "\n".join(filter(None, [f'in view "{view.name}": {view.query}', error.detail]))

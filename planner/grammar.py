@@ -21,6 +21,7 @@ _SHOWN = {
     "MORETHAN": '">"',
     "COLON": '":"',
     "SEMICOLON": '";"',
+    "DOT": '"."',
     "STRING": "a text in single quotes",
     "NUMBER": "a number",
     "NAME": "a name",
@@ -87,7 +88,7 @@ def _ended(text: str, expected: list[str]) -> PenstockError:
 
 
 def _wanted(expected: list[str]) -> str:
-    words = [_SHOWN.get(word, word) for word in expected if word != "$END"]
+    words = [_SHOWN.get(word, word) for word in expected if word not in ("$END", "DOT")]
     words += ["the end of the statement"] if "$END" in expected else []
     if len(words) > 7:
         words = [word for word in words if not word.isupper()] or ["something else"]

@@ -13,6 +13,7 @@ from catalog.show_create import quoted_name
 from planner import statement_nodes as nodes
 from planner.alteration_builder import AlterationBuilder
 from planner.dialect import parse_expression, parse_query
+from planner.place_builder import PlaceBuilder
 from planner.statement_nodes import Name, OptionEntry, SqlExpression
 from planner.syntax import moved
 from planner.type_text import type_of
@@ -86,7 +87,7 @@ def _excluded(rest: Any) -> frozenset[str]:
     return frozenset(what for how, what in pairs if how == "EXCLUDING")
 
 
-class StatementBuilder(AlterationBuilder):
+class StatementBuilder(PlaceBuilder, AlterationBuilder):
     """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the statement's own."""
 
     def __init__(self, text: str) -> None:
@@ -105,6 +106,15 @@ class StatementBuilder(AlterationBuilder):
     def name(self, children: list[Any]) -> Any:
         token = children[0]
         return Name(_text(token), _span(token), self.sql[token.start_pos] in '`"')
+
+    def path(self, children: list[Any]) -> Any:
+        tokens = [child for child in children if isinstance(child, Token)]
+        for token in tokens:
+            if "." in _text(token):
+                hint = "dots stand between catalog, database and table"
+                raise PenstockError("SQL-1353", "a name cannot have a dot in it", span=_span(token), hint=hint, sqlstate="42602")
+        span = Span(tokens[0].start_pos, tokens[-1].end_pos)
+        return Name(".".join(map(_text, tokens)), span, self.sql[tokens[0].start_pos] in '`"')
 
     def field(self, children: list[Any]) -> Any:
         return Tree("field", children)

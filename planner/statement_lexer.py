@@ -24,6 +24,7 @@ _SYMBOLS = {
     TokenType.SEMICOLON: "SEMICOLON",
     TokenType.STRING: "STRING",
     TokenType.NUMBER: "NUMBER",
+    TokenType.DOT: "DOT",
 }
 _DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
 _NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}

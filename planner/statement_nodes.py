@@ -269,6 +269,8 @@ class DropFunction(Statement):
 class ShowKind(StrEnum):
     """What SHOW can list."""
 
+    CATALOGS = "catalogs"
+    DATABASES = "databases"
     TABLES = "tables"
     VIEWS = "views"
     MATERIALIZED_VIEWS = "materialized views"

@@ -19,16 +19,11 @@ from planner.statement_nodes import Query, Statement
 MAX_ERRORS = 20
 
 _NOT_YET: dict[tuple[str, ...], str] = {
-    ("USE",): "there is one catalog and one database: write names alone",
-    ("CREATE", "CATALOG"): "there is one catalog and one database: write names alone",
-    ("CREATE", "DATABASE"): "there is one catalog and one database: write names alone",
     ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
     ("UPDATE",): "rows of a stream are changed at its source",
     ("DELETE",): "rows of a stream are changed at its source",
     ("MERGE",): "INSERT INTO a table with a primary key",
     ("TRUNCATE",): "delete the table's files",
-    ("SHOW", "CATALOGS"): "there is one catalog and one database",
-    ("SHOW", "DATABASES"): "there is one catalog and one database",
     ("ANALYZE",): "no statistics are needed",
     ("COMPILE",): "run the statement itself",
 }

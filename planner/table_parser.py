@@ -168,10 +168,8 @@ class TableParser(MatchParser):
         parts = [self.identifier("table")]
         while self.take(TokenType.DOT):
             parts.append(self.identifier("table"))
-        if len(parts) > 1:
-            hint = f'write the table\'s name alone: "{parts[-1].name}"'
-            raise self.not_yet("a catalog or database before a table's name", hint, begin)
-        node = self.placed(begin, exp.Table(this=parts[0]))
+        name = exp.Identifier(this=".".join(part.name for part in parts), quoted=parts[0].args.get("quoted"))
+        node = self.placed(begin, exp.Table(this=name))
         following = self.token()
         options = table_options(self.sql, self._tokens[self._index - 1].end + 1, len(self.sql) if following is None else following.start)
         if options:

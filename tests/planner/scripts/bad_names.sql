@@ -234,10 +234,10 @@ hint: there is bid
 ====
 SELECT * FROM main.bid
 ---
-error[SQL-1601]: a catalog or database before a table's name is not supported yet
+error[SQL-1351]: database "main" does not exist in default_catalog
   1 | SELECT * FROM main.bid
     |               ^^^^^^^^
-hint: write the table's name alone: "bid"
+hint: there is default_database
 ====
 SELECT price.amount FROM bid
 ---

@@ -157,12 +157,12 @@ error[SQL-1601]: INSERT OVERWRITE is not supported yet
     |                  ^^^^^^
 hint: write INSERT INTO; delete the old files before
 ====
-USE main
+USE `main.there`
 ---
-error[SQL-1601]: USE is not supported yet
-  1 | USE main
-    | ^^^
-hint: there is one catalog and one database: write names alone
+error[SQL-1353]: a name cannot have a dot in it
+  1 | USE `main.there`
+    |     ^^^^^^^^^^^^
+hint: dots stand between catalog, database and table
 ====
 UPDATE bid SET price = 1
 ---

@@ -1,0 +1,83 @@
+"""Catalogs and the databases in them: the places names live at, compared without case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from catalog.errors import PenstockError, Span
+from catalog.names import did_you_mean
+
+DEFAULT_CATALOG = "default_catalog"
+DEFAULT_DATABASE = "default_database"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database of a catalog; both folded to lower case."""
+
+    catalog: str = DEFAULT_CATALOG
+    database: str = DEFAULT_DATABASE
+
+    def name_of(self, name: str) -> str:
+        """Return the full name of what is called ``name`` here: bare in the default database, else with as much before it as it needs."""
+        if self.catalog != DEFAULT_CATALOG:
+            return f"{self.catalog}.{self.database}.{name}"
+        return name if self.database == DEFAULT_DATABASE else f"{self.database}.{name}"
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.database}"
+
+
+def place_of(full_name: str) -> Place:
+    """Return where the relation of a full name lives."""
+    parts = full_name.lower().split(".")
+    if len(parts) == 3:
+        return Place(parts[0], parts[1])
+    return Place(database=parts[0]) if len(parts) == 2 else Place()
+
+
+@dataclass
+class Databases:
+    """The databases of each catalog, and the options each catalog was created with, in the order they were created."""
+
+    by_catalog: dict[str, list[str]] = field(default_factory=lambda: {DEFAULT_CATALOG: [DEFAULT_DATABASE]})
+    options: dict[str, dict[str, str]] = field(default_factory=lambda: {DEFAULT_CATALOG: {"type": "memory"}})
+
+    def require_catalog(self, name: str, span: Span | None = None) -> str:
+        """Return a catalog's folded name; raise SQL-1351 when there is none."""
+        if name.lower() not in self.by_catalog:
+            hint = did_you_mean(name, self.by_catalog, others=True)
+            raise PenstockError("SQL-1351", f'catalog "{name}" does not exist', span=span, hint=hint, sqlstate="3D000")
+        return name.lower()
+
+    def require(self, place: Place, span: Span | None = None) -> Place:
+        """Return a place; raise SQL-1351 when its catalog or database does not exist."""
+        databases = self.by_catalog[self.require_catalog(place.catalog, span)]
+        if place.database not in databases:
+            hint = did_you_mean(place.database, databases, others=True)
+            message = f'database "{place.database}" does not exist in {place.catalog}'
+            raise PenstockError("SQL-1351", message, span=span, hint=hint, sqlstate="3D000")
+        return place
+
+    def create_catalog(self, name: str, options: dict[str, str], if_not_exists: bool, span: Span | None) -> bool:
+        """Add a catalog with its default database and return whether it was added; raise SQL-1352 when the name is taken."""
+        if name.lower() in self.by_catalog:
+            return _unless_taken("catalog", name, if_not_exists, span)
+        self.by_catalog[name.lower()] = [DEFAULT_DATABASE]
+        self.options[name.lower()] = options
+        return True
+
+    def create(self, place: Place, if_not_exists: bool, span: Span | None) -> bool:
+        """Add a database and return whether it was added; raise SQL-1352 when the name is taken."""
+        databases = self.by_catalog[self.require_catalog(place.catalog, span)]
+        if place.database in databases:
+            return _unless_taken("database", place.database, if_not_exists, span)
+        databases.append(place.database)
+        return True
+
+
+def _unless_taken(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:
+    if if_not_exists:
+        return False
+    hint = f"write CREATE {noun.upper()} IF NOT EXISTS {name}"
+    raise PenstockError("SQL-1352", f'{noun} "{name}" exists already', span=span, hint=hint, sqlstate="42P04")

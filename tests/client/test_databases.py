@@ -1,0 +1,99 @@
+"""Catalogs and databases: names of one to three parts mean one thing, wherever they are looked for from, also after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import penstock
+from client.dbapi import Connection
+
+COUNTING = "WITH ('connector' = 'datagen', 'number-of-rows' = '%d', 'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '%d')"
+
+
+def opened(catalog: Path | None = None) -> Connection:
+    return penstock.connect(settings={"execution.runtime-mode": "streaming"}, catalog=catalog)
+
+
+def table(name: str, rows: int) -> str:
+    return f"CREATE TABLE {name} (a INT) {COUNTING % (rows, rows)};"
+
+
+def count(made: Connection, name: str) -> int:
+    rows = made.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+    return int(rows[0][0])
+
+
+def listed(made: Connection, statement: str) -> list[str]:
+    return [row[0] for row in made.execute(statement).fetchall()]
+
+
+def told(made: Connection, statement: str) -> str:
+    with pytest.raises(penstock.Error) as caught:
+        made.execute(statement).fetchall()
+    return caught.value.code
+
+
+def test_names_are_looked_for_from_where_one_is() -> None:
+    with opened() as made:
+        made.executescript(f"CREATE DATABASE sales; CREATE CATALOG other WITH ('type' = 'memory'); {table('t', 1)} {table('sales.t', 2)}")
+        made.executescript(table("other.default_database.t", 3))
+        assert [count(made, name) for name in ("t", "sales.t", "default_catalog.sales.t", "other.default_database.t")] == [1, 2, 2, 3]
+        made.execute("USE sales")
+        assert [count(made, name) for name in ("t", "default_database.t", "SALES.T")] == [2, 1, 2]
+        made.execute("USE CATALOG other")
+        assert count(made, "t") == 3
+        assert listed(made, "SHOW TABLES") == ["t"]
+        assert listed(made, "SHOW DATABASES") == ["default_database"]
+        assert listed(made, "SHOW CATALOGS") == ["default_catalog", "other"]
+        assert told(made, "SELECT * FROM sales.t") == "SQL-1351"
+        made.execute("USE default_catalog.default_database")
+        assert made.execute("SELECT t.a FROM sales.t WHERE t.a > 1").fetchall() == [(2,)]
+
+
+def test_a_view_reads_where_it_was_created() -> None:
+    with opened() as made:
+        made.executescript(
+            f"CREATE DATABASE sales; USE sales; {table('t', 2)} CREATE VIEW v AS SELECT a FROM t; USE default_database; {table('t', 5)}"
+        )
+        assert count(made, "sales.v") == 2
+        made.execute("ALTER TABLE sales.t RENAME TO sales.u")
+        assert told(made, "SELECT * FROM sales.v") == "SQL-1041"
+
+
+def test_a_stored_catalog_keeps_its_places(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with opened(tmp_path / "kept") as made:
+        made.executescript(f"CREATE DATABASE sales; USE sales; {table('t', 2)} CREATE VIEW v AS SELECT a FROM t;")
+        made.execute("CREATE VIEW default_database.w AS SELECT a FROM t")
+        made.executescript(f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{lake}'); CREATE DATABASE lake.raw; {table('lake.raw.x', 4)}")
+    with opened(tmp_path / "kept") as made:
+        assert [count(made, name) for name in ("sales.v", "w", "lake.raw.x")] == [2, 2, 4]
+    with opened() as made:
+        made.execute(f"CREATE CATALOG sea WITH ('type' = 'file', 'path' = '{lake}')")
+        assert count(made, "sea.raw.x") == 4
+        made.execute("DROP CATALOG sea")
+        assert told(made, "SELECT * FROM sea.raw.x") == "SQL-1351"
+
+
+def test_mistakes() -> None:
+    with opened() as made:
+        made.executescript(f"CREATE DATABASE sales; {table('sales.t', 1)}")
+        for statement, code in {
+            "CREATE DATABASE sales": "SQL-1352",
+            "CREATE DATABASE nowhere.sales": "SQL-1351",
+            "DROP DATABASE sales": "SQL-1355",
+            "DROP DATABASE default_database": "SQL-1356",
+            "DROP CATALOG default_catalog": "SQL-1356",
+            "CREATE CATALOG c WITH ('type' = 'memry')": "SQL-1354",
+            "CREATE CATALOG c WITH ('type' = 'file')": "SQL-1503",
+            "CREATE CATALOG c WITH ('type' = 'memory', 'path' = 'x')": "SQL-1502",
+            "USE nowhere": "SQL-1351",
+            "SELECT * FROM a.b.c.d": "SQL-1353",
+            "CREATE TABLE `a.b` (a INT) WITH ('connector' = 'blackhole')": "SQL-1353",
+        }.items():
+            assert told(made, statement) == code, statement
+        made.execute("CREATE DATABASE IF NOT EXISTS sales")
+        made.execute("DROP DATABASE sales CASCADE")
+        made.execute("DROP DATABASE IF EXISTS sales")
