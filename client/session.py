@@ -38,7 +38,7 @@ from optimizer.bounded import choose_runtime
 from optimizer.edges import lay_edges
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
-from optimizer.sinks import check_sinks
+from optimizer.sinks import check_order, check_sinks
 from planner.backend_words import speaks
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
@@ -121,6 +121,7 @@ class Session:
         facts = PlanFacts()
         check_sinks(plan, facts)
         laid = lay_edges(plan, switches.parallelism, facts=facts)
+        check_order(laid, facts)
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
         return Road(bound, plan, switches, facts, laid, graph)
 

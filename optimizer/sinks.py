@@ -5,8 +5,10 @@ from __future__ import annotations
 from catalog.connectors import takes_changes, written_changes
 from catalog.errors import PenstockError
 from catalog.tables import Table
+from optimizer.partitioning import is_gathered_by
 from optimizer.properties import PlanFacts
-from planner.logical import Aggregate, Join, LogicalPlan, Scan, Sink, TopN, WindowAggregate
+from planner.edges import Partition
+from planner.logical import Aggregate, Exchange, Join, LogicalPlan, Scan, Sink, TopN, WindowAggregate
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
@@ -43,6 +45,21 @@ def _check_key(sink: Sink, table: Table, facts: PlanFacts) -> None:
         hint=f"GROUP BY {names}; or {_FINAL}; or {_CHANGELOG}",
         span=sink.span,
     )
+
+
+def check_order(laid: LogicalPlan, facts: PlanFacts) -> None:
+    """Raise SQL-1319 for a plan with edges that sends an upsert table the changes of one key from several subtasks, in no order among them."""
+    for node in laid.walk():
+        if not isinstance(node, Sink) or node.table is None or written_changes(node.table) != "upsert" or facts.insert_only(node.input):
+            continue
+        if isinstance(node.input, Exchange) and isinstance(node.input.edge, Partition) and not is_gathered_by(node.input.input, node.input.edge.keys):
+            names = ", ".join(node.table.primary_key)
+            raise PenstockError(
+                "SQL-1319",
+                f"the changes of one {names} come from several subtasks, and an upsert table needs them in order",
+                hint=f"SET 'parallelism.default' = '1'; or GROUP BY {names} last; or {_CHANGELOG}",
+                span=node.span,
+            )
 
 
 def _updating(plan: LogicalPlan, facts: PlanFacts) -> LogicalPlan:
