@@ -107,7 +107,8 @@ def test_it_goes_on_with_the_catalog_and_the_state(tmp_path: Path) -> None:
 
     def arrive(name: str, *ids: int) -> None:
         text = "".join(f'{{"before": null, "after": {{"id": {i}, "k": "{"ab"[i % 2]}"}}, "op": "c"}}\n' for i in ids)
-        (tmp_path / "in" / name).write_text(text, encoding="utf-8")
+        (tmp_path / "in" / f".{name}").write_text(text, encoding="utf-8")
+        (tmp_path / "in" / f".{name}").rename(tmp_path / "in" / name)
 
     def opened() -> Session:
         settings = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "20 ms"}

@@ -101,18 +101,24 @@ def test_written_and_read_again(session: Session, tmp_path: Path, payload: str) 
     assert sorted(row["name"] or "" for row in rows(session, "SELECT * FROM o")) == ["", 'é"\n']
 
 
+def _arrive(path: Path, content: str) -> None:
+    """Write a file whole, as whoever fills a watched directory should."""
+    path.with_name(f".{path.name}").write_text(content, encoding="utf-8")
+    path.with_name(f".{path.name}").rename(path)
+
+
 def test_a_file_that_comes_too_late_is_refused(session: Session, tmp_path: Path) -> None:
-    (tmp_path / "b.json").write_text(text(GOOD[:2]), encoding="utf-8")
+    _arrive(tmp_path / "b.json", text(GOOD[:2]))
     table(session, tmp_path, ", 'source.monitor-interval' = '20 ms'")
     result = session.execute("SELECT id FROM t")
     first = result.next(20)
     assert first is not None
     assert first.num_rows == 2
-    (tmp_path / "c.json").write_text(text(GOOD[2:]), encoding="utf-8")
+    _arrive(tmp_path / "c.json", text(GOOD[2:]))
     following = result.next(20)
     assert following is not None
     assert following.weights is not None
-    (tmp_path / "a.json").write_text(text(GOOD[:1]), encoding="utf-8")
+    _arrive(tmp_path / "a.json", text(GOOD[:1]))
     with pytest.raises(PenstockError, match=r"a\.json came after .*c\.json was read, but stands before it") as caught:
         result.next(20)
     assert caught.value.code == "DAT-4111"
