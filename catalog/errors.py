@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+
+_LONG_WORD = re.compile(r"[\w$]{65,}")  # a name nobody reads to its end
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class PenstockError(Exception):
         sqlstate: str = "42000",
         operator: str | None = None,
     ) -> None:
+        message = _LONG_WORD.sub(lambda found: f"{found[0][:40]}..", message)
         super().__init__(message)
         self.code = code
         self.message = message
@@ -156,7 +160,7 @@ class PenstockError(Exception):
         if self.source is None or self.span is None:
             return []
         line, column = self.source.position(self.span.start)
-        text = self.source.line(line).replace("\t", " ")
+        text = "".join(letter if letter.isprintable() else "\ufffd" for letter in self.source.line(line).replace("\t", " "))
         width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
         prefix = f"{line:>3} | "
         text, column = _clip(text, column, _LINE_WIDTH - len(prefix))

@@ -36,6 +36,7 @@ from planner.expressions import Literal
 from planner.syntax import IntervalLiteral, TypedLiteral, span_of
 
 _RANGES: dict[DataType, int] = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
+_LONGEST = 400  # characters of a number; a DOUBLE written out in full has 309 digits
 _SUFFIXES: dict[str, DataType] = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT, "D": DOUBLE, "F": FLOAT}
 _MICROSECONDS = {
     "MICROSECOND": 1,
@@ -75,6 +76,8 @@ def integer_type(value: int) -> DataType | None:
 def number(node: exp.Expr, negative: bool, span: Span | None) -> Literal:
     """Return a numeric literal, its sign read with it so that the smallest INT is one."""
     text, suffix = ("-" if negative else "") + node.name, node.meta.get("suffix")
+    if len(text) > _LONGEST:
+        raise _bad(f"a number of {len(text):,} characters is longer than any that fits", span, "numbers have at most 38 digits")
     if suffix in ("D", "F") or (suffix is None and "e" in text.lower()):
         if math.isinf(float(text)):
             raise _bad(f"{text} does not fit a DOUBLE", span)

@@ -27,6 +27,7 @@ _SCAN = re.compile(
     | (?P<bad>.)""",
     re.DOTALL | re.VERBOSE,
 )
+_HALF = re.compile("[\ud800-\udfff]")  # half a character: no encoding has it
 _OPEN = {"'": "string", "`": "quoted name", '"': "quoted name", "/*": "comment"}
 _LOOKALIKE = {
     **dict.fromkeys("‘’", "'"),
@@ -58,6 +59,8 @@ def check_text(text: str) -> None:
     if len(text) > MAX_STATEMENT_CHARS:
         message = f"a statement of {len(text):,} characters is over the limit of {MAX_STATEMENT_CHARS:,}"
         raise PenstockError("SQL-1005", message, span=Span(0, 1), hint="put long lists of values into a table and join it", sqlstate="54000")
+    if (half := _HALF.search(text)) is not None:
+        raise _stray(half[0], half.start())
     depth = 0
     for kind, start, end in scan(text):
         piece = text[start : min(end, start + 8)]

@@ -10,6 +10,7 @@ from sqlglot.tokens import TokenType
 from catalog.errors import PenstockError
 from planner.emit_parser import EmitParser
 from planner.keywords import CLAUSES
+from planner.lexical import MAX_DEPTH
 from planner.named_windows import with_windows
 from planner.syntax import OverClause, span_of
 
@@ -175,8 +176,14 @@ class QueryParser(EmitParser):
     def _from(self, node: exp.Select) -> None:
         node.set("from_", exp.From(this=self.table()))
         joins = []
+        begin = self._index
         while (join := self.join() or self.lateral_view()) is not None:
             joins.append(join)
+            if len(joins) > MAX_DEPTH:
+                message = f"FROM with more than {MAX_DEPTH} joins is over the limit"
+                hint = "join some of them in a WITH clause or a view"
+                raise PenstockError("SQL-1007", message, span=self.place_of(begin), hint=hint, sqlstate="54001")
+            begin = self._index
         node.set("joins", joins)
 
     def _group(self) -> exp.Expr:

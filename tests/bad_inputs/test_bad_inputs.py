@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.bad_inputs.figures import figures
 from tests.bad_inputs.inputs import make_files, run_script, run_words, steady
 from tests.bad_inputs.programs import run_program
+from tests.bad_inputs.texts import TEXTS, WITHIN
 from tests.golden import check_golden, read_cases
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -18,6 +20,7 @@ RUNNERS = {
     "session": run_script,
     "words": run_words,
     "program": run_program,
+    "text": lambda name: run_script(TEXTS[name]),
 }
 PLACED = ("SQL-", "RUN-")
 UNPLACED = ("commands_words", "python_program")  # words and calls have no text to point into
@@ -55,3 +58,17 @@ def test_hints_are_there_where_one_is_possible() -> None:
     cases = [case for path in sorted(SCRIPTS.iterdir()) for case in read_cases(path)]
     hinted = sum("hint" in case.expected for case in cases)
     assert hinted / len(cases) > 0.75, f"{hinted} of {len(cases)}"
+
+
+def test_figures() -> None:
+    """All coded; all that stem from a statement's text placed; none shows the inside, is wider than 120 columns or longer than twelve lines."""
+    found = figures()
+    assert found.inputs >= 780
+    assert found.coded == found.inputs and found.placed == found.from_text
+    assert (found.leaking, found.too_wide, found.too_long) == (0, 0, 0), found
+    assert found.hinted / found.inputs > 0.8
+
+
+@pytest.mark.parametrize("name", list(WITHIN))
+def test_forty_nine_levels_are_no_error(name: str) -> None:
+    assert run_script(WITHIN[name]).startswith("accepted: ")
