@@ -280,7 +280,7 @@ hint: replace it by the plain '
 SELECT price FROM bid
 ---
 error[SQL-1002]: the character U+00A0 has no place in SQL
-  1 | SELECT price FROM bid
+  1 | SELECT price�FROM bid
     |             ^
 hint: replace it by a plain space
 ====
