@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.collecting_functions import COLLECTING
-from catalog.function_rules import Function, Mismatch, Operand, Typing, averaged, constant_result, logic, ordered, same, summed
+from catalog.function_rules import Function, Mismatch, Operand, Typing, averaged, constant_result, logic, ordered, summed
 from catalog.statistics_functions import STATISTICS
 from catalog.types import BIGINT, Null, is_integer, is_numeric
 
@@ -52,7 +52,7 @@ AGGREGATES: tuple[Function, ...] = (
     Function("max", "max(x)", "The largest value; NaN is the largest number.", ordered, (1, 1), nullable=True, distinct=True),
     Function("bool_and", "bool_and(x)", "Whether all values are TRUE.", logic, (1, 1), ("every",), nullable=True, distinct=True),
     Function("bool_or", "bool_or(x)", "Whether some value is TRUE.", logic, (1, 1), ("some", "any"), nullable=True, distinct=True),
-    Function("any_value", "any_value(x)", "One of the values: the smallest.", same, (1, 1), nullable=True, distinct=True),
+    Function("any_value", "any_value(x)", "One of the values: the smallest.", ordered, (1, 1), nullable=True, distinct=True),
     Function("count_if", "count_if(x)", "The number of rows where x is TRUE.", logic_count, (1, 1), ("countif",), nullable=False),
     Function(
         "approx_count_distinct",

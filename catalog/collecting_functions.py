@@ -6,26 +6,24 @@ from collections.abc import Sequence
 
 from catalog.coercion import is_orderable
 from catalog.function_rules import Function, Mismatch, Operand, Typing, fixed
-from catalog.types import BIGINT, STRING, Array, DataType, Map, Null, Row
+from catalog.types import BIGINT, STRING, Array, DataType, Map, Null
 
 
-def _flat(operand: Operand, position: int) -> DataType:
-    if isinstance(operand.type, Array | Map | Row):
-        raise Mismatch(f"argument {position} is {operand.type}, and values of such types cannot be told apart", "use one of its fields or elements")
+def _told_apart(operand: Operand, position: int) -> DataType:
+    if not is_orderable(operand.type):
+        raise Mismatch(f"argument {position} is {operand.type}, and a MAP has no order", "use map_entries(m), an array of rows, or one of its values")
     return operand.type
 
 
 def collected(operands: Sequence[Operand]) -> Typing:
     """An array of the values."""
-    kind = _flat(operands[0], 1)
+    kind = _told_apart(operands[0], 1)
     return (kind,), Array(kind)
 
 
 def kept(operands: Sequence[Operand]) -> Typing:
     """One of the values, told by the others."""
-    kinds = tuple(_flat(operand, i) for i, operand in enumerate(operands, 1))
-    if not all(map(is_orderable, kinds)):
-        raise Mismatch(f"{kinds[-1]} has no order")
+    kinds = tuple(_told_apart(operand, i) for i, operand in enumerate(operands, 1))
     return kinds, kinds[0]
 
 
@@ -33,7 +31,7 @@ def positioned(operands: Sequence[Operand]) -> Typing:
     """One of the values, and a constant that says whether NULLs are passed over."""
     if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, bool)):
         raise Mismatch("the second argument must be TRUE or FALSE", "write IGNORE NULLS behind the call")
-    return (_flat(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
+    return (_told_apart(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
 
 
 def joined(operands: Sequence[Operand]) -> Typing:
@@ -45,7 +43,7 @@ def joined(operands: Sequence[Operand]) -> Typing:
 
 def counted(operands: Sequence[Operand]) -> Typing:
     """A map of the values to counts."""
-    kind = _flat(operands[0], 1)
+    kind = _told_apart(operands[0], 1)
     if isinstance(kind, Null):
         raise Mismatch("argument 1 is NULL, and has no values to count")
     return (kind,), Map(kind, BIGINT)

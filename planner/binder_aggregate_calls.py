@@ -9,7 +9,7 @@ from catalog.errors import PenstockError
 from catalog.functions import Signature, resolve_aggregate, takes_order
 from catalog.python_functions import PythonAggregate
 from catalog.schema import Role
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING, Array, Map, Row
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
 from planner.expressions import TRUE, AggregateCall, Call, Case, Column, Direction, Expression, Literal, conjunction
@@ -80,7 +80,7 @@ def _order(call: FunctionCall, binder: ExpressionBinder) -> Order:
     for tree in trees:
         consume(tree, "this", "desc", "nulls_first")
         key = binder.bind(tree.this)
-        if not is_orderable(key.type) or isinstance(key.type, Array | Map | Row):
+        if not is_orderable(key.type):
             raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(tree), sqlstate="42804")
         keys.append((key, Direction(bool(tree.args.get("desc")), bool(tree.args.get("nulls_first")))))
     return keys

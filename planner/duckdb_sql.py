@@ -15,6 +15,7 @@ from catalog.types import (
     DataType,
     DayTimeInterval,
     Decimal,
+    Map,
     Null,
     Row,
     TimestampLtz,
@@ -28,10 +29,10 @@ from planner.duckdb_nested import DUCKDB_NESTED
 from planner.duckdb_numbers import NUMBERS
 from planner.duckdb_strings import STRING_FUNCTIONS
 from planner.duckdb_times import TIME_FUNCTIONS
-from planner.expressions import Call, Literal
+from planner.expressions import AggregateCall, Call, Literal
 from planner.logical import JoinKind, LogicalPlan
 from planner.spark_sql import literal_text
-from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, text, when
+from planner.sql_flavour import Filtered, Flavour, Spelling, binary, cast, function, integer, text, when
 
 
 def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:
@@ -89,6 +90,12 @@ class DuckDbFlavour(Flavour):
         if call.function in _ORDERED and any(isinstance(arg.type, Array | Row) for arg in call.args):
             raise self.refusal(f"{call.function} of {call.args[0].type}", call.span)
         return super().spell(call, args)
+
+    def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+        """The same order decides all aggregates but COUNT."""
+        if call.function != "count" and any(isinstance(arg.type, Array | Map | Row) for arg in call.args):
+            raise self.refusal(f"{call.function} of {call.args[0].type}", call.span)
+        return super().spell_aggregate(call, args, filtered)
 
     def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
         return function("epoch_us", time)

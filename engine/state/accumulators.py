@@ -31,7 +31,10 @@ Before = np.ndarray | list[pa.Array]
 
 @dataclass(frozen=True, eq=False)
 class _Feed:
-    """What one part is fed with: its arguments (none: whole rows; several: structs) of the rows a filter keeps; ``needed`` must not be NULL."""
+    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the rows a filter keeps.
+
+    Those ``needed`` must not be NULL.
+    """
 
     arguments: tuple[Reader, ...]
     needed: tuple[int, ...]
@@ -56,7 +59,10 @@ class _Feed:
             if column.null_count:
                 valid = col.validity(column).view(np.bool_)
                 mask = valid if mask is None else mask & valid
-        values = None if not columns else columns[0] if len(columns) == 1 else pa.StructArray.from_arrays(columns, fields=list(self.kind or ()))
+        values = None
+        if columns:
+            assert self.kind is not None
+            values = pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
         if mask is None:
             return slots, values, weights
         values = None if values is None else values.filter(array_of(mask))
@@ -67,7 +73,7 @@ class Accumulators:
     """All aggregates of a query by slot; aggregates over the same argument and filter share their state.
 
     ``insert_only`` promises that no weight is negative, which makes MIN and MAX cheap. Slots are empty until added to, and again after ``clear``.
-    Results raise PenstockError RUN-2002 (out of range). Raises SQL-1290 for MIN and MAX of nested types.
+    Results raise PenstockError RUN-2002 (out of range).
     """
 
     def __init__(self, calls: Sequence[AggregateCall], insert_only: bool, zone: str = "UTC") -> None:

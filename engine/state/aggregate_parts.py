@@ -7,7 +7,6 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.types import to_arrow
-from engine.kernels import columns as col
 from engine.python_aggregates import aggregated
 from engine.state.best_row import BestRow
 from engine.state.bits import CountedBits, UnitedBits
@@ -70,10 +69,12 @@ def needs_value(call: AggregateCall) -> tuple[int, ...]:
 
 
 def fed_type(call: AggregateCall) -> pa.DataType | None:
-    """Return the Arrow type of what a part is fed with: a struct of several arguments, None where there are none."""
+    """Return the Arrow type of what a part is fed with: a struct of several arguments, or of one that is nested; None where there are none."""
     kinds = [to_arrow(arg.type) for arg in fed(call)]
-    if len(kinds) < 2:
-        return kinds[0] if kinds else None
+    if not kinds:
+        return None
+    if len(kinds) == 1 and not pa.types.is_nested(kinds[0]):
+        return kinds[0]
     return pa.struct([pa.field(f"v{i}", kind) for i, kind in enumerate(kinds)])
 
 
@@ -83,8 +84,9 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
     if kind is None:
         return CountPart()
     if call.function in _EXTREMES:
-        col.refuse_nested(kind)
         greatest = call.function == "max"
+        if pa.types.is_struct(kind):
+            return BestRow(kind, (), greatest, insert_only)
         return best_part(kind, greatest) if insert_only else RetractableBest(kind, greatest)
     if call.function in _BEST_ROWS:
         by = call.function in ("min_by", "max_by")

@@ -23,6 +23,7 @@ class SlotOrder:
         fields = [pa.field(f"c{i}", kind) for i, kind in enumerate([pa.int64(), *types])]
         first = len(fields) - len(ways)
         keys = [SortKey(Column(NULL, True, index=first + i), way.descending, way.nulls_first) for i, way in enumerate(ways)]
+        keys += [SortKey(Column(NULL, True, index=i)) for i, kind in enumerate(types[: len(types) - len(ways)], 1) if _is_nested_order(kind)]
         self._schema = pa.schema(fields)
         self._order = RowOrder([SortKey(Column(NULL, True, index=0)), *keys], self._schema, "UTC")
 
@@ -34,6 +35,11 @@ class SlotOrder:
             words = [part for column, way in major for part in _words(column, way)]
             return np.lexsort((*words[::-1], slots))
         return self._order.sorted(pa.RecordBatch.from_arrays([array_of(slots), *columns], schema=self._schema))
+
+
+def _is_nested_order(kind: pa.DataType) -> bool:
+    """Return whether values are arrays or rows that have an order: without maps in them, which go by their texts."""
+    return pa.types.is_nested(kind) and "map<" not in str(kind)
 
 
 def _words(column: pa.Array, way: Direction) -> list[np.ndarray]:

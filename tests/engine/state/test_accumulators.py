@@ -409,7 +409,12 @@ def test_retraction_where_none_was_planned():
     assert error.value.code == "INT-9046"
 
 
-def test_extremes_of_nested_types_are_refused():
+def test_extremes_of_nested_types():
     kind = Array(INT)
-    with pytest.raises(PenstockError, match="cannot be grouped"):
-        Accumulators([AggregateCall("any_value", (Column(kind, True, index=0),), kind)], True)
+    accumulators = Accumulators([AggregateCall(name, (Column(kind, True, index=0),), kind) for name in ("any_value", "max")], False)
+    accumulators.reserve(2)
+    rows = pa.record_batch([pa.array([[2], None, [1, 5], [2], [], [None, 9]], pa.list_(pa.int32()))], names=["a"])
+    accumulators.add(np.array([0, 1, 0, 0, 0, 0]), rows)
+    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [[[], None], [[2], None]]
+    accumulators.add(np.zeros(3, np.int64), rows.take(pa.array([0, 3, 4])), np.full(3, -1))
+    assert [column.to_pylist() for column in accumulators.results(np.arange(2))] == [[[None, 9], None], [[1, 5], None]]

@@ -80,12 +80,25 @@ error[SQL-1601]: ORDER BY inside a call with OVER is not supported yet
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: order the rows in OVER
 ====
-SELECT COLLECT_LIST(x.a) FROM (SELECT COLLECT_SET(price) AS a FROM bid) AS x
+SELECT COLLECT_LIST(MAP[channel, price]) FROM bid
 ---
-error[SQL-1103]: collect_list: argument 1 is ARRAY<DECIMAL(10, 2)>, and values of such types cannot be told apart
-  1 | SELECT COLLECT_LIST(x.a) FROM (SELECT COLLECT_SET(price) AS a FROM bid) AS x
-    |        ^^^^^^^^^^^^^^^^^
-hint: use one of its fields or elements
+error[SQL-1103]: collect_list: argument 1 is MAP<STRING, DECIMAL(10, 2)>, and a MAP has no order
+  1 | SELECT COLLECT_LIST(MAP[channel, price]) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: use map_entries(m), an array of rows, or one of its values
+====
+SELECT ANY_VALUE(MAP[channel, price]) FROM bid
+---
+error[SQL-1103]: any_value: MAP<STRING, DECIMAL(10, 2)> has no order
+  1 | SELECT ANY_VALUE(MAP[channel, price]) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: usage: any_value(x)
+====
+SELECT FIRST_VALUE(channel ORDER BY MAP[channel, price]) FROM bid
+---
+error[SQL-1103]: ORDER BY cannot compare MAP<STRING, DECIMAL(10, 2)>
+  1 | SELECT FIRST_VALUE(channel ORDER BY MAP[channel, price]) FROM bid
+    |                                     ^^^^^^^^^^^^^^^^^^^
 ====
 SELECT PERCENTIL(price, 0.5) FROM bid
 ---

@@ -47,3 +47,13 @@ Project expressions=(max_by(channel, price), histogram(channel), mode(bidder), c
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT MIN(ROW(price, channel)) AS m, COLLECT_LIST(ARRAY[auction] ORDER BY ROW(ts, price) DESC) AS l, HISTOGRAM(ARRAY[channel]) AS h FROM bid
+---
+Project expressions=(min(struct(price, channel)), collect_list(array(auction) ORDER BY struct(ts, price) DESC NULLS LAST), histogram(array(channel))) names=(m, l, h)
+  : m ROW<price DECIMAL(10, 2), channel STRING>, l ARRAY<ARRAY<BIGINT>> NOT NULL, h MAP<ARRAY<STRING>, BIGINT>
+  Aggregate aggregates=(min(struct(price, channel)), collect_list(array(auction) ORDER BY struct(ts, price) DESC NULLS LAST), histogram(array(channel))) names=(min(struct(price, channel)), collect_list(array(auction) ORDER BY struct(ts, price) DESC NULLS LAST), histogram(array(channel))) phase=single
+    : min(struct(price, channel)) ROW<price DECIMAL(10, 2), channel STRING>, collect_list(array(auction) ORDER BY struct(ts, price) DESC NULLS LAST) ARRAY<ARRAY<BIGINT>> NOT NULL, histogram(array(channel)) MAP<ARRAY<STRING>, BIGINT>
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
