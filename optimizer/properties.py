@@ -22,10 +22,12 @@ from planner.logical import (
     TopN,
     Values,
     WindowAggregate,
+    WindowTable,
 )
 from planner.over import Over, PartitionTop
 from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin
+from planner.windowing import WindowKind
 
 T = TypeVar("T")
 
@@ -94,6 +96,8 @@ class PlanFacts:
                 return True
             case Aggregate(phase=Phase.SINGLE | Phase.GLOBAL, aggregates=aggregates, keys=keys):
                 return not aggregates and bool(keys) and self.insert_only(node.inputs[0])
+            case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+                return True
             case TopN():
                 return False
             case Over():

@@ -14,7 +14,7 @@ from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
-from planner.windowing import WindowKind
+from planner.windowing import Windowing, WindowKind
 
 
 class _Facts(Protocol):
@@ -44,6 +44,9 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
     match node:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return StateBound("partial results until the next watermark or batch")
+        case WindowAggregate(input=inner, window=Windowing(kind=WindowKind.SESSION)) if not facts.insert_only(inner):
+            late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
+            return StateBound(f"rows of open sessions, freed when the watermark passes the session's end{late}")
         case WindowAggregate():
             late = f" by {duration_text(node.emission.lateness_us)}" if node.emission.lateness_us else ""
             return StateBound(f"one entry per key and open window, dropped when the watermark passes the window's end{late}")

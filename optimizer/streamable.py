@@ -6,30 +6,22 @@ from catalog.errors import PenstockError, Span
 from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic, reads_clock
 from planner.expressions import Call
-from planner.logical import Filter, LogicalPlan, Project, Sink, Sort, WindowTable
+from planner.logical import Filter, LogicalPlan, Project, Sink, Sort
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
 from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
-from planner.windowing import WindowKind
 
 
 def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
-    SQL-1313 session windows over rows that are taken back, SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
+    SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
     clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
         match node:
-            case WindowTable(input=inner, window=window) if window.kind is WindowKind.SESSION and not facts.insert_only(inner):
-                raise PenstockError(
-                    "SQL-1313",
-                    "session windows take rows that are given once, and these are taken back",
-                    hint="window the rows before they are grouped or joined, or use TUMBLE or HOP, which take changes",
-                    sqlstate="0A000",
-                )
             case TemporalSort(input=inner) if not facts.insert_only(inner):
                 raise _unsupported_order("rows that are taken back cannot be put in the order of time")
             case ProcessingTime(input=inner) if not facts.insert_only(inner):

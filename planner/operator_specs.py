@@ -103,7 +103,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case LateMark(window=window, lateness_us=lateness_us):
             return LateMarkSpec(operator_id, name, schema, window, lateness_us)
         case WindowTable(window=window):
-            return WindowTableSpec(operator_id, name, schema, window)
+            return WindowTableSpec(operator_id, name, schema, window, facts.insert_only(node.input))
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
             return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner))
         case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):

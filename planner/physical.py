@@ -97,9 +97,10 @@ class LateMarkSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class WindowTableSpec(OperatorSpec):
-    """Append window columns, one row per window."""
+    """Append window columns, one row per window. ``insert_only`` says the input never retracts."""
 
     window: Windowing
+    insert_only: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from catalog.schema import Role, Schema, without_event_time
 from planner.logical import Join, JoinKind, LogicalPlan, WindowAggregate
-from planner.windowing import Windowing, WindowKind, demand
+from planner.windowing import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
@@ -23,10 +23,8 @@ def slack_us(role: Role | None) -> int:
 
 
 def lateness_us(plan: LogicalPlan) -> int:
-    """Return how long after their end windows of a plan still give rows: as long as they correct them, and sessions when time is past their end."""
-    groups = [node for node in plan.walk() if isinstance(node, WindowAggregate)]
-    sessions = any(isinstance(node.window, Windowing) and node.window.kind is WindowKind.SESSION for node in groups)
-    return max([int(sessions), *(node.emission.lateness_us for node in groups)])
+    """Return how long after their end windows of a plan still give rows: as long as they correct them."""
+    return max((node.emission.lateness_us for node in plan.walk() if isinstance(node, WindowAggregate)), default=0)
 
 
 @dataclass(frozen=True)

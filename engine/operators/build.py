@@ -104,6 +104,10 @@ def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
     if spec.window.kind is WindowKind.SESSION:
+        if not spec.insert_only:
+            from engine.operators.session_table_updates import SessionTableUpdatesOperator
+
+            return SessionTableUpdatesOperator(spec, options)
         from engine.operators.session_table import SessionTableOperator
 
         return SessionTableOperator(spec, options)
@@ -118,6 +122,10 @@ def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operato
 
         return LocalWindowAggregateOperator(spec, options)
     if isinstance(spec.window, Windowing) and spec.window.kind is WindowKind.SESSION:
+        if not spec.insert_only:
+            from engine.operators.session_updates import SessionUpdatesOperator
+
+            return SessionUpdatesOperator(spec, options)
         if spec.emission.corrects:
             from engine.operators.session_changes import SessionChangesOperator
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.elements import MIN_WATERMARK_US, Batch
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
@@ -22,16 +21,12 @@ class SessionAggregateOperator(Operator):
     """A session lasts from its first time to its last time plus the gap; a row at exactly that end still belongs to it.
 
     Whatever order rows come in, the sessions are the same: a row is late when it is behind its split's watermark (it might have joined a session
-    that is gone), and a session is emitted when the watermark is past its end (a row at its end might still come).
-    Raises SQL-1391 for an input that retracts rows.
+    that is gone), and a session is emitted when the watermark is past its end (a row at its end might still come). So time goes on from here one
+    microsecond behind, and windows above do not close before the sessions that end with them have come.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
         assert isinstance(spec.window, Windowing)
-        if not spec.insert_only:
-            message = "session windows over a stream that takes rows back are not part of this release"
-            hint = "window the stream before it is aggregated, or use TUMBLE or HOP, which accept retractions"
-            raise PenstockError("SQL-1391", message, hint=hint, sqlstate="0A000")
         self._time_column, self._gap_us = spec.window.time_column, spec.window.size_us
         self._lateness_us = spec.emission.lateness_us
         self._keys = spec.keys
@@ -76,6 +71,9 @@ class SessionAggregateOperator(Operator):
             self._metrics.windows_closed += int(ended.size)
             self._metrics.state_entries = len(state)
         self._watermark_us = time_us
+
+    def passes_on(self, time_us: int) -> int:
+        return time_us - 1 if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US else time_us
 
     def _batch(self, sessions: np.ndarray) -> Batch:
         """Return the results of sessions."""

@@ -55,18 +55,22 @@ class SessionTableOperator(Operator):
         self._metrics.state_entries = len(self._rows)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
-        ended = self._sessions.ended(time_us)
-        if ended.size:
-            self._give(ended, out)
-            self._sessions.remove(ended)
-            self._metrics.windows_closed += int(ended.size)
-            self._metrics.state_entries = len(self._rows)
+        self._close(time_us, out)
         self._watermark_us = time_us
         if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
             out.watermark(time_us - 1)
 
     def on_idle(self, out: Output) -> None:
         out.idle()
+
+    def _close(self, time_us: int, out: Output) -> None:
+        """Give and forget the sessions that are over."""
+        ended = self._sessions.ended(time_us)
+        if ended.size:
+            self._give(ended, out)
+            self._sessions.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+            self._metrics.state_entries = len(self._rows)
 
     def _give(self, ended: np.ndarray, out: Output) -> None:
         """Find the rows of sessions by key and time: a row is in the last session of its key that has begun, if that is over."""

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
 from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, INT, STRING, TIMESTAMP
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
@@ -237,12 +236,6 @@ def test_a_row_between_two_sessions_joins_them():
     operator.on_watermark(41, out)
     assert out.rows == Counter({("a", 5, 5, 1, at(0), at(40), at(-960)): 1})
     assert (operator.metrics.windows_closed, operator.metrics.state_entries) == (1, 0)
-
-
-def test_sessions_of_a_stream_that_retracts_are_refused():
-    with pytest.raises(PenstockError, match="takes rows back") as error:
-        build_operator(spec(Windowing(WindowKind.SESSION, 0, 10), insert_only=False), OPTIONS)
-    assert error.value.code == "SQL-1391"
 
 
 @pytest.mark.parametrize("kind", WIDTHS)

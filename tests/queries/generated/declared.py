@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-UNSUPPORTED = {
-    "sessions over changes": (r"^SQL-1391 session windows over a stream that takes rows back", 45),
-}
+UNSUPPORTED: dict[str, tuple[str, int]] = {}
 
 
 def declared(told: str) -> str | None:

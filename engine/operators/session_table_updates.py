@@ -1,0 +1,49 @@
+"""SESSION as a table of rows that may be taken back until their session is over; what is left then is given once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import Batch
+from engine.in_time import in_time
+from engine.operator import Context, KeyedState, Output
+from engine.operators.session_table import SessionTableOperator
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.key_index import KeyIndex
+from engine.state.session_rows import SessionRows
+
+
+class SessionTableUpdatesOperator(SessionTableOperator):
+    """Late rows, and rows taken back too late, are dropped and counted."""
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        window = self._window
+        self._keys = KeyIndex([self._input.field(key).type for key in window.partition_keys])
+        groups = context.key_groups.max_parallelism
+        self._held = SessionRows(self._input, window.partition_keys, window.time_column, window.size_us, self._keys, groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._held}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
+        batch = self._held.consolidated(batch, keep=True)
+        if batch.num_rows:
+            slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows)
+            self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+            self._metrics.state_entries = len(self._held)
+
+    def _close(self, time_us: int, out: Output) -> None:
+        ended = self._held.ended(time_us)
+        if len(ended):
+            counts = self._held.store.weights(ended.ids)
+            rows = self._held.store.take(np.repeat(ended.ids, counts))
+            columns, session = list(rows.columns), np.repeat(ended.of, counts)
+            for times, field in zip((ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+                columns.append(pa.array(times[session]).view(field.type))
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+            self._metrics.windows_closed += len(ended)
+        self._held.forget(ended, time_us)
+        self._metrics.state_entries = len(self._held)

@@ -1,0 +1,86 @@
+"""Aggregation over SESSION windows of rows that may be taken back: taking back the row between two others splits their session."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.job_options import JobOptions
+from engine.operator import Context, KeyedState, Output
+from engine.operators.session_changes import SessionChangesOperator
+from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.key_index import KeyIndex
+from engine.state.row_difference import difference
+from engine.state.session_rows import SessionRows, Sessions
+from engine.thinned_changes import ThinnedChanges
+from planner.physical import WindowAggregateSpec
+
+
+class SessionUpdatesOperator(SessionChangesOperator):
+    """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is not taken back in time stays.
+
+    A row on time can only be part of an open session, and parts of one that it leaves are open too: they end no earlier than its time.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._input = spec.input_schema.to_arrow()
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
+        self._index = KeyIndex(self._key_types)
+        groups = context.key_groups.max_parallelism
+        self._rows = SessionRows(self._input, self._keys, self._time_column, self._gap_us, self._index, groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._rows.consolidated(self._in_time(batch), keep=True)
+        if not batch.num_rows:
+            return
+        slots = self._index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
+        touched = np.unique(slots)
+        before = self._now_shown(touched)
+        emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+        if before is not None:
+            after = self._now_shown(touched)
+            assert after is not None
+            self._changes.add(difference(before, after), out)
+        self._index.remove(emptied)
+        self._metrics.state_entries = len(self._rows)
+
+    def _now_shown(self, slots: np.ndarray) -> Batch | None:
+        """Return the results that have been given of keys; None where none are before their session is gone."""
+        if not (self._emission.early or self._lateness_us):
+            return None
+        sessions = self._rows.of_slots(slots)
+        return self._results(sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us))
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        ended = self._rows.ended(time_us)
+        closing = ended.kept(ended.ends >= self._watermark_us)
+        if len(closing):
+            self._metrics.windows_closed += len(closing)
+            if not self._emission.early:
+                out.collect(self._results(closing))
+            self._changes.give(out)
+        else:
+            self._changes.give_due(out)
+        over_us = max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
+        self._rows.forget(ended.kept(ended.ends < over_us), over_us)
+        self._metrics.state_entries = len(self._rows)
+        self._watermark_us = time_us
+
+    def _results(self, sessions: Sessions) -> Batch:
+        """Return the results of sessions."""
+        store = self._rows.store
+        accumulators = self._accumulators.fresh()
+        accumulators.reserve(len(sessions))
+        accumulators.add(sessions.of, store.take(sessions.ids), store.weights(sessions.ids))
+        columns = self._index.keys(sessions.key_slots) + accumulators.results(np.arange(len(sessions)))
+        for times, field in zip((sessions.starts, sessions.ends, sessions.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(pa.array(times).view(field.type))
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
