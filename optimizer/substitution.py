@@ -50,8 +50,8 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
             return _changed(node, keys=_map_keys(keys, rewrite))
         case Over(order=order, calls=calls):
             return _changed(node, order=_map_keys(order, rewrite), calls=tuple(call.map(rewrite) for call in calls))
-        case Unnest(call=call):
-            return _changed(node, call=call.map(rewrite))
+        case Unnest(call=call, condition=condition):
+            return _changed(node, call=call.map(rewrite), condition=None if condition is None else rewrite(condition))
         case PartitionTop(order=order):
             return _changed(node, order=_map_keys(order, rewrite))
     return node

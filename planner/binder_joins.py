@@ -22,6 +22,7 @@ from planner.scope import Scope, ScopeColumn
 from planner.syntax import AsOf, LateralQuery, TableFunctionCall, consume, place, span_of
 from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin, timed
+from planner.unnest import Unnest
 
 _KINDS = {
     "INNER": JoinKind.INNER,
@@ -84,16 +85,22 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
     return FromClause(source.relation.plan, source.scope)
 
 
-def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext) -> FromClause:
+def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
     from planner.binder_lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
 
-    return bind_lateral(left, tree, kind, context)
+    return bind_lateral(left, tree, kind, context, condition)
 
 
 def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
     """The rows so far, each with those a query gives for it."""
     kind = _lateral_kind(left, join, "LATERAL")
-    return _conditioned(_beside(left, join.this, kind, context), kind, join.args.get("on"), context)
+    source = _beside(left, join.this, kind, context)
+    condition = _on_of(source, join, context)
+    if condition is None:
+        return source
+    if kind is JoinKind.LEFT:
+        return _beside(left, join.this, kind, context, condition)
+    return FromClause(Filter(source.plan, condition), source.scope)
 
 
 def _lateral_kind(left: FromClause, join: exp.Expr, what: str) -> JoinKind:
@@ -106,22 +113,25 @@ def _lateral_kind(left: FromClause, join: exp.Expr, what: str) -> JoinKind:
     return kind
 
 
-def _conditioned(source: FromClause, kind: JoinKind, condition: exp.Expr | None, context: BindContext) -> FromClause:
-    """Rows joined to what reads them, under the condition of ON: a filter, for LEFT JOIN nothing but TRUE."""
-    if condition is None or (isinstance(condition, exp.Boolean) and condition.this):
-        return source
-    if kind is JoinKind.LEFT:
-        hint = "write ON TRUE, and filter what is joined itself"
-        message = "LEFT JOIN of LATERAL or a table function takes no condition but TRUE"
-        raise PenstockError("SQL-1601", message, span=span_of(condition), hint=hint, sqlstate="0A000")
-    return FromClause(Filter(source.plan, ExpressionBinder(source.scope, context, "ON").condition(condition)), source.scope)
+def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expression | None:
+    """The condition of ON over rows joined to what reads them, ``None`` for none or TRUE."""
+    tree = join.args.get("on")
+    if tree is None or (isinstance(tree, exp.Boolean) and tree.this):
+        return None
+    return ExpressionBinder(source.scope, context, "ON").condition(tree)
 
 
 def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
     """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
     kind = _lateral_kind(left, join, "a table function")
     plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
-    return _conditioned(FromClause(plan, Scope(left.scope.columns + given.columns)), kind, join.args.get("on"), context)
+    source = FromClause(plan, Scope(left.scope.columns + given.columns))
+    condition = _on_of(source, join, context)
+    if condition is None:
+        return source
+    if isinstance(plan, Unnest) and plan.outer:
+        return FromClause(replace(plan, condition=condition), source.scope)
+    return FromClause(Filter(plan, condition), source.scope)
 
 
 def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:

@@ -16,7 +16,7 @@ from planner.binder_nested import orderable
 from planner.binder_select import item_name
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
-from planner.expressions import Column, Expression, Literal, SortKey
+from planner.expressions import Case, Column, Expression, Literal, SortKey, conjunction, conjuncts
 from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
 from planner.logical import JoinKind, LogicalPlan, Project, TopN
 from planner.over import PartitionTop
@@ -36,13 +36,16 @@ class _Listed:
     value: Expression
 
 
-def bind_lateral(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext) -> FromClause:
-    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that reads them elsewhere."""
+def bind_lateral(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
+    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that reads them elsewhere.
+
+    ``condition``: the ON of a LEFT JOIN, over the rows so far and the columns the query gives.
+    """
     query = tree.this
     while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
         query = query.this
     try:
-        plan, fields = _joined(left, query, kind, context)
+        plan, fields = _joined(left, query, kind, context, () if condition is None else conjuncts(condition))
     except PenstockError as error:
         raise reaching_out(error, query, left.scope) from None
     alias = tree.args.get("alias")
@@ -65,19 +68,21 @@ def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
     return True
 
 
-def _joined(left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext) -> tuple[LogicalPlan, tuple[Field, ...]]:
+def _joined(
+    left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
     bare = _without(query, _ORDERED)
     if not is_plain(bare) or bare.args.get("distinct"):
         relation = context.query(query)
-        plan = join_on(left.plan, relation.plan, kind, ())
+        plan = join_on(left.plan, relation.plan, kind, on)
         return plan, plan.schema.fields[len(left.plan.schema) :]
     if aggregates(query, context):
-        return _aggregated(left, query, context)
+        return _aggregated(left, query, context, on)
     rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
     listed = _list(rows.scope, query, context)
     if any(query.args.get(key) for key in _ORDERED):
         rows = _first(rows, query, context)
-    return _with_list(left, rows, listed, kind, span_of(query))
+    return _with_list(left, rows, listed, kind, on, span_of(query))
 
 
 def _without(query: exp.Expr, keys: Sequence[str]) -> exp.Expr:
@@ -100,8 +105,8 @@ def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
     return found
 
 
-def _aggregated(left: FromClause, query: exp.Expr, context: BindContext) -> tuple[LogicalPlan, tuple[Field, ...]]:
-    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values."""
+def _aggregated(left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values; NULLs where ``on`` is not TRUE of it."""
     if any(query.args.get(key) for key in _ORDERED):
         hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"
         raise PenstockError(
@@ -113,7 +118,15 @@ def _aggregated(left: FromClause, query: exp.Expr, context: BindContext) -> tupl
     wide, placed = attach(left.plan, values)
     kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
     plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
+    if on:
+        width, holds = len(kept), conjunction(on)
+        given = tuple(_where(holds, column(plan, width + i)) for i in range(len(placed)))
+        plan = Project(plan, tuple(column(plan, i) for i in range(width)) + given, tuple(plan.schema.names))
     return plan, plan.schema.fields[len(kept) :]
+
+
+def _where(condition: Expression, value: Expression) -> Expression:
+    return Case(value.type, True, whens=((condition, value),), default=Literal(value.type, True, value=None), span=value.span)
 
 
 def _first(rows: InnerRows, query: exp.Expr, context: BindContext) -> InnerRows:
@@ -150,7 +163,7 @@ def _sort_key(node: exp.Expr, binder: ExpressionBinder, rows: InnerRows) -> Sort
 
 
 def _with_list(
-    left: FromClause, rows: InnerRows, listed: Sequence[_Listed], kind: JoinKind, span: Span | None
+    left: FromClause, rows: InnerRows, listed: Sequence[_Listed], kind: JoinKind, on: tuple[Expression, ...], span: Span | None
 ) -> tuple[LogicalPlan, tuple[Field, ...]]:
     """The join, what the list computes of the query's own columns below it, what it computes of both above it."""
     own = len(rows.plan.schema)
@@ -160,8 +173,9 @@ def _with_list(
         raise PenstockError("SQL-1601", "the list of a LEFT JOIN LATERAL reads the rows before it", span=span, hint=hint, sqlstate="0A000")
     below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
     names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
-    joined = join_on(left.plan, Project(rows.plan, below, names), kind, rows.shared)
     places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
+    positions = {i: i for i in range(rows.width)} | {rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)}
+    joined = join_on(left.plan, Project(rows.plan, below, names), kind, (*rows.shared, *(part.remap(positions) for part in on)))
     kept = tuple(column(left.plan, i) for i in range(rows.width))
     given = tuple(column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed)
     plan = Project(joined, kept + given, (*left.plan.schema.names, *(item.name for item in listed)))

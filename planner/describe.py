@@ -126,7 +126,8 @@ def _describe_unnest(node: Unnest) -> str:
     schema = node.input.schema
     names = [node.call.columns[i].name for i in node.gives] + (["ordinality"] if node.ordinality else [])
     call = f"{node.call.function}({', '.join(named(arg, schema) for arg in node.call.args)})"
-    return f"Unnest {'outer ' if node.outer else ''}{call} AS {', '.join(names)}, keeping {', '.join(schema[i].name for i in node.keep) or 'nothing'}"
+    condition = "" if node.condition is None else f" ON {node.condition}"
+    return f"Unnest {'outer ' if node.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {', '.join(schema[i].name for i in node.keep) or 'nothing'}"
 
 
 def _describe_over(node: Over) -> str:

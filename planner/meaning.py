@@ -208,6 +208,9 @@ def _of_over(node: Over, below: Meaning) -> Meaning:
 def _of_unnest(node: Unnest, below: Meaning) -> Meaning:
     args = (expression_text(arg, below.columns) for arg in node.call.args)
     rows = digest("unnest", below.rows, node.call.function, "" if node.call.body is None else node.call.body.version, str(node.outer), *args)
+    if node.condition is not None:
+        given_all = tuple(digest("given", rows, str(i)) for i in range(len(node.call.columns)))
+        rows = digest("unnest on", rows, expression_text(node.condition, (*below.columns, *given_all, digest("nth", rows))))
     given = tuple(digest("given", rows, str(i)) for i in node.gives) + ((digest("nth", rows),) if node.ordinality else ())
     return Meaning(rows, tuple(below.columns[i] for i in node.keep) + given)
 

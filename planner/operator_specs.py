@@ -115,8 +115,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _temporal_join_spec(node, operator_id, facts)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
-        case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality):
-            return UnnestSpec(operator_id, name, schema, called, keep, gives, outer, ordinality)
+        case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality, condition=test):
+            return UnnestSpec(operator_id, name, schema, called, keep, gives, outer, ordinality, test)
         case Repeat():
             return RepeatSpec(operator_id, name, schema)
         case Limit(limit=limit, offset=offset):

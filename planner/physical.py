@@ -85,6 +85,7 @@ class UnnestSpec(OperatorSpec):
     gives: tuple[int, ...]
     outer: bool
     ordinality: bool
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class Unnest(LogicalPlan):
     """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of the function's, the number from 1.
 
     ``outer``: a row the function gives nothing for goes on once, with NULLs. ``ordinality``: the number of each row among those of its input row
-    is the last column. Keeps nothing; weights, times and lateness of the input rows go on.
+    is the last column. ``condition``, of an outer one: over the input's columns, all of the function's and the number; the function gives but the
+    rows for which it is TRUE. Keeps nothing; weights, times and lateness of the input rows go on.
     """
 
     input: LogicalPlan
@@ -51,12 +52,14 @@ class Unnest(LogicalPlan):
     gives: tuple[int, ...]
     outer: bool = False
     ordinality: bool = False
+    condition: Expression | None = None
 
     def __post_init__(self) -> None:
         demand(all(0 <= i < len(self.input.schema) for i in self.keep), "a table function keeps a column that is not there")
         demand(all(0 <= i < len(self.call.columns) for i in self.gives), "a table function gives a column it does not have")
         reads = frozenset[int]().union(*(arg.columns() for arg in self.call.args))
         demand(all(0 <= i < len(self.input.schema) for i in reads), "a table function reads outside its input")
+        demand(self.condition is None or self.outer, "a condition of a table function's rows belongs to an outer one")
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -67,7 +70,7 @@ class Unnest(LogicalPlan):
 
     @property
     def only_ours(self) -> bool:
-        return self.call.function not in LISTED
+        return self.condition is not None or self.call.function not in LISTED
 
     @cached_property
     def schema(self) -> Schema:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from engine import arrays
 from engine.elements import Batch
-from engine.expressions import EvaluationContext, compile_expression
+from engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from engine.expressions.faults import Fault, to_error
 from engine.job_options import JobOptions
 from engine.operator import Context, Operator, Output
@@ -29,14 +29,22 @@ class UnnestOperator(Operator):
         evaluation = EvaluationContext(self._zone, context.clock)
         self._arguments = [compile_expression(arg, evaluation) for arg in self._spec.call.args]
         self._kernel = table_kernel(self._spec.call, evaluation)
+        condition = self._spec.condition
+        self._reads = [] if condition is None else sorted(condition.columns())
+        places = {column: place for place, column in enumerate(self._reads)}
+        self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         spec = self._spec
         parents, columns = self._given(batch.rows)
         given = [columns[i] for i in spec.gives]
-        numbers = _numbers(parents, batch.num_rows) if spec.ordinality else None
-        if numbers is not None:
-            given.append(numbers)
+        numbered = spec.ordinality or self._test is not None
+        numbers = [_numbers(parents, batch.num_rows)] if numbered else []
+        if spec.ordinality:
+            given += numbers
+        if self._test is not None:
+            passed = self._passed(batch.rows, parents, [*columns, *numbers])
+            parents, given = parents[passed], [column.filter(arrays.array_of(passed)) for column in given]
         if spec.outer:
             parents, given = _with_absent(parents, given, batch.num_rows)
         if not parents.size:
@@ -48,6 +56,14 @@ class UnnestOperator(Operator):
         whole = Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin)
         for first in range(0, whole.num_rows, _ROWS_AT_ONCE):
             out.collect(whole.slice(first, min(_ROWS_AT_ONCE, whole.num_rows - first)))
+
+    def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, given: list[pa.Array]) -> np.ndarray:
+        """Return for which rows of the function the condition is TRUE."""
+        assert self._test is not None
+        width, beside = rows.num_columns, arrays.array_of(parents)
+        read = [rows.column(i).take(beside) if i < width else given[i - width] for i in self._reads]
+        tested = pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
+        return arrays.is_true(self._test(tested))
 
     def _given(self, rows: pa.RecordBatch) -> Given:
         arguments = [evaluate(rows) for evaluate in self._arguments]

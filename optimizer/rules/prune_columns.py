@@ -156,10 +156,14 @@ def _prune_unnest(node: Unnest, needed: Needed) -> Pruned:
     if not kept and not given and not numbered:
         given = [width] if node.gives else []
         numbered = not node.gives and node.ordinality
-    child, positions = _prune(node.input, frozenset(node.keep[i] for i in kept) | _reads(node.call.args))
+    before, tested = len(node.input.schema), frozenset[int]() if node.condition is None else node.condition.columns()
+    of_input = frozenset(i for i in tested if i < before)
+    child, positions = _prune(node.input, frozenset(node.keep[i] for i in kept) | _reads(node.call.args) | of_input)
     call = node.call.map(lambda arg: arg.remap(positions))
+    moved = {**positions, **{i: i - before + len(child.schema) for i in tested - of_input}}
+    condition = None if node.condition is None else node.condition.remap(moved)
     keep, gives = tuple(positions[node.keep[i]] for i in kept), tuple(node.gives[i - width] for i in given)
-    pruned = Unnest(child, call, keep, gives, node.outer, numbered)
+    pruned = Unnest(child, call, keep, gives, node.outer, numbered, condition)
     order = [*kept, *given, *([last] if numbered else [])]
     return pruned, {old: new for new, old in enumerate(order)}
 

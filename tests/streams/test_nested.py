@@ -109,6 +109,26 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         " WHERE a.id % 7 = 0",
         None,
     ),
+    "left-on": (
+        "SELECT id, e, n FROM t LEFT JOIN UNNEST(arr) WITH ORDINALITY AS u(e, n) ON e > v % 3 AND n < 4",
+        "SELECT id, e, n FROM t LEFT JOIN (SELECT id AS i, unnest(arr) AS e, unnest(generate_series(1, len(arr))) AS n FROM t) ON i = id AND e > v % 3"
+        " AND n < 4",
+    ),
+    "left-on-changes": (
+        "SELECT k, top, e FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k) AS g LEFT JOIN UNNEST(ARRAY[n, top, n]) AS u(e) ON e > 18",
+        "SELECT k, top, e FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k) LEFT JOIN (SELECT k AS j, unnest([n, top, n]) AS e"
+        " FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k)) ON j IS NOT DISTINCT FROM k AND e > 18",
+    ),
+    "lateral-left-on": (
+        "SELECT a.id, s FROM t AS a LEFT JOIN LATERAL (SELECT id + 1 AS s, v FROM t WHERE id = a.v) AS b ON b.v > a.id % 7",
+        "SELECT a.id, b.id + 1 FROM t a LEFT JOIN t b ON b.id = a.v AND b.v > a.id % 7",
+    ),
+    "lateral-aggregates-on": (
+        "SELECT a.id, n, top FROM t AS a LEFT JOIN LATERAL (SELECT count(*) AS n, max(id) AS top FROM t WHERE v = a.v + 10) AS b ON top % 2 = 0"
+        " WHERE a.id % 7 = 0",
+        "SELECT a.id, n, top FROM t AS a LEFT JOIN (SELECT v, count(*) AS n, max(id) AS top FROM t GROUP BY v) b ON top % 2 = 0 AND b.v = a.v + 10"
+        " WHERE a.id % 7 = 0",
+    ),
     "lateral-left": ("SELECT a.id, s FROM t AS a LEFT JOIN LATERAL (SELECT id + 1 AS s FROM t WHERE id = a.v AND v > 3) AS b ON TRUE", None),
 }
 

@@ -60,13 +60,6 @@ error[SQL-1601]: a table function is joined by CROSS JOIN or LEFT JOIN
     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
 ====
-SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
----
-error[SQL-1601]: LEFT JOIN of LATERAL or a table function takes no condition but TRUE
-  1 | SELECT * FROM bid LEFT JOIN UNNEST(array(1)) AS u(x) ON x > 1
-    |                                                         ^^^^^
-hint: write ON TRUE, and filter what is joined itself
-====
 SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
 ---
 error[SQL-1045]: table name "bid" stands twice in FROM
@@ -161,3 +154,17 @@ error[SQL-1107]: explode gives rows: it is a table function
   1 | SELECT auction FROM bid WHERE explode(array(1)) > 3
     |                               ^^^^^^^^^^^^^^^^^
 hint: write FROM t, LATERAL TABLE(explode(..)) AS f(..)
+====
+SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON x + 1
+---
+error[SQL-1103]: ON takes a BOOLEAN, this is BIGINT
+  1 | SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON x + 1
+    |                                                                              ^^^^^
+hint: compare it with something
+====
+SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON y > 1
+---
+error[SQL-1042]: column "y" does not exist
+  1 | SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder]) AS u(x) ON y > 1
+    |                                                                              ^
+hint: there is auction, bidder, channel, price, ts, x

@@ -57,3 +57,33 @@ Project expressions=(auction, n) names=(auction, n)
         : country STRING, count(*) BIGINT NOT NULL
         Scan city columns=(0, 1, 2)
           : name STRING, country STRING, size INT
+====
+SELECT b.auction, o.price FROM bid AS b LEFT JOIN LATERAL (SELECT price, bidder FROM bid WHERE auction = b.auction) AS o ON o.bidder <> b.bidder
+---
+Project expressions=(auction, price) names=(auction, price)
+  : auction BIGINT, price DECIMAL(10, 2)
+  Project expressions=(auction, bidder, price, channel, ts, item1, item2) names=(auction, bidder, price, channel, ts, price, bidder)
+    Join kind=left left_keys=(0) right_keys=(0) residual=(bidder <> bidder)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(auction, bidder, price, channel, ts, price, bidder) names=(auction, bidder, price, channel, ts, item1, item2)
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+          Scan bid columns=(0, 1, 2, 3, 4)
+            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT b.auction, o.n FROM bid AS b LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM bid WHERE auction = b.auction) AS o ON o.n > b.bidder
+---
+Project expressions=(auction, n) names=(auction, n)
+  : auction BIGINT, n BIGINT
+  Project expressions=(auction, bidder, price, channel, ts, CASE WHEN (n > bidder) THEN n ELSE NULL END) names=(auction, bidder, price, channel, ts, n)
+    Project expressions=(auction, bidder, price, channel, ts, CASE WHEN is_not_null(count(*)) THEN count(*) ELSE 0 END) names=(auction, bidder, price, channel, ts, n)
+      Join kind=left left_keys=(0) right_keys=(0)
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+          Scan bid columns=(0, 1, 2, 3, 4)
+            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+        Aggregate keys=(0) aggregates=(count(*)) names=(count(*)) phase=single
+          : auction BIGINT, count(*) BIGINT NOT NULL
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)

@@ -86,3 +86,22 @@ Unnest call=posexplode(a) keep=(0) gives=(0, 1) outer=False ordinality=False
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT b.auction, x FROM bid AS b LEFT JOIN UNNEST(ARRAY[bidder, auction]) WITH ORDINALITY AS u(x, n) ON x > b.auction AND n = 1
+---
+Project expressions=(auction, x) names=(auction, x)
+  : auction BIGINT, x BIGINT
+  Unnest call=unnest(array(bidder, auction)) keep=(0, 1, 2, 3, 4) gives=(0) outer=True ordinality=True condition=((x > auction) AND (n = 1))
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT b.auction, x FROM bid AS b JOIN UNNEST(ARRAY[bidder, auction]) AS u(x) ON x > b.auction
+---
+Project expressions=(auction, x) names=(auction, x)
+  : auction BIGINT, x BIGINT
+  Filter predicate=(x > auction)
+    Unnest call=unnest(array(bidder, auction)) keep=(0, 1, 2, 3, 4) gives=(0) outer=False ordinality=False
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
