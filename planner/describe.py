@@ -127,7 +127,8 @@ def _describe_unnest(node: Unnest) -> str:
     names = [node.call.columns[i].name for i in node.gives] + (["ordinality"] if node.ordinality else [])
     call = f"{node.call.function}({', '.join(named(arg, schema) for arg in node.call.args)})"
     condition = "" if node.condition is None else f" ON {node.condition}"
-    return f"Unnest {'outer ' if node.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {', '.join(schema[i].name for i in node.keep) or 'nothing'}"
+    kept = ", ".join(schema[i].name for i in node.keep) or "nothing"
+    return f"Unnest {'outer ' if node.outer else ''}{call} AS {', '.join(names)}{condition}, keeping {kept}"
 
 
 def _describe_over(node: Over) -> str:

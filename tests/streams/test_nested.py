@@ -111,8 +111,8 @@ QUERIES: dict[str, tuple[str, str | None]] = {
     ),
     "left-on": (
         "SELECT id, e, n FROM t LEFT JOIN UNNEST(arr) WITH ORDINALITY AS u(e, n) ON e > v % 3 AND n < 4",
-        "SELECT id, e, n FROM t LEFT JOIN (SELECT id AS i, unnest(arr) AS e, unnest(generate_series(1, len(arr))) AS n FROM t) ON i = id AND e > v % 3"
-        " AND n < 4",
+        "SELECT id, e, n FROM t LEFT JOIN (SELECT id AS i, unnest(arr) AS e, unnest(generate_series(1, len(arr))) AS n FROM t)"
+        " ON i = id AND e > v % 3 AND n < 4",
     ),
     "left-on-changes": (
         "SELECT k, top, e FROM (SELECT k, count(*) AS n, max(v) AS top FROM t GROUP BY k) AS g LEFT JOIN UNNEST(ARRAY[n, top, n]) AS u(e) ON e > 18",
