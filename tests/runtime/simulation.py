@@ -23,6 +23,7 @@ from engine.job_options import JobOptions
 from engine.job_state import JobState
 from engine.memory_storage import MemoryStorage
 from engine.operator import Services
+from engine.rescaling import RescaleRequested
 from engine.restart import FixedDelay
 from engine.task import Did, Task
 from planner.physical import JobGraph
@@ -119,6 +120,7 @@ class Simulation:
         self.clock = ManualClock(1_000)
         self.storage = FaultyStorage()
         self.coverage: Counter[str] = Counter()
+        self._make_graph = graph
         self.graph = graph(self.random)
         self._services = services
         self._build = build
@@ -128,6 +130,7 @@ class Simulation:
         self._task_failure_rate = self.random.choice([0.0, 0.001, 0.003])
         self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
         self._power_rate = self.random.choice([0.0, 0.005, 0.02])
+        self._rescale_rate = self.random.choice([0.0, 0.002, 0.01])
         self._skew = self.random.choice([0.5, 1, 2, 3])  # above 1 favours the first tasks (sources), below 1 the last
         weights = [self.random.choice([1, 3, 10]), self.random.choice([15, 30, 60]), self.random.choice([1, 3, 10]), 1]
         self._until = list(itertools.accumulate(weight / sum(weights) for weight in weights))  # master, task, I/O, clock
@@ -187,9 +190,13 @@ class Simulation:
         if self._faults and self._chance(self._crash_rate * self._delicate()):
             self._crash(power=self.random.random() < 0.5)
             return
+        if self._chance(self._rescale_rate):
+            self._rescale()
         draw = self.random.random()
         if draw < self._until[0]:
+            rescales = self.master._rescales
             self.master.step()
+            self.coverage["rescaled"] += self.master._rescales - rescales
             self._note("master", self.master.state.value)
         elif draw < self._until[1] and (self.workers.releasing or self.workers.tasks):
             self._note("task", self._step_task())
@@ -214,6 +221,13 @@ class Simulation:
             self.master.post(TaskFailed(task.attempt, task.task_id, ConnectionError("injected")))
             return f"{task.task_id} failed"
         return f"{task.task_id.chain}.{task.task_id.subtask} {self.workers.step_task(task).value}"
+
+    def _rescale(self) -> None:
+        """Wish for another parallelism, whatever the job is doing; a process that dies comes back with the new plan."""
+        self.coverage["rescale wished for while a checkpoint was under way"] += self.master.coordinator.pending is not None
+        self.graph = self._make_graph(self.random)
+        self.master.post(RescaleRequested(self.graph, plan_identity(self.graph)))
+        self._note("rescale", str([chain.parallelism for chain in self.graph.chains]))
 
     def _storage_operation(self, verb: str) -> None:
         if self._chance(self._power_rate):

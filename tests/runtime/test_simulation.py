@@ -27,6 +27,8 @@ RARE = (
     "crashed while a checkpoint was published",
     "restored in a new process",
     "restored with an ended task",
+    "rescaled",
+    "rescale wished for while a checkpoint was under way",
     "task failed while a checkpoint was under way",
     *(f"{verb} failed" for verb in ("create", "append", "sync", "sync_directory", "publish", "delete")),
     *(f"power lost at {verb}" for verb in ("create", "append", "sync", "sync_directory", "publish", "delete")),
