@@ -10,9 +10,10 @@ from catalog.bit_functions import BIT_FUNCTIONS
 from catalog.coercion import can_cast, common_type
 from catalog.errors import PenstockError, Span
 from catalog.function_rules import Function, Mismatch, Operand
+from catalog.json_functions import JSON
 from catalog.names import did_you_mean
 from catalog.nested_functions import NESTED
-from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS
+from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
 from catalog.string_functions import STRINGS
 from catalog.time_functions import TIMES
 from catalog.types import DataType
@@ -36,12 +37,15 @@ __all__ = [
 SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "Operators": OPERATORS,
     "Conditions": CONDITIONALS,
-    "Mathematics": MATHEMATICS + NUMBERS,
+    "Mathematics": MATHEMATICS + NUMBERS + TRIES,
     "Bits, hashes and encodings": BIT_FUNCTIONS,
     "Text": STRINGS + WORDS,
+    "JSON": JSON,
     "Dates and times": TIMES + DAYS,
     "Arrays, maps and rows": NESTED,
 }
+
+_OF_CHANCE = frozenset(("rand", "random", "randn", "uuid", "shuffle", "rand_integer", "monotonically_increasing_id"))
 
 INTERNAL_NAMES = frozenset(
     {
@@ -136,6 +140,10 @@ def takes_order(name: str) -> bool:
 
 
 def _unknown(name: str, span: Span | None, others: Sequence[str] = ()) -> PenstockError:
+    if name.lower() in _OF_CHANCE:
+        message = f"{name.lower()} is not offered: asked again it gives another value, and a row taken back is not the row given"
+        hint = "have the source give each row such a value; pmod(xxhash64(key), 100) < 5 keeps 5 of 100"
+        raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
     hint = did_you_mean(name, [*others, *function_names()]) or "docs/FUNCTIONS.md lists every function"
     return PenstockError("SQL-1101", f"there is no function {name.lower()}", span=span, hint=hint, sqlstate="42883")
 

@@ -115,3 +115,11 @@ MATHEMATICS: tuple[Function, ...] = (
     Function("pi", "pi()", "3.141592653589793.", fixed(DOUBLE, result=DOUBLE), (0, 0), nullable=False),
     Function("is_nan", "is_nan(x)", "Whether x is NaN; FALSE for NULL.", fixed(DOUBLE, result=BOOLEAN), (1, 1), ("isnan",), nullable=False),
 )
+
+TRIES: tuple[Function, ...] = (
+    Function("try_add", "try_add(a, b)", "a + b; NULL where that overflows.", add, (2, 2), nullable=True),
+    Function("try_subtract", "try_subtract(a, b)", "a - b; NULL where that overflows.", subtract, (2, 2), nullable=True),
+    Function("try_multiply", "try_multiply(a, b)", "a * b; NULL where that overflows.", multiply, (2, 2), nullable=True),
+    Function("try_divide", "try_divide(a, b)", "a / b; NULL where b is 0.", divide, (2, 2), nullable=True),
+    Function("try_mod", "try_mod(a, b)", "a % b; NULL where b is 0.", arithmetic("mod", "%"), (2, 2), nullable=True),
+)

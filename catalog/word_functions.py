@@ -1,4 +1,4 @@
-"""Functions of words in texts, of JSON, and a few of numbers and days, declared."""
+"""Functions of words in texts, and a few of numbers and days, declared."""
 
 from __future__ import annotations
 
@@ -100,13 +100,6 @@ WORDS: tuple[Function, ...] = (
         fixed(STRING, STRING, INT, result=Array(STRING)),
         fallible=True,
     ),
-    of("get_json_object", "get_json_object(s, path)", "The value at a path as text.", _TEXT, nullable=True, fallible=True),
-    of("json_value", "json_value(s, path)", "The value at a path, if it is no object and no array.", _TEXT, nullable=True, fallible=True),
-    of("json_query", "json_query(s, path)", "The object or array at a path.", _TEXT, nullable=True, fallible=True),
-    of("json_exists", "json_exists(s, path)", "Whether there is something at a path.", fixed(STRING, result=BOOLEAN), fallible=True),
-    of("json_array_length", "json_array_length(s)", "The number of elements; NULL for what is no array.", _FOUND, nullable=True),
-    of("json_object_keys", "json_object_keys(s)", "The names of an object's fields.", fixed(STRING, result=Array(STRING)), nullable=True),
-    of("is_json", "is_json(s)", "Whether the text is JSON.", fixed(STRING, result=BOOLEAN)),
 )
 
 

@@ -18,6 +18,8 @@ from planner import binder_literals as literals
 from planner.bind_context import BindContext
 from planner.binder_conditions import CONDITIONALS, bind_case, conditional
 from planner.binder_nested import element_of, field_of, with_field_names
+from planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
+from planner.binder_spellings import decoded, function_meant, rounded_to, similar
 from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
@@ -26,7 +28,19 @@ from planner.match_syntax import Semantics
 from planner.over import OVER_ONLY
 from planner.python_calls import python_call
 from planner.scope import Scope
-from planner.syntax import AllColumns, CastTo, ColumnAt, FunctionCall, HostValue, IntervalLiteral, Reference, TypedLiteral, consume, span_of
+from planner.syntax import (
+    AllColumns,
+    CastTo,
+    ColumnAt,
+    FunctionCall,
+    HostValue,
+    IntervalLiteral,
+    Reference,
+    RoundedTo,
+    TypedLiteral,
+    consume,
+    span_of,
+)
 
 _BINARY: dict[type, str] = {
     exp.Add: "add",
@@ -117,7 +131,10 @@ class ExpressionBinder:
     def _bind(self, tree: exp.Expr) -> Expression:
         if (function := _BINARY.get(type(tree))) is not None:
             consume(tree, "this", "expression")
-            return self.call(function, [self.bind(tree.this), self.bind(tree.args["expression"])], span_of(tree))
+            left, right = tree.this, tree.args["expression"]
+            if function in ROW_COMPARISONS and (isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple)):
+                return compared_rows(function, left, right, self.bind, self.call)
+            return self.call(function, [self.bind(left), self.bind(right)], span_of(tree))
         if isinstance(tree, exp.BitwiseNot):
             consume(tree, "this")
             return self.call("bitwise_not", [self.bind(tree.this)], span_of(tree))
@@ -177,11 +194,22 @@ class ExpressionBinder:
         return self.call(function, [self.bind(tree.this)], span_of(tree))
 
     def _between(self, tree: exp.Expr) -> Expression:
-        consume(tree, "this", "low", "high")
+        consume(tree, "this", "low", "high", "symmetric")
         span, value = span_of(tree), self.bind(tree.this)
-        low = self.call("greater_equal", [value, self.bind(tree.args["low"])], span)
-        high = self.call("less_equal", [value, self.bind(tree.args["high"])], span)
-        return self.call("and", [low, high], span)
+        low, high = self.bind(tree.args["low"]), self.bind(tree.args["high"])
+
+        def between(a: Expression, b: Expression) -> Expression:
+            return self.call("and", [self.call("greater_equal", [value, a], span), self.call("less_equal", [value, b], span)], span)
+
+        return self.call("or", [between(low, high), between(high, low)], span) if tree.args.get("symmetric") else between(low, high)
+
+    def _similar(self, tree: exp.Expr) -> Expression:
+        consume(tree, "this", "expression")
+        return similar(self.bind(tree.this), self.bind(tree.args["expression"]), None, self.call, span_of(tree))
+
+    def _rounded_to(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, RoundedTo)
+        return rounded_to(tree, self.bind(tree.this), self.call)
 
     def _subquery(self, tree: exp.Expr) -> Expression:
         if self.subqueries is None:
@@ -193,7 +221,7 @@ class ExpressionBinder:
         return self.subqueries.exists(tree, self) if isinstance(tree, exp.Exists) else self.subqueries.scalar(tree, self)
 
     def _tuple(self, tree: exp.Expr) -> Expression:
-        hint = "a row stands left of IN (SELECT ..); compare column by column, joined by AND"
+        hint = "a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)"
         raise PenstockError("SQL-1601", "a row of values in parentheses is not supported here", span=span_of(tree), hint=hint, sqlstate="0A000")
 
     def _column_at(self, tree: exp.Expr) -> Expression:
@@ -204,6 +232,8 @@ class ExpressionBinder:
         if tree.args.get("query") is not None:
             return self._subquery(tree)
         consume(tree, "this", "expressions")
+        if isinstance(tree.this, exp.Tuple):
+            return row_among(tree.this, tree.expressions, self.bind, self.call)
         value, items = self.bind(tree.this), [self.bind(item) for item in tree.expressions]
         if all(isinstance(item, Literal) for item in items):
             bound = self.call("in", [value, *items], span_of(tree))
@@ -220,6 +250,8 @@ class ExpressionBinder:
         escape = tree.args["expression"]
         if len(escape.name) != 1:
             raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
+        if isinstance(like, exp.SimilarTo):
+            return similar(self.bind(like.this), self.bind(like.args["expression"]), escape, self.call, span_of(tree))
         args = [self.bind(like.this), self.bind(like.args["expression"]), self.bind(escape)]
         return self.call(_BINARY[type(like)], args, span_of(tree))
 
@@ -262,7 +294,9 @@ class ExpressionBinder:
             return python_call(name, python, args, span)
         if name.lower() in ("extract", "date_part", "datepart"):
             return self._extract(args, tree)
-        called = self.call(name, args, span)
+        if name.lower() == "decode" and len(args) > 2:
+            return decoded(args, self.call, span)
+        called = self.call(function_meant(name, len(args)), args, span)
         return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
 
     def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
@@ -323,6 +357,8 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     exp.Not: ExpressionBinder._not,
     exp.Is: ExpressionBinder._is,
     exp.Between: ExpressionBinder._between,
+    exp.SimilarTo: ExpressionBinder._similar,
+    RoundedTo: ExpressionBinder._rounded_to,
     exp.In: ExpressionBinder._in,
     exp.Exists: ExpressionBinder._subquery,
     exp.Subquery: ExpressionBinder._subquery,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from planner.keywords import RESERVED
 from planner.literal_parser import INTERVAL_UNITS
 from planner.over_parser import OverParser
-from planner.syntax import AllColumns, CastTo, FunctionCall
+from planner.syntax import AllColumns, CastTo, FunctionCall, RoundedTo
 from planner.type_text import parse_type
 
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
@@ -63,7 +65,7 @@ class CallParser(OverParser):
         name = self._curr.text
         upper = self.word()
         self._advance(2)
-        special = {"EXTRACT": self._extract, "SUBSTRING": self._substring, "TRIM": self._trim, "POSITION": self._position}.get(upper)
+        special = self._special(upper)
         if special is not None and (node := special(begin)) is not None:
             return node
         distinct = self.take_words("DISTINCT")
@@ -79,6 +81,19 @@ class CallParser(OverParser):
         self.need(TokenType.R_PAREN, ")")
         node = FunctionCall(this=name, expressions=args, distinct=distinct, star=star, order=order)
         return self._after_call(begin, node)
+
+    def _special(self, word: str) -> Callable[[int], exp.Expr | None] | None:
+        """Return the reader of a call that has words among its arguments; it gives None, and reads nothing, where there are none."""
+        return {
+            "EXTRACT": self._extract,
+            "SUBSTRING": self._substring,
+            "TRIM": self._trim,
+            "POSITION": self._position,
+            "OVERLAY": self._overlay,
+            "FLOOR": self._rounded,
+            "CEIL": self._rounded,
+            "CEILING": self._rounded,
+        }.get(word)
 
     def _rows_of_variable(self) -> exp.Expr | None:
         """Return the ``A.*`` of ``COUNT(A.*)``, with the closing parenthesis passed over."""
@@ -162,6 +177,30 @@ class CallParser(OverParser):
             return self._finish(begin, name, [self.scalar(), first])
         more = self.separated(self.scalar) if self.take(TokenType.COMMA) else []
         return self._finish(begin, name, [first, *more])
+
+    def _overlay(self, begin: int) -> exp.Expr | None:
+        args = [self.scalar()]
+        if self.take_words("PLACING"):
+            args.append(self.scalar())
+            self.need_word("FROM")
+            args.append(self.scalar())
+            if self.take_words("FOR"):
+                args.append(self.scalar())
+        elif self.take(TokenType.COMMA):
+            args += self.separated(self.scalar)
+        return self._finish(begin, "overlay", args)
+
+    def _rounded(self, begin: int) -> exp.Expr | None:
+        """``FLOOR(x TO unit)``, or the call of a number."""
+        if self.at(TokenType.R_PAREN):
+            return None
+        name = self._tokens[begin].text
+        args = self.separated(self.scalar)
+        if len(args) == 1 and self.take_words("TO"):
+            unit = self.unit_as_string()
+            self.need(TokenType.R_PAREN, ")")
+            return self.placed(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
+        return self._finish(begin, name, args)
 
     def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
         self.need(TokenType.R_PAREN, ")")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
-from planner.call_parser import CallParser
 from planner.keywords import RESERVED
-from planner.lexical import MAX_DEPTH, MAX_OPERATORS, too_deep, too_many_operators
+from planner.lexical import MAX_DEPTH, too_deep
 from planner.match_syntax import Semantics
-from planner.syntax import AllColumns, FunctionCall, Reference, place
+from planner.predicate_parser import QUERY_WORDS, TESTS, PredicateParser
+from planner.syntax import AllColumns, FunctionCall, Reference, balanced
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.EQ: (1, exp.EQ),
@@ -34,17 +33,12 @@ BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.MOD: (6, exp.Mod),
 }
 _WINDOWS = ("window", "session_window")
-_QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
-_UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 
 
-class ExpressionParser(CallParser):
+class ExpressionParser(PredicateParser):
     """Scalar expressions."""
-
-    query: Callable[[], exp.Expr]
-    """The grammar of whole queries, which stands above this one."""
 
     def scalar(self) -> exp.Expr:
         """Return one expression: OR of ANDs of conditions."""
@@ -59,9 +53,9 @@ class ExpressionParser(CallParser):
     def _connected(self, word: str, kind: type[exp.Expr], operand: Any) -> exp.Expr:
         operands = [operand()]
         while self.take_words(word):
-            self._count_operator()
+            self.count_operator()
             operands.append(operand())
-        return _balanced(kind, operands)
+        return balanced(kind, operands)
 
     def _not(self) -> exp.Expr:
         begin = self._index
@@ -78,67 +72,16 @@ class ExpressionParser(CallParser):
         begin = self._index
         if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
             self._advance()
-            return self.placed(begin, exp.Exists(this=self._subquery()))
+            return self.placed(begin, exp.Exists(this=self.subquery()))
         node = self._binary(1)
         while True:
-            negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+            negated = self.word() == "NOT" and self.word(1) in TESTS
             word = self.word(1) if negated else self.word()
-            if word not in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS"):
+            if word not in TESTS and word != "IS":
                 return node
-            self._count_operator()
+            self.count_operator()
             self._advance(2 if negated else 1)
-            node = self.placed(begin, self._test(word, node))
-            if negated:
-                node = self.placed(begin, exp.Not(this=node))
-
-    def _test(self, word: str, left: exp.Expr) -> exp.Expr:
-        if word == "BETWEEN":
-            low = self.operand()
-            self.need_word("AND")
-            return exp.Between(this=left, low=low, high=self.operand())
-        if word == "IN":
-            return self._in(left)
-        if word == "IS":
-            return self._is(left)
-        if self.at_words("ANY") or self.at_words("ALL"):
-            raise self.not_yet(f"{word} {self.word()}", f"write several {word} conditions joined by AND or OR")
-        pattern = self.operand()
-        if word in ("RLIKE", "REGEXP"):
-            return exp.RegexpLike(this=left, expression=pattern)
-        node: exp.Expr = (exp.ILike if word == "ILIKE" else exp.Like)(this=left, expression=pattern)
-        return exp.Escape(this=node, expression=self.string("an escape character")) if self.take_words("ESCAPE") else node
-
-    def _in(self, left: exp.Expr) -> exp.Expr:
-        if self.at(TokenType.L_PAREN) and self.word(1) in _QUERY_WORDS:
-            return exp.In(this=left, query=self._subquery())
-        self.need(TokenType.L_PAREN, "(")
-        items = self.separated(self.scalar)
-        self.need(TokenType.R_PAREN, ")")
-        return exp.In(this=left, expressions=items)
-
-    def _subquery(self) -> exp.Expr:
-        begin = self._index
-        self.need(TokenType.L_PAREN, "(")
-        if self.word() not in _QUERY_WORDS and not self.at(TokenType.L_PAREN):
-            raise self.unexpected("SELECT", "VALUES", "WITH")
-        node = self.query()
-        self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, exp.Subquery(this=node))
-
-    def _is(self, left: exp.Expr) -> exp.Expr:
-        begin = self._index
-        negated = self.take_words("NOT")
-        if self.take_words("DISTINCT"):
-            self.need_word("FROM")
-            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self.operand())
-            return equal if negated else exp.Not(this=place(equal, left.meta["start"], self._prev.end + 1))
-        word = self.word()
-        if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
-            raise self.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM") if negated else self.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
-        self._advance()
-        value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
-        node = exp.Is(this=left, expression=self.placed(begin, value))
-        return exp.Not(this=place(node, left.meta["start"], self._prev.end + 1)) if negated else node
+            node = self.placed(begin, self.test(word, node, negated))
 
     # operators
 
@@ -153,7 +96,7 @@ class ExpressionParser(CallParser):
         while (found := self._operator()) is not None and found[0] >= least:
             precedence, kind = found
             chain += 1
-            self._count_operator()
+            self.count_operator()
             if chain > MAX_DEPTH and kind is not exp.DPipe:
                 raise too_deep(self.here())
             self._advance()
@@ -258,7 +201,7 @@ class ExpressionParser(CallParser):
         return self.placed(begin, exp.Identifier(this="end", quoted=False))
 
     def _parenthesised(self, begin: int) -> exp.Expr:
-        if self.word() in _QUERY_WORDS:
+        if self.word() in QUERY_WORDS:
             query = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, exp.Subquery(this=query))
@@ -304,16 +247,3 @@ class ExpressionParser(CallParser):
         elif self.word() in ("REPLACE", "RENAME") and self.at(TokenType.L_PAREN, 1):
             raise self.not_yet(f"* {self.word()}", "write the columns out")
         return self.placed(begin, AllColumns(this=qualifier, except_=hidden))
-
-    def _count_operator(self) -> None:
-        self.operators += 1
-        if self.operators > MAX_OPERATORS:
-            raise too_many_operators(self.here())
-
-
-def _balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
-    """Join operands of an associative connective into a tree of logarithmic depth."""
-    while len(operands) > 1:
-        pairs = [place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1) for a, b in zip(operands[::2], operands[1::2], strict=False)]
-        operands = pairs + ([operands[-1]] if len(operands) % 2 else [])
-    return operands[0]

@@ -132,6 +132,12 @@ class LateralQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
 
 
+class RoundedTo(exp.Expression):
+    """``FLOOR(x TO unit)``, ``CEIL(x TO unit)``: ``unit`` a string, ``up`` for CEIL."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": True, "up": False}
+
+
 class AsOf(exp.Expression):
     """``t FOR SYSTEM_TIME AS OF time`` behind JOIN: ``this`` the table with its alias, ``expression`` the time."""
 
@@ -150,6 +156,14 @@ def span_of(node: exp.Expr | None) -> Span | None:
     if node is None or "start" not in node.meta:
         return None
     return Span(node.meta["start"], node.meta["end"] + 1)
+
+
+def balanced(kind: type[exp.Expr], operands: list[exp.Expr]) -> exp.Expr:
+    """Join operands of an associative connective into a tree of logarithmic depth."""
+    while len(operands) > 1:
+        pairs = [place(kind(this=a, expression=b), a.meta["start"], b.meta["end"] + 1) for a, b in zip(operands[::2], operands[1::2], strict=False)]
+        operands = pairs + ([operands[-1]] if len(operands) % 2 else [])
+    return operands[0]
 
 
 def moved(tree: exp.Expr, span: Span | None) -> exp.Expr:

@@ -47,6 +47,19 @@ def _whole(found: str, kind: pa.DataType) -> Factory:
     return lambda site: duckdb_kernel(found.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind)
 
 
+def _is_json(site: Site) -> Kernel:
+    """Whether the text is JSON, of a kind that a constant names."""
+    among = _KINDS.get(str(site.constant(1)))
+    found = "json_valid({0})" if among is None else f"CASE WHEN json_valid({{0}}) THEN json_type({{0}}) {among} ELSE false END"
+    kernel = duckdb_kernel(found, pa.bool_())
+    return lambda text, *_: kernel(text)
+
+
+_KINDS = {"object": "= 'OBJECT'", "array": "= 'ARRAY'", "scalar": "NOT IN ('OBJECT', 'ARRAY')"}
+_LENGTH = (
+    "CASE json_type(#json) WHEN 'ARRAY' THEN json_array_length(#json)::INT WHEN 'OBJECT' THEN len(json_keys(#json))::INT "
+    "ELSE CASE WHEN #json IS NOT NULL THEN 1 END END"
+)
 _SCALAR = "CASE WHEN json_type(#json, #path) NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN json_extract_string(#json, #path) END"
 _PART = "CASE WHEN json_type(#json, #path) IN ('OBJECT', 'ARRAY') THEN json_extract_string(#json, #path) END"
 
@@ -57,5 +70,6 @@ JSON_TEXTS: dict[str, Factory] = {
     "json_exists": _by_path("coalesce(json_exists(#json, #path), false)", pa.bool_()),
     "json_array_length": _whole("CASE WHEN json_type(#json) = 'ARRAY' THEN json_array_length(#json)::INT END", pa.int32()),
     "json_object_keys": _whole("CASE WHEN json_type(#json) = 'OBJECT' THEN json_keys(#json) END", pa.list_(pa.string())),
-    "is_json": _whole("json_valid({0})", pa.bool_()),
+    "json_length": _whole(_LENGTH, pa.int32()),
+    "is_json": _is_json,
 }

@@ -26,6 +26,7 @@ from engine.expressions.text_lists import TEXT_LISTS
 from engine.expressions.text_patterns import TEXT_PATTERNS
 from engine.expressions.text_words import TEXT_WORDS
 from engine.expressions.time_text import TIME_TEXT
+from engine.expressions.tries import TRIES
 
 KERNELS: dict[str, Factory] = {
     **ARITHMETIC,
@@ -48,6 +49,7 @@ KERNELS: dict[str, Factory] = {
     **JSON_TEXTS,
     **CALENDAR_WORDS,
     **NUMBERS,
+    **TRIES,
     "concat": concatenation(joined_texts),
     "concat_op": concatenation(joined_texts),
 }

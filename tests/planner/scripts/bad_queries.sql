@@ -94,7 +94,7 @@ SELECT (auction, bidder) FROM bid
 error[SQL-1601]: a row of values in parentheses is not supported here
   1 | SELECT (auction, bidder) FROM bid
     |        ^^^^^^^^^^^^^^^^^
-hint: a row stands left of IN (SELECT ..); compare column by column, joined by AND
+hint: a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)
 ====
 SELECT grouping(channel) FROM bid
 ---

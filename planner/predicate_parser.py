@@ -1,0 +1,118 @@
+"""The grammar of tests: BETWEEN, IN, LIKE and its kin, IS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from planner.call_parser import CallParser
+from planner.lexical import MAX_OPERATORS, too_many_operators
+from planner.syntax import FunctionCall, balanced, place
+
+TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
+"""Words a test begins with, NOT before them or not."""
+
+QUERY_WORDS = ("SELECT", "WITH", "VALUES")
+"""Words a query begins with."""
+
+_JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
+
+
+class PredicateParser(CallParser):
+    """Tests behind a value."""
+
+    query: Callable[[], exp.Expr]
+    """The grammar of whole queries, which stands above this one."""
+
+    def test(self, word: str, left: exp.Expr, negated: bool) -> exp.Expr:
+        """Return the test whose first word has been passed over, NOT put around it where that was written."""
+        if word in ("LIKE", "ILIKE") and self.word() in ("ANY", "SOME", "ALL") and self.at(TokenType.L_PAREN, 1):
+            return self._one_of_patterns(exp.ILike if word == "ILIKE" else exp.Like, left, negated)
+        node = self._is(left) if word == "IS" else self._plain(word, left)
+        return exp.Not(this=self._placed_like(left, node)) if negated else node
+
+    def _plain(self, word: str, left: exp.Expr) -> exp.Expr:
+        if word == "BETWEEN":
+            symmetric = self.take_words("SYMMETRIC")
+            if not symmetric:
+                self.take_words("ASYMMETRIC")
+            low = self.operand()
+            self.need_word("AND")
+            return exp.Between(this=left, low=low, high=self.operand(), symmetric=symmetric)
+        if word == "IN":
+            return self._in(left)
+        if word == "SIMILAR":
+            self.need_word("TO")
+        pattern = self.operand()
+        if word in ("RLIKE", "REGEXP"):
+            return exp.RegexpLike(this=left, expression=pattern)
+        kind = {"ILIKE": exp.ILike, "LIKE": exp.Like}.get(word, exp.SimilarTo)
+        node: exp.Expr = kind(this=left, expression=pattern)
+        return exp.Escape(this=node, expression=self.string("an escape character")) if self.take_words("ESCAPE") else node
+
+    def _one_of_patterns(self, kind: type[exp.Expr], left: exp.Expr, negated: bool) -> exp.Expr:
+        """``x LIKE ANY (a, b)``: one test a pattern; NOT belongs to each of them."""
+        connective = exp.And if self.word() == "ALL" else exp.Or
+        self._advance(2)
+        tests = []
+        for pattern in self.separated(self.scalar):
+            self.count_operator()
+            test = self._placed_like(left, kind(this=left.copy(), expression=pattern))
+            tests.append(self._placed_like(left, exp.Not(this=test)) if negated else test)
+        self.need(TokenType.R_PAREN, ")")
+        return balanced(connective, tests)
+
+    def _in(self, left: exp.Expr) -> exp.Expr:
+        if self.at(TokenType.L_PAREN) and self.word(1) in QUERY_WORDS:
+            return exp.In(this=left, query=self.subquery())
+        self.need(TokenType.L_PAREN, "(")
+        items = self.separated(self.scalar)
+        self.need(TokenType.R_PAREN, ")")
+        return exp.In(this=left, expressions=items)
+
+    def subquery(self) -> exp.Expr:
+        """Return the query in parentheses that stands here."""
+        begin = self._index
+        self.need(TokenType.L_PAREN, "(")
+        if self.word() not in QUERY_WORDS and not self.at(TokenType.L_PAREN):
+            raise self.unexpected("SELECT", "VALUES", "WITH")
+        node = self.query()
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, exp.Subquery(this=node))
+
+    def _is(self, left: exp.Expr) -> exp.Expr:
+        begin = self._index
+        negated = self.take_words("NOT")
+        if self.take_words("DISTINCT"):
+            self.need_word("FROM")
+            equal: exp.Expr = exp.NullSafeEQ(this=left, expression=self.operand())
+            return equal if negated else exp.Not(this=self._placed_like(left, equal))
+        if self.take_words("JSON"):
+            node: exp.Expr = self._is_json(left)
+            return exp.Not(this=self._placed_like(left, node)) if negated else node
+        word = self.word()
+        if word not in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
+            raise self.unexpected("NULL", "TRUE", "FALSE", "DISTINCT FROM") if negated else self.unexpected("NULL", "NOT NULL", "TRUE", "FALSE")
+        self._advance()
+        value: exp.Expr = exp.Null() if word in ("NULL", "UNKNOWN") else exp.Boolean(this=word == "TRUE")
+        node = exp.Is(this=left, expression=self.placed(begin, value))
+        return exp.Not(this=self._placed_like(left, node)) if negated else node
+
+    def _is_json(self, left: exp.Expr) -> exp.Expr:
+        """``x IS JSON [VALUE | OBJECT | ARRAY | SCALAR]``."""
+        if self.word() not in _JSON_KINDS:
+            return FunctionCall(this="is_json", expressions=[left])
+        kind = self.unit_as_string()
+        return FunctionCall(this="is_json", expressions=[left, kind])
+
+    def count_operator(self) -> None:
+        """Count one more operator; raise SQL-1007 where there are too many."""
+        self.operators += 1
+        if self.operators > MAX_OPERATORS:
+            raise too_many_operators(self.here())
+
+    def _placed_like(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
+        """Place a node from where its left side begins to here."""
+        return place(node, left.meta["start"], self._prev.end + 1)
