@@ -10,7 +10,9 @@ from catalog.aggregate_functions import AGGREGATES
 from catalog.bit_functions import BIT_FUNCTIONS
 from catalog.errors import PenstockError
 from catalog.functions import SCALAR_FAMILIES
+from catalog.json_functions import JSON
 from catalog.nested_functions import NESTED
+from catalog.scalar_functions import TRIES
 from catalog.schema import Field, Schema
 from catalog.tables import Table
 from catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
@@ -58,9 +60,9 @@ def test_no_columns_keep_the_number_of_rows() -> None:
 
 def test_every_function_has_a_spelling_or_is_refused() -> None:
     names = {function.name for family in SCALAR_FAMILIES.values() for function in family}
-    ours = {"is_json", "json_exists", "json_value", "json_query", "split_index", "from_utc_timestamp", "to_utc_timestamp"}
+    ours = {"is_json", "json_length", "json_exists", "json_value", "json_query", "split_index", "from_utc_timestamp", "to_utc_timestamp"}
     assert names - set(SparkFlavour.functions) == ours
-    later = {function.name for function in (*NESTED, *BIT_FUNCTIONS, *WORDS, *NUMBERS, *DAYS)}
+    later = {function.name for function in (*NESTED, *BIT_FUNCTIONS, *WORDS, *NUMBERS, *DAYS, *JSON, *TRIES)}
     assert names - set(DuckDbFlavour.functions) - later == {"initcap", "zeroifnull", "nullifzero"}
     assert {"field", "element", "size", "array_contains", "struct", "map_keys"} <= set(DuckDbFlavour.functions)
     bound_to_others = {"median", "collect_set", "count_if", "regr_count", "approx_count_distinct"}
