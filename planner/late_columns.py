@@ -6,7 +6,18 @@ from catalog.schema import Field, Schema
 from catalog.tables import Table
 from catalog.types import STRING, TIMESTAMP
 from planner.logical import Phase
-from planner.physical import JobGraph, OperatorSpec, OverSpec, PartitionTopSpec, TemporalSortSpec, WindowAggregateSpec, WindowTableSpec
+from planner.physical import (
+    JobGraph,
+    JoinSpec,
+    MatchSpec,
+    OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    TemporalJoinSpec,
+    TemporalSortSpec,
+    WindowAggregateSpec,
+    WindowTableSpec,
+)
 from planner.windowing import WindowKind
 
 LATE_SUFFIX = "$late"
@@ -33,8 +44,12 @@ def _input_of(spec: OperatorSpec) -> Schema | None:
             return None if phase is Phase.GLOBAL else columns
         case WindowTableSpec(window=window, schema=columns) if window.kind is WindowKind.SESSION:
             return Schema(columns.fields[:-3])
-        case OverSpec(in_time=True, input_schema=columns):
+        case OverSpec(in_time=True, input_schema=columns) | MatchSpec(input_schema=columns):
             return columns
+        case JoinSpec(left_schema=left, right_schema=right, time=time) if time is not None:
+            return left.concat(right)
+        case TemporalJoinSpec(left_schema=left, right_schema=right):
+            return left.concat(right)
         case PartitionTopSpec(window=window_of, input_schema=columns) if window_of is not None:
             return columns
         case TemporalSortSpec(schema=columns):

@@ -59,7 +59,7 @@ class TemporalJoinOperator(Operator):
         return {"waiting": self._waiting, "versions": self._versions}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._on_time(batch, port)
+        batch = on_time(batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics)
         whole = self._told(batch, port)
         if port == 1:
             self._add_versions(_only(batch, whole))
@@ -77,12 +77,6 @@ class TemporalJoinOperator(Operator):
             if column.null_count:
                 whole &= column.is_valid().to_numpy(zero_copy_only=False)
         return whole
-
-    def _on_time(self, batch: Batch, port: int) -> Batch:
-        """Drop and count the late rows."""
-        kept, late = on_time(batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us)
-        self._metrics.late_rows += late
-        return kept
 
     def _add_versions(self, batch: Batch) -> None:
         batch = self._versions.consolidated(batch, keep=True)

@@ -54,16 +54,10 @@ class TimedJoinOperator(JoinOperator):
         return Alone.NEVER if waits else self._alone[port]
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._on_time(batch, port)
+        side = self._time.sides[port]
+        batch = on_time(batch, side.time_column, side.slack_us, self._watermark_us, self._metrics)
         if batch.num_rows:
             super().on_batch(batch, port, out)
-
-    def _on_time(self, batch: Batch, port: int) -> Batch:
-        """Drop and count the late rows."""
-        side = self._time.sides[port]
-        kept, late = on_time(batch, side.time_column, side.slack_us, self._watermark_us)
-        self._metrics.late_rows += late
-        return kept
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         self._watermark_us = time_us

@@ -110,15 +110,39 @@ def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism
     assert len(rows) == result.job.metrics().late_rows == _naive(kind, 0)[1]
 
 
-def test_other_operators_tell_of_late_rows(session: Session) -> None:
+_TOP = "ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v, k) AS n FROM"
+_ROUND = "e AS a JOIN e AS b ON a.k = b.k AND a.v = b.v AND b.ts BETWEEN a.ts - INTERVAL '1' SECOND AND a.ts"
+# Operators that drop late rows, and how many times each row of e comes to them.
+TELLING = {
+    "SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e": 1,
+    f"SELECT k, v, ts, window_end FROM {_TABLES['session']}": 1,
+    f"SELECT a.v, b.ts, a.ts FROM {_ROUND}": 2,
+    "SELECT a.v, w.k, a.ts FROM e AS a JOIN versions FOR SYSTEM_TIME AS OF a.ts AS w ON a.v = w.v": 2,
+    "SELECT * FROM e MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) DEFINE B AS B.v > A.v)": 1,
+}
+
+
+@pytest.mark.parametrize("query", TELLING)
+def test_other_operators_tell_of_late_rows(session: Session, query: str) -> None:
     session.settings.set("parallelism.default", "2")
-    for query in ("SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e", "SELECT k, v, ts, window_end FROM " + _TABLES["session"]):
-        result = session.execute(query)
-        result.final_rows(60)
-        assert result.job is not None
-        rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
-        late = [row for row, bound in _kept(0)[0] if _is_late("session", row, bound)]
-        assert Counter((row["v"], row["ts"]) for row in rows) == Counter((row[1], row[3]) for row in late)
+    versions = "SELECT k, v, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts DESC) AS n FROM e) WHERE n = 1"
+    session.execute(f"CREATE VIEW IF NOT EXISTS versions AS {versions}")
+    result = session.execute(query)
+    result.final_rows(60)
+    assert result.job is not None
+    rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    late = Counter((row[1], row[3]) for row, bound in _kept(0)[0] if _is_late("session", row, bound))
+    assert Counter((row["v"], row["ts"]) for row in rows) == Counter({row: TELLING[query] * times for row, times in late.items()})
+
+
+def test_a_window_top_tells_of_late_rows(session: Session) -> None:
+    session.settings.set("parallelism.default", "2")
+    result = session.execute(f"SELECT v, n, window_end FROM (SELECT *, {_TOP} {_TABLES['tumble']}) WHERE n <= 2")
+    result.final_rows(60)
+    assert result.job is not None
+    rows = session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    late = [(row[1], row[0], _windows("tumble", row[3])[0][1]) for row, bound in _kept(0)[0] if row[3] and _is_late("tumble", row, bound)]
+    assert Counter(tuple(row.values()) for row in rows) == Counter(late)
 
 
 def test_the_store_keeps_the_last_rows() -> None:
