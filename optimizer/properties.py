@@ -26,6 +26,7 @@ from planner.logical import (
 )
 from planner.over import Over, PartitionTop
 from planner.temporal_join import TemporalJoin
+from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.windowing import WindowKind
 
@@ -88,7 +89,7 @@ class PlanFacts:
         match node:
             case Scan(table=table):
                 return not gives_changes(table)
-            case Values() | BoundedInput():
+            case Values() | BoundedInput() | TemporalSort():
                 return True
             case WindowAggregate(phase=Phase.SINGLE | Phase.GLOBAL, emission=emission):
                 return not emission.corrects

@@ -9,7 +9,6 @@ from planner.expressions import Call
 from planner.logical import Filter, LogicalPlan, Project, Sink, Sort
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
-from planner.temporal_sort import TemporalSort
 from planner.unnest import Unnest
 
 
@@ -22,8 +21,6 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
         match node:
-            case TemporalSort(input=inner) if not facts.insert_only(inner):
-                raise _unsupported_order("rows that are taken back cannot be put in the order of time")
             case ProcessingTime(input=inner) if not facts.insert_only(inner):
                 raise _clock_over_updates("windows and OVER by processing time take rows that are given once")
             case Project(input=inner, expressions=expressions) if any(map(reads_clock, expressions)) and not facts.insert_only(inner):

@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.state.key_index import KeyIndex
 from engine.state.row_order import RowOrder
-from engine.state.timed_rows import TimedRows
+from engine.state.waiting_rows import WaitingRows
 from planner.physical import TemporalSortSpec
 
 
-class TemporalSortOperator(Operator):
-    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted."""
+class TemporalSortOperator(Operator, ListState):
+    """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted; rows taken back on time are not given."""
 
     def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
         self._schema = spec.schema.to_arrow()
         self._time_column = spec.time_column
         self._slack_us = WINDOW_TIME_US - 1 if spec.of_windows else 0
         self._order = RowOrder(spec.keys, self._schema, options.time_zone)
+        self._passed_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._rows = TimedRows(self._schema, (), self._time_column, KeyIndex([]), context.key_groups.max_parallelism)
+        self._rows = WaitingRows(self._schema, (), self._time_column, context.key_groups.max_parallelism)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
+    def list_states(self) -> dict[str, ListState]:
+        return {"passed": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [] if self._passed_us == MIN_WATERMARK_US else [{"passed_us": self._passed_us}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Only one subtask has had rows."""
+        self._passed_us = max([self._passed_us, *(item["passed_us"] for item in items)])
+
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, self._rows.passed_us, self._slack_us, self._metrics)
-        if batch.weights is not None:
-            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        batch = in_time(batch, self._time_column, self._passed_us, self._slack_us, self._metrics)
         if batch.num_rows:
-            self._rows.hold(batch.rows)
+            self._rows.add(Batch(batch.rows, batch.weights))
             self._metrics.state_entries = len(self._rows)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         """Rows of a window come until the watermark has reached its end, which is later than their time."""
-        due = self._rows.due(max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us)
-        if due.size:
-            rows = self._rows.store.take(due)
-            out.collect(Batch(rows.take(pa.array(self._order.sorted(rows)))))
-            self._rows.forget(due[:0], due)
-            self._metrics.state_entries = len(self._rows)
+        self._passed_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(self._passed_us)
+        if due is None:
+            return
+        if due.weights is not None:
+            due = due.take(np.repeat(np.arange(due.num_rows), np.maximum(due.weights, 0)))
+        if due.num_rows:
+            out.collect(Batch(due.rows.take(pa.array(self._order.sorted(due.rows)))))
+        self._metrics.state_entries = len(self._rows)

@@ -138,6 +138,7 @@ def test_temporal_sort_keeps_what_time_has_not_passed() -> None:
     second = TemporalSortOperator(spec, JobOptions())
     context = opened(second)
     second.keyed_states()["rows"].restore(first.keyed_states()["rows"].snapshot())
+    second.list_states()["passed"].restore_items(first.list_states()["passed"].snapshot_items())
     second.on_batch(_rows([(7, 19), (8, 25)]), 0, out)
     assert context.metrics.late_rows == 1, "what had passed before the restart has passed"
     second.on_watermark(MAX_WATERMARK_US, out)
