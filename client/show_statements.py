@@ -149,23 +149,33 @@ def _about(session: Session, relation: Table | View) -> str:
 
 
 _HELP = (
-    ("SELECT", "SELECT columns FROM t WHERE .. GROUP BY .. ORDER BY .. LIMIT n"),
+    ("SELECT", "SELECT columns FROM t WHERE .. GROUP BY .. HAVING .. QUALIFY .. ORDER BY .. LIMIT n; VALUES (1, 'a'), (2, 'b')"),
     ("WINDOW", "SELECT window_start, COUNT(*) FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start, window_end"),
+    (
+        "JOIN",
+        "a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k [AND b.ts BETWEEN a.ts - INTERVAL '1' HOUR AND a.ts]; a JOIN v FOR SYSTEM_TIME AS OF a.ts ON ..",
+    ),
+    ("OVER", "SUM(x) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW); .. QUALIFY ROW_NUMBER() OVER (..) <= n"),
+    ("UNNEST", "FROM t CROSS JOIN UNNEST(t.a) [WITH ORDINALITY] AS u(x); FROM t, LATERAL TABLE(f(t.x)) AS u(y)"),
+    ("MATCH_RECOGNIZE", "FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES .. PATTERN (A B+) DEFINE B AS B.x > PREV(B.x)) AS m"),
+    ("EMIT", "SELECT .. EMIT ON WINDOW CLOSE | CHANGES [EVERY INTERVAL ..] | FINAL [WITH LATENESS INTERVAL ..]; INSERT .. LATE ROWS INTO t"),
     ("CREATE TABLE", "CREATE TABLE t (c INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH ('connector' = 'filesystem', ..)"),
-    ("CREATE VIEW", "CREATE VIEW v AS SELECT .."),
-    ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a consistent state"),
-    ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
-    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH: is the streamed result that of the bounded backend?"),
+    ("CREATE TABLE LIKE", "CREATE TABLE a [WITH (..)] LIKE b; CREATE TABLE a WITH (..) AS SELECT ..; DROP TABLE a"),
     ("ALTER TABLE", "ALTER TABLE t SET | RESET (options) | ADD | MODIFY | DROP | RENAME .."),
+    ("CREATE VIEW", "CREATE [OR REPLACE] VIEW v AS SELECT ..; DROP VIEW v"),
+    ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a consistent state"),
+    ("CREATE FUNCTION", "CREATE FUNCTION f AS 'module.name' LANGUAGE PYTHON; DROP FUNCTION f"),
+    ("CREATE CATALOG", "CREATE CATALOG c WITH ('type' = 'memory' | 'file', ..); CREATE DATABASE c.d; USE CATALOG c; USE c.d; DROP .."),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
+    ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
+    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH: is the streamed result that of the bounded backend?"),
     ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
+    ("EXPLAIN JOB", "EXPLAIN ANALYZE JOB 'id'; EXPLAIN WHY NO OUTPUT FOR JOB 'id'"),
     ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),
-    ("SHOW", "SHOW TABLES | VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']; SHOW CREATE TABLE t; DESCRIBE t"),
-    (
-        "JOB",
-        "SHOW JOBS; DESCRIBE JOB 'id'; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); ALTER JOB 'id' SET PARALLELISM n",
-    ),
+    ("SHOW", "SHOW CATALOGS | DATABASES | TABLES | [MATERIALIZED] VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']"),
+    ("DESCRIBE", "DESCRIBE t; SHOW CREATE TABLE t; SHOW CREATE [MATERIALIZED] VIEW v; DESCRIBE JOB 'id'"),
+    ("JOB", "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); ALTER JOB 'id' SET PARALLELISM n"),
 )
 
 

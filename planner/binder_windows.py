@@ -12,6 +12,7 @@ from sqlglot import exp
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.schema import Field, without_event_time
+from catalog.tables import Table
 from catalog.types import is_timestamp
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
@@ -123,16 +124,20 @@ def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockErro
     if times:
         hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
     elif is_timestamp(field.type):
-        table = _table_name(relation.plan)
-        hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{f' {table}' if table else ''}"
+        table = _only_table(relation.plan)
+        if table is not None and table.watermark is not None:
+            hint = f"the time of {table.name} ends where it is computed with, or rows are grouped, joined or ranked: window them before that"
+        else:
+            to = "" if table is None else f" {table.name}"
+            hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{to}"
     else:
         hint = f"a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); {field.name} is {field.type}"
     return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
 
 
-def _table_name(plan: LogicalPlan) -> str:
-    names = [node.table.name for node in plan.walk() if isinstance(node, Scan)]
-    return names[0] if len(names) == 1 else ""
+def _only_table(plan: LogicalPlan) -> Table | None:
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    return tables[0] if len(tables) == 1 else None
 
 
 def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:

@@ -1,0 +1,149 @@
+"""The pages of docs/ and README.md: every statement in them is planned or run, every program runs, and the state of the language is what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from catalog.errors import PenstockError
+from client.session import Session
+from client.show_statements import help_on
+from planner.keywords import KEYWORDS, STATEMENTS
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+STATUS = ROOT / "docs" / "LANGUAGE_STATUS.md"
+MODULE = "my_functions"
+_BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TYPED = re.compile(r"^penstock> ((?:.|\n)*?;)$", re.MULTILINE)
+_MADE_UP = re.compile(r"\(\.\.|\s\.\.|\[(OR|IF) [A-Z ]+\]|'id'")
+ROW_FUNCTIONS = """
+import penstock
+import pyarrow.compute as pc
+
+
+@penstock.udf(["BIGINT"], "BIGINT")
+def plus_one(x):
+    return pc.add(x, 1)
+
+
+@penstock.udaf(["BIGINT"], "BIGINT", mode="row")
+def spread(values):
+    return pc.subtract(pc.max(values), pc.min(values)).as_py()
+
+
+@penstock.udtf(["BIGINT"], {"w": "BIGINT"}, mode="row")
+def twice(x):
+    return [(x,), (x,)]
+"""
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory with the checkout's queries in it, as pages expect them, and with room for what statements write."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "queries").symlink_to(ROOT / "queries")
+    yield tmp_path
+    sys.modules.pop(MODULE, None)
+
+
+def blocks(page: Path, fence: str) -> list[str]:
+    """The blocks of a page with a fence; those of sql with as many empty lines before them as there are lines above them in the page."""
+    text = page.read_text(encoding="utf-8")
+    return ["\n" * text.count("\n", 0, found.start(2)) + found[2] for found in _BLOCK.finditer(text) if found[1] == fence]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_fences_say_what_is_in_them(page: Path) -> None:
+    fences = {found[1] for found in _BLOCK.finditer(page.read_text(encoding="utf-8"))}
+    assert fences <= {"", "sql", "sql fragment", "python"}
+    for text in blocks(page, "sql"):
+        assert not _MADE_UP.search(re.sub(r"--[^\n]*", "", text)), text
+    for text in blocks(page, "sql fragment"):
+        assert _MADE_UP.search(text), f"can be planned, so it is no fragment: {text}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.stem)
+def test_programs_run(page: Path, workplace: Path) -> None:
+    (workplace / f"{MODULE}.py").write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    runpy.run_path(f"{MODULE}.py")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "sql") or _TYPED.search(page.read_text())], ids=lambda page: page.stem)
+def test_statements_are_planned(page: Path, workplace: Path) -> None:
+    """Tables, views and settings of a page are made in one session; its queries and inserts are planned."""
+    (workplace / f"{MODULE}.py").write_text(ROW_FUNCTIONS + "\n".join(blocks(page, "python")), encoding="utf-8")
+    session = Session({"bounded.backend": "duckdb", "table.dml-sync": "true"})
+    typed = [found[1] for found in _TYPED.finditer(page.read_text(encoding="utf-8"))]
+    try:
+        for text in [*blocks(page, "sql"), *typed]:
+            for statement in session.parse(text, page.name):
+                session.explain(statement)
+    finally:
+        session.close()
+
+
+def status_rows() -> list[tuple[str, str | None, str]]:
+    """Of each row of the table: what it is about, the code it is refused with, and its statements."""
+    rows = []
+    for line in STATUS.read_text(encoding="utf-8").split("\n"):
+        cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
+        if len(cells) == 5 and cells[3].startswith("`"):
+            refused = re.fullmatch(r"refused ([A-Z]{3}-\d{4}): .+", cells[2])
+            assert refused or cells[2] == "works", f"a state that is none: {cells[2]}"
+            rows.append((cells[1], refused[1] if refused else None, cells[3].strip("`")))
+    return rows
+
+
+def test_the_state_of_the_language(workplace: Path) -> None:
+    """Statements of one session, in the order of the page: what works is run to its end, what is refused is refused with the code the page says."""
+    (workplace / f"{MODULE}.py").write_text(ROW_FUNCTIONS, encoding="utf-8")
+    session, wrong, last = Session(), [], ""
+    try:
+        for statement in [statement for text in blocks(STATUS, "sql") for statement in session.parse(text, STATUS.name)]:
+            session.run(statement)
+        for about, code, text in status_rows():
+            given = None
+            try:
+                for statement in session.parse(text.replace("{last}", last)):
+                    result = session.run(statement)
+                    last = result.job.job_id if result.job is not None else last
+                    for _ in result.batches():
+                        pass
+            except PenstockError as error:
+                given = error.code
+                assert len(error.render().split("\n")) <= 12
+                assert len(error.message) <= 140
+            if given != code:
+                wrong.append(f"{about}: {given or 'works'}, and the page says {code or 'works'}")
+    finally:
+        session.close()
+    assert not wrong, "\n".join(wrong)
+
+
+def test_pages_are_listed() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert not [link for link in links if not os.path.exists(page.parent / link)]
+
+
+def test_words_of_statements_are_known_to_the_shell() -> None:
+    """Every word of the statements' grammar is completed and highlighted, and HELP tells of every word a statement may begin with."""
+    words = set(re.findall(r'"([A-Z_]+)"', (ROOT / "planner" / "statements.lark").read_text(encoding="utf-8")))
+    assert words <= KEYWORDS
+    told = {row for batch in help_on(None).batches() for row in batch.column(0).to_pylist()}
+    silent = {word for word in STATEMENTS if not any(re.search(rf"\b{word}\b", row) for row in told)} - {"DESC", "BEGIN", "HELP", "QUIT", "EXIT"}
+    assert not silent
