@@ -19,6 +19,11 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _HALVES = ("AM", "PM")
 _DIGITS = {"y": pc.year, "M": pc.month, "d": pc.day, "H": pc.hour, "m": pc.minute, "s": pc.second, "D": pc.day_of_year, "Q": pc.quarter}
 _LETTERS = "yMdHhmsSaEDQ"
+_HOUR = 3_600_000_000
+_SPANS = {"H": _HOUR, "h": _HOUR, "a": _HOUR, "m": 60_000_000, "s": 1_000_000, "S": 1}
+_DAY = 24 * _HOUR
+_OFTEN = 4
+"""There must be so many times as many times as spans for texts to be made by span."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,23 @@ def _named(names: tuple[str, ...], numbers: pa.Array, first: int, width: int) ->
 
 def compile_format(pattern: str) -> Callable[[pa.Array], pa.Array]:
     """Return a function from TIMESTAMP columns to their texts."""
-    formatters = [_formatter(piece) for piece in pieces_of(pattern)]
+    pieces = pieces_of(pattern)
+    formatters = [_formatter(piece) for piece in pieces]
+    span = min((_SPANS.get(piece.letter, _DAY) for piece in pieces), default=_DAY)
 
     def format_times(times: pa.Array) -> pa.Array:
+        """Times of one span have one text: where there are far fewer spans than times, it is made once for each."""
+        if times.null_count or not len(times):
+            return format_each(times)
+        spans = values_of(times) // span
+        first = int(spans.min())
+        count = int(spans.max()) - first + 1
+        if count > spans.size // _OFTEN:
+            return format_each(times)
+        texts = format_each(array_of(np.arange(first, first + count) * span, None, times.type))
+        return texts.take(array_of(spans - first, None, pa.int64()))
+
+    def format_each(times: pa.Array) -> pa.Array:
         if not formatters:
             return pc.if_else(pc.is_valid(times), "", pa.scalar(None, pa.string()))
         filled = pc.fill_null(times, pa.scalar(0, times.type)) if times.null_count else times

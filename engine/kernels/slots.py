@@ -81,3 +81,11 @@ def empty(slots, table):
     for i in range(slots.size):
         for k in range(table.shape[1]):
             table[slots[i], k] = 0
+
+
+@kernel(VOID(IN_I64, TABLE_I64, TABLE_I64))
+def add_each(slots, weights, table):
+    """Add ``weights[k, i]`` to ``table[slots[i], k]``."""
+    for i in range(slots.size):
+        for k in range(weights.shape[0]):
+            table[slots[i], k] += weights[k, i]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from itertools import compress
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
-from engine.arrays import array_of, is_true
+from engine.arrays import array_of
 from engine.kernels import columns as col
-from engine.state.aggregate_parts import family, fed, fed_type, needs_value, new_part, result
-from engine.state.arguments import Reader, reader
+from engine.state.aggregate_parts import family, new_part, result
 from engine.state.distinct import Distinct
 from engine.state.extremes import BestString
+from engine.state.feeds import feed_of
 from engine.state.slot_table import SlotTable
 from engine.state.sums import OutOfRange
 from engine.state.table_part import Part, TablePart
@@ -27,46 +26,6 @@ _ROWS_AT_ONCE = 4096
 
 Before = np.ndarray | list[pa.Array]
 """Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Feed:
-    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the rows a filter keeps.
-
-    Those ``needed`` must not be NULL.
-    """
-
-    arguments: tuple[Reader, ...]
-    needed: tuple[int, ...]
-    kind: pa.DataType | None
-    filter: Expression | None
-    keep: Reader | None
-
-    def rows(
-        self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, kept: dict[Expression, np.ndarray]
-    ) -> tuple[np.ndarray, pa.Array | None, np.ndarray]:
-        """Return slots, values and weights of the rows that count: kept by the filter, no NULL where none counts.
-
-        ``kept``: what filters gave for this batch, so that those of several aggregates are asked once.
-        """
-        columns = [argument(batch) for argument in self.arguments]
-        mask: np.ndarray | None = None
-        if self.keep is not None and self.filter is not None:
-            mask = kept.get(self.filter)
-            if mask is None:
-                mask = kept[self.filter] = is_true(self.keep(batch))
-        for column in (columns[i] for i in self.needed if i < len(columns)):
-            if column.null_count:
-                valid = col.validity(column).view(np.bool_)
-                mask = valid if mask is None else mask & valid
-        values = None
-        if columns:
-            assert self.kind is not None
-            values = pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
-        if mask is None:
-            return slots, values, weights
-        values = None if values is None else values.filter(array_of(mask))
-        return slots[mask], values, weights[mask] if weights.size else weights
 
 
 class Accumulators:
@@ -81,20 +40,24 @@ class Accumulators:
         self._insert_only = insert_only
         self._part_of: list[int] = []
         self._makers: list[AggregateCall] = []
+        self._filters: list[list[Expression | None]] = []
         shared: dict[tuple[object, ...], int] = {}
         for call in calls:
             key = family(call)
             if key not in shared:
                 shared[key] = len(self._makers)
                 self._makers.append(call)
+                self._filters.append([])
             self._part_of.append(shared[key])
-        self._feeds = [_feed(call, zone) for call in self._makers]
+            if call.filter not in self._filters[shared[key]]:
+                self._filters[shared[key]].append(call.filter)
+        self._feeds = [feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)]
         self._begin()
 
     def _begin(self) -> None:
         """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
         counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
-        self._parts = [new_part(call, self._insert_only, index in counted) for index, call in enumerate(self._makers)]
+        self._parts = [new_part(call, self._insert_only, index in counted, len(self._filters[index])) for index, call in enumerate(self._makers)]
         self._columns: dict[int, slice] = {}
         self._others: list[Part] = []
         width = 0
@@ -164,22 +127,25 @@ class Accumulators:
         known: dict[tuple[object, ...], pa.Array] = {}
         columns = []
         for call, index in zip(self._calls, self._part_of, strict=True):
-            key = (index, call.function, call.type, call.values[1:], call.distinct)
+            key = (index, call.function, call.type, call.values[1:], call.distinct, call.filter)
             try:
                 if key not in known:
-                    known[key] = result(call, self._parts[index], self._state(index, table, slots))
+                    part, state = self._part_and_state(index, call, table, slots)
+                    known[key] = result(call, part, state)
                 columns.append(known[key])
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
                 raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None
         return columns
 
-    def _state(self, index: int, table: np.ndarray, slots: np.ndarray) -> np.ndarray:
-        if index in self._columns:
-            return table[self._columns[index]]
+    def _part_and_state(self, index: int, call: AggregateCall, table: np.ndarray, slots: np.ndarray) -> tuple[Part, np.ndarray]:
+        """Return the part that has an aggregate's value (a distinct one's by its filter), and the state it reads it from."""
         part = self._parts[index]
-        plain = part.part if isinstance(part, Distinct) else part
-        return plain.state(slots) if isinstance(plain, TablePart) else slots
+        if index in self._columns:
+            return part, table[self._columns[index]]
+        if isinstance(part, Distinct):
+            part = part.parts[self._filters[index].index(call.filter)]
+        return part, part.state(slots) if isinstance(part, TablePart) else slots
 
     def before(self, slots: np.ndarray) -> Before:
         """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
@@ -206,8 +172,3 @@ class Accumulators:
         for p, part in enumerate(self._parts):
             mine = [name for name in columns if name.startswith(f"a{p}_")]
             part.restore(slots, [columns[f"a{p}_{k}"] for k in range(len(mine))])
-
-
-def _feed(call: AggregateCall, zone: str) -> _Feed:
-    keep = None if call.filter is None else reader(call.filter, zone)
-    return _Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), call.filter, keep)

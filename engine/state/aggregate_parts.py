@@ -42,8 +42,13 @@ _FAMILIES = {
 
 def family(call: AggregateCall) -> tuple[object, ...]:
     """Return what calls that share a part have in common."""
-    distinct = call.distinct and call.function not in (*_EXTREMES, *KEEPS_VALUES) and not is_python(call)
-    return "rows" if is_python(call) else _FAMILIES.get(call.function, call.function), fed(call), call.order, call.filter, distinct
+    kept = None if is_distinct(call) else call.filter
+    return "rows" if is_python(call) else _FAMILIES.get(call.function, call.function), fed(call), call.order, kept, is_distinct(call)
+
+
+def is_distinct(call: AggregateCall) -> bool:
+    """Return whether an aggregate must be given each value once; such ones share the values they count whatever their filters."""
+    return call.distinct and call.function not in (*_EXTREMES, *_BEST_ROWS, *_SHAPES, *KEEPS_VALUES) and not is_python(call)
 
 
 def is_python(call: AggregateCall) -> bool:
@@ -78,8 +83,11 @@ def fed_type(call: AggregateCall) -> pa.DataType | None:
     return pa.struct([pa.field(f"v{i}", kind) for i, kind in enumerate(kinds)])
 
 
-def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
-    """Return the part of an aggregate. ANY_VALUE is the least value, so that it depends on nothing but the values."""
+def new_part(call: AggregateCall, insert_only: bool, counted: bool, filters: int = 1) -> Part:
+    """Return the part of an aggregate. ANY_VALUE is the least value, so that it depends on nothing but the values.
+
+    ``filters``: how many filters share the values of a distinct one.
+    """
     kind = fed_type(call)
     if kind is None:
         return CountPart()
@@ -92,10 +100,10 @@ def new_part(call: AggregateCall, insert_only: bool, counted: bool) -> Part:
         by = call.function in ("min_by", "max_by")
         last = call.function in ("last_value", "max_by")
         return BestRow(kind, (Direction(),) if by else call.order, last, insert_only)
-    if call.function in KEEPS_VALUES or is_python(call) or (call.function in _SHAPES and not insert_only):
+    if call.function in KEEPS_VALUES or is_python(call) or (call.function in _SHAPES and (call.distinct or not insert_only)):
         return ValueBag(kind, call.order)
-    if call.distinct:
-        return Distinct(kind, _plain_part(call, kind, False, counted))
+    if is_distinct(call):
+        return Distinct(kind, [_plain_part(call, kind, False, counted) for _ in range(filters)])
     return _plain_part(call, kind, insert_only, counted)
 
 
@@ -118,27 +126,26 @@ def _plain_part(call: AggregateCall, kind: pa.DataType, insert_only: bool, count
 
 
 def result(call: AggregateCall, part: Part, state: np.ndarray) -> pa.Array:
-    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part; raises OutOfRange."""
+    """Return the column of one aggregate, of exactly its Arrow type, from a state of its part (of its filter's, if distinct); raises OutOfRange."""
     kind = to_arrow(call.type)
-    plain = part.part if isinstance(part, Distinct) else part
-    match plain:
+    match part:
         case CountPart():
-            return plain.count(state)
+            return part.count(state)
         case ExactSum() | FloatSum():
-            return plain.mean(state, kind) if call.function == "avg" else plain.total(state, kind, null_when_empty=call.function == "sum")
+            return part.mean(state, kind) if call.function == "avg" else part.total(state, kind, null_when_empty=call.function == "sum")
         case BooleanPart():
-            return plain.all_true(state) if call.function == "bool_and" else plain.some_true(state)
+            return part.all_true(state) if call.function == "bool_and" else part.some_true(state)
         case MomentsPart():
             sample = call.function.endswith("_samp")
-            return plain.deviation(state, sample=sample) if call.function.startswith("stddev") else plain.variance(state, sample=sample)
+            return part.deviation(state, sample=sample) if call.function.startswith("stddev") else part.variance(state, sample=sample)
         case UnitedBits() | CountedBits():
-            return plain.of(call.function, state, kind)
+            return part.of(call.function, state, kind)
         case ShapePart() | PairPart():
-            return plain.of(call.function, state)
+            return part.of(call.function, state)
         case LeastValue() | BestString() | RetractableBest() | BestRow():
-            return plain.best(state)
+            return part.best(state)
         case ValueBag():
-            bag = plain.sorted(state)
+            bag = part.sorted(state)
             bag = bag.once() if call.distinct else bag
             return aggregated(call, *bag.rows()) if isinstance(call, PythonAggregateCall) else _of_bag(call, bag, kind)
     raise AssertionError(type(part))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.state.value_counts import Change, ValueCounts
+from engine.state.slot_values import Change
+from engine.state.value_counts import ValueCounts
 
 
 class CountedPart:

@@ -1,32 +1,54 @@
-"""Distinct: each value once, whatever the aggregate."""
+"""Distinct: each value once, whatever the aggregate, among the rows of each of its filters."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from engine.state.counted_part import CountedPart
+from engine.state.counts import CountPart
+from engine.state.filtered_counts import FilteredCounts
+from engine.state.slot_values import Change
 from engine.state.table_part import Part
-from engine.state.value_counts import Change
 
 
-class Distinct(CountedPart):
-    """Gives another part each value of a slot once, however often it is there."""
+class Distinct:
+    """Gives each of its parts, one a filter, each value of a slot once, however often it is there. ``weights`` are int64 [part, row]."""
 
-    def __init__(self, kind: pa.DataType, part: Part) -> None:
-        super().__init__(kind)
-        self.part = part
+    def __init__(self, kind: pa.DataType, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        self._counts = FilteredCounts(kind, len(self.parts))
 
     def reserve(self, capacity: int) -> None:
-        self.part.reserve(capacity)
+        for part in self.parts:
+            part.reserve(capacity)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        self._settle(self._counts.add(slots, values, weights))
 
     def clear(self, slots: np.ndarray) -> None:
-        self.part.clear(slots)
-        super().clear(slots)
+        for part in self.parts:
+            part.clear(slots)
+        self._counts.clear(slots)
 
-    def settle(self, change: Change) -> None:
+    def merge(self, into: np.ndarray, other: Any, slots: np.ndarray) -> None:
+        self._settle(self._counts.merge(into, other._counts, slots))
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        return self._counts.columns(slots)
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        self._settle(self._counts.add(*self._counts.read(slots, columns)))
+
+    def _settle(self, changes: list[Change]) -> None:
+        """Give the parts what appeared and take from them what is gone; pairs nothing is left of are forgotten."""
         counts = self._counts
-        for entries, sign in ((change.appeared, 1), (change.gone, -1)):
-            if entries.size:
-                self.part.add(counts.slots_of(entries), counts.values_of(entries), np.full(entries.size, sign))
-        super().settle(change)
+        for part, change in zip(self.parts, changes, strict=True):
+            for entries, sign in ((change.appeared, 1), (change.gone, -1)):
+                if entries.size:
+                    values = None if isinstance(part, CountPart) else counts.values_of(entries)
+                    part.add(counts.slots_of(entries), values, np.full(entries.size, sign))
+        counts.forget(changes[0].touched)
