@@ -65,6 +65,8 @@ CALLS = [
     call("count", "i"),
     call("count", "s", distinct=True),
     call("count", "d", distinct=True, keep=True),
+    call("count", "s", distinct=True, keep=True),
+    *[AggregateCall(f, (arg("i"),), BIGINT, distinct=True, filter=arg(by)) for f in ("count", "sum") for by in ("t", "keep")],
     call("sum", "i"),
     call("sum", "b"),
     call("sum0", "b"),
@@ -137,7 +139,7 @@ def total(values):
 
 def naive(c, rows):
     """The aggregate over a list of (row, positive weight)."""
-    rows = [(row, w) for row, w in rows if c.filter is None or row[POSITION["keep"]]]
+    rows = [(row, w) for row, w in rows if c.filter is None or row[c.filter.index]]
     if not c.args:
         return sum(w for _, w in rows)
     if c.function in PAIRS:
