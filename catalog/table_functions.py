@@ -11,7 +11,7 @@ from catalog.function_rules import Mismatch, Operand, wanted
 from catalog.names import did_you_mean
 from catalog.nested_rules import sequence
 from catalog.schema import Field
-from catalog.types import BIGINT, INT, Array, DataType, Map, Null, Row, is_integer
+from catalog.types import BIGINT, INT, STRING, Array, DataType, Map, Null, Row, is_integer
 
 TableTyping = tuple[tuple[DataType, ...], tuple[Field, ...]]
 TableRule = Callable[[Sequence[Operand]], TableTyping]
@@ -84,6 +84,15 @@ def _stacked(operands: Sequence[Operand]) -> TableTyping:
     return (INT, *(columns[i % width].type for i in range(len(values)))), tuple(columns)
 
 
+def _tuple(operands: Sequence[Operand]) -> TableTyping:
+    """``json_tuple(text, 'a', ..)``: a text for each field, in one row."""
+    for operand in operands[1:]:
+        if not operand.constant or not isinstance(operand.value, str) or "'" in operand.value or not operand.value:
+            raise Mismatch("a field's name is no plain constant text", "write json_tuple(text, 'a', 'b')")
+    wanted(operands[0], STRING, 1)
+    return (STRING,) * len(operands), tuple(Field(f"c{i}", STRING) for i in range(len(operands) - 1))
+
+
 def _series(operands: Sequence[Operand]) -> TableTyping:
     kinds, kind = sequence(operands)
     assert isinstance(kind, Array)
@@ -110,6 +119,7 @@ TABLE_FUNCTIONS: tuple[TableFunction, ...] = (
     TableFunction("inline", "inline(x)", "The rows of an array as columns.", _fields, (1, 1), "unnest"),
     TableFunction("inline_outer", "inline_outer(x)", "inline; one row of NULLs where there is none.", _fields, (1, 1), "unnest", outer=True),
     TableFunction("stack", "stack(n, a, b, ..)", "The values in n rows.", _stacked, (2, None), "stack"),
+    TableFunction("json_tuple", "json_tuple(s, 'a', ..)", "Fields of a JSON object as texts c0, c1, ..", _tuple, (2, None), "stack"),
     TableFunction(
         "generate_series",
         "generate_series(first, last[, step])",

@@ -17,6 +17,7 @@ from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
 from planner import binder_literals as literals
 from planner.bind_context import BindContext
 from planner.binder_conditions import CONDITIONALS, bind_case, conditional
+from planner.binder_json import CONSTRUCTORS, json_constructor, json_read
 from planner.binder_nested import element_of, field_of, with_field_names
 from planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
 from planner.binder_spellings import decoded, function_meant, rounded_to, similar
@@ -284,6 +285,9 @@ class ExpressionBinder:
             keys = tuple(self.bind(arg) for arg in tree.expressions)
             return GroupingMark(BIGINT, False, keys=keys, span=span)
         python = self._python_scalar(name, span)
+        if name.lower() in CONSTRUCTORS and python is None:
+            consume(tree, "this", "expressions", "nulls")
+            return json_constructor(name.lower(), [self.bind(arg) for arg in tree.expressions], tree.args.get("nulls"), self.call, span)
         for key, word in _OF_AGGREGATES.items():
             if tree.args.get(key):
                 if python is None:
@@ -294,6 +298,8 @@ class ExpressionBinder:
             return python_call(name, python, args, span)
         if name.lower() in ("extract", "date_part", "datepart"):
             return self._extract(args, tree)
+        if name.lower() == "from_json" and len(args) > 1:
+            return json_read(args, self.call, span)
         if name.lower() == "decode" and len(args) > 2:
             return decoded(args, self.call, span)
         called = self.call(function_meant(name, len(args)), args, span)

@@ -15,6 +15,7 @@ from catalog.table_functions import resolve_table
 from catalog.types import BIGINT
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
+from planner.binder_json import tuple_fields
 from planner.coercions import coerced
 from planner.expressions import TRUE, Expression, Literal
 from planner.logical import LogicalPlan
@@ -30,12 +31,15 @@ def bind_table_function(plan: LogicalPlan, scope: Scope, tree: TableFunctionCall
     """Return rows with those a table function gives for each, and the scope of the latter's columns over the rows; ``scope`` is what it may read."""
     consume(tree, "this", "expressions", "alias", "ordinality", "outer")
     span = span_of(tree)
-    args = [ExpressionBinder(scope, context, "the arguments of a table function").bind(arg) for arg in tree.expressions]
+    binder = ExpressionBinder(scope, context, "the arguments of a table function")
+    args = [binder.bind(arg) for arg in tree.expressions]
     python = context.catalog.functions.find(str(tree.this), span)
     if isinstance(python, PythonTable):
         return _python_table(plan, tree, python, args, outer)
     signature = resolve_table(str(tree.this), [_operand(arg) for arg in args], span, WINDOW_FUNCTIONS)
     typed = tuple(coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=True))
+    if signature.function.name == "json_tuple":
+        typed = tuple_fields(typed, binder.call, span)
     call = TableCall(signature.function.runs, typed, signature.columns)
     return _beside(plan, tree, call, outer or signature.function.outer or bool(tree.args.get("outer")))
 

@@ -90,6 +90,8 @@ class CallParser(OverParser):
             "TRIM": self._trim,
             "POSITION": self._position,
             "OVERLAY": self._overlay,
+            "JSON_OBJECT": self._json_object,
+            "JSON_ARRAY": self._json_array,
             "FLOOR": self._rounded,
             "CEIL": self._rounded,
             "CEILING": self._rounded,
@@ -201,6 +203,32 @@ class CallParser(OverParser):
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, RoundedTo(this=args[0], unit=unit, up=name.upper() != "FLOOR"))
         return self._finish(begin, name, args)
+
+    def _json_object(self, begin: int) -> exp.Expr:
+        """Keys and values: ``KEY k VALUE v``, ``k VALUE v``, ``k : v`` or ``k, v``."""
+        fields = [] if self._ends_json() else self.separated(self._json_field)
+        return self._json(begin, "json_object", [part for field in fields for part in field])
+
+    def _json_field(self) -> tuple[exp.Expr, exp.Expr]:
+        if self.at_words("KEY") and self.word(1) != "VALUE" and not self.at(TokenType.COMMA, 1) and not self.at(TokenType.COLON, 1):
+            self._advance()
+        key = self.scalar()
+        if not self.take_words("VALUE") and not self.take(TokenType.COLON) and not self.take(TokenType.COMMA):
+            raise self.unexpected("VALUE", ":", ",")
+        return key, self.scalar()
+
+    def _json_array(self, begin: int) -> exp.Expr:
+        return self._json(begin, "json_array", [] if self._ends_json() else self.separated(self.scalar))
+
+    def _ends_json(self) -> bool:
+        return self.at(TokenType.R_PAREN) or self.at_words("NULL", "ON", "NULL") or self.at_words("ABSENT", "ON", "NULL")
+
+    def _json(self, begin: int, name: str, items: list[exp.Expr]) -> exp.Expr:
+        nulls = self.word() if not self.at(TokenType.R_PAREN) and self._ends_json() else None
+        if nulls:
+            self._advance(3)
+        self.need(TokenType.R_PAREN, ")")
+        return self.placed(begin, FunctionCall(this=name, expressions=items, nulls=nulls))
 
     def _finish(self, begin: int, name: str, args: list[exp.Expr]) -> exp.Expr:
         self.need(TokenType.R_PAREN, ")")

@@ -91,6 +91,11 @@ def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
     return function("to_timestamp_ltz", *args)
 
 
+def _from_json(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    options = [function("map", exp.Literal.string("mode"), mode) for mode in args[2:]]
+    return function("from_json", args[0], exp.Literal.string(to_spark(call.type)), *options)
+
+
 _SAME_NAME = (
     "coalesce nullif greatest least abs ceil floor round bround pmod sqrt cbrt pow exp ln log log10 log2 sin cos tan asin acos atan "
     "atan2 degrees radians pi upper lower initcap length octet_length substr left right repeat space concat concat_ws replace translate "
@@ -115,6 +120,8 @@ FUNCTIONS: dict[str, Spelling] = {
     "add": _moved(exp.Add),
     "subtract": _moved(exp.Sub),
     **same_names(_MORE_OF_SPARK),
+    "from_json": _from_json,
+    **same_names("to_json schema_of_json"),
     "bitwise_and": infix(exp.BitwiseAnd),
     "bitwise_or": infix(exp.BitwiseOr),
     "bitwise_xor": infix(exp.BitwiseXor),

@@ -9,6 +9,9 @@ import pyarrow as pa
 from engine.expressions.columns import Kernel
 from engine.expressions.duckdb_kernel import duckdb_kernel
 from engine.expressions.faults import bad_argument
+from engine.expressions.json_reading import from_json
+from engine.expressions.json_schemas import schema_of_json
+from engine.expressions.json_writing import json_array, json_object, to_json
 from engine.expressions.site import Factory, Site
 
 _PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
@@ -72,4 +75,9 @@ JSON_TEXTS: dict[str, Factory] = {
     "json_object_keys": _whole("CASE WHEN json_type(#json) = 'OBJECT' THEN json_keys(#json) END", pa.list_(pa.string())),
     "json_length": _whole(_LENGTH, pa.int32()),
     "is_json": _is_json,
+    "from_json": from_json,
+    "schema_of_json": schema_of_json,
+    "to_json": to_json,
+    "json_object": json_object,
+    "json_array": json_array,
 }

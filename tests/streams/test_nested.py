@@ -61,6 +61,14 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         "SELECT id, unnest(CASE WHEN len(arr) > 0 THEN generate_series(0, len(arr) - 1) ELSE [NULL] END),"
         " unnest(CASE WHEN len(arr) > 0 THEN arr ELSE [NULL] END) FROM t WHERE id % 3 = 0",
     ),
+    "json": (
+        "SELECT k, sum(from_json(to_json(struct(v, r)), 'v INT, r STRUCT<x: INT>').r.x), count(*) FROM t GROUP BY k",
+        "SELECT k, sum(r.x), count(*) FROM t GROUP BY k",
+    ),
+    "json-tuple": (
+        "SELECT id, x, y FROM t LATERAL VIEW json_tuple(json_object('x' VALUE v, 'y' : k), 'x', 'y') u AS x, y",
+        "SELECT id, CAST(v AS VARCHAR), k FROM t",
+    ),
     "list": ("SELECT id, explode(arr) AS e FROM t WHERE v > 3", "SELECT id, unnest(arr) FROM t WHERE v > 3"),
     "two": ("SELECT id, e, x FROM t, UNNEST(arr) AS u(e), UNNEST(rs) AS w(x, y)", "SELECT id, e, w.x FROM t, UNNEST(arr) u(e), UNNEST(rs) z(w)"),
     "changes": (
