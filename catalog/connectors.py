@@ -98,7 +98,9 @@ _ALL = (
         internal=True,
     ),
     Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
-    Connector("late", "rows of a job that came too late", (Option("job", help="the job whose rows they are", required=True),), source=True, internal=True),
+    Connector(
+        "late", "rows of a job that came too late", (Option("job", help="the job whose rows they are", required=True),), source=True, internal=True
+    ),
 )
 CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
 
