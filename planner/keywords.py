@@ -14,7 +14,7 @@ RESERVED = frozenset(
 """Words that are never taken for a name or an alias unless quoted."""
 
 CLAUSES = (
-    "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
+    "FROM", "WHERE", "GROUP BY", "HAVING", "QUALIFY", "ORDER BY", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT",
     "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "ON", "USING",
 )  # fmt: skip
 """Words that may open the next part of a query."""

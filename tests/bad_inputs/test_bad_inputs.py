@@ -61,10 +61,11 @@ def test_hints_are_there_where_one_is_possible() -> None:
 
 
 def test_figures() -> None:
-    """All coded; all that stem from a statement's text placed; none shows the inside, is wider than 120 columns or longer than twelve lines."""
+    """All coded; what stems from a statement's text placed, under its culprit where it names one; none shows the inside, is too wide or long."""
     found = figures()
     assert found.inputs >= 780
     assert found.coded == found.inputs and found.placed == found.from_text
+    assert found.named >= 200 and found.covered == found.named and found.cut == 0
     assert (found.leaking, found.too_wide, found.too_long) == (0, 0, 0), found
     assert found.hinted / found.inputs > 0.8
 

@@ -30,6 +30,7 @@ error[SQL-1042]: column "vv" does not exist in s
     |                    ^^
 hint: did you mean "v"?
 ====
+# caret: v
 CREATE TABLE s (id INT, v BIGINT, ts TIMESTAMP(3), w AS v * 2, WATERMARK FOR ts AS ts, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv');
 ALTER TABLE s ADD v INT
 ---
@@ -70,6 +71,7 @@ error[SQL-1341]: table "s" has a watermark already
     |                                 ^^
 hint: write MODIFY WATERMARK ..
 ====
+# caret: id
 CREATE TABLE s (id INT, v BIGINT, ts TIMESTAMP(3), w AS v * 2, WATERMARK FOR ts AS ts, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv');
 ALTER TABLE s ADD PRIMARY KEY (id) NOT ENFORCED
 ---
@@ -85,6 +87,7 @@ error[SQL-1341]: table "s" has no primary key
   2 | ALTER TABLE s DROP PRIMARY KEY; ALTER TABLE s DROP PRIMARY KEY
     |                                             ^
 ====
+# caret: WATERMARK
 CREATE TABLE s (id INT, v BIGINT, ts TIMESTAMP(3), w AS v * 2, WATERMARK FOR ts AS ts, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv');
 ALTER TABLE s DROP WATERMARK; ALTER TABLE s DROP WATERMARK
 ---

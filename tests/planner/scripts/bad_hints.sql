@@ -61,6 +61,7 @@ error[SQL-1603]: a hint does not change a table's connector
     |                                ^^^^^^^^^^^
 hint: declare another table: CREATE TABLE .. LIKE ..
 ====
+# caret: 'csv.header'
 SELECT * FROM rich /*+ OPTIONS('csv.header' = 'false') */
 ---
 error[SQL-1603]: "rich" has no options

@@ -47,6 +47,7 @@ error[SQL-1042]: column "nme" does not exist in city
     |                                                              ^^^
 hint: did you mean "name"?
 ====
+# caret: LATERAL (SELECT size FROM city)
 SELECT * FROM bid AS b, LATERAL (SELECT size FROM city) AS b
 ---
 error[SQL-1045]: table name "b" stands twice in FROM

@@ -61,6 +61,7 @@ error[SQL-1045]: table name "bid" stands twice in FROM
     |                    ^^^
 hint: give one of them an alias: bid AS other
 ====
+# caret: person
 SELECT * FROM bid a JOIN person A ON a.bidder = a.id
 ---
 error[SQL-1045]: table name "A" stands twice in FROM

@@ -124,6 +124,7 @@ error[SQL-1083]: the branches of INTERSECT differ in width: 2 columns and 1
     |                                       ^^^^^^^^^^^^^^^^^^^^^^^^
 hint: name the same columns in every branch
 ====
+# caret: SELECT joined FROM person
 SELECT size FROM city EXCEPT SELECT joined FROM person
 ---
 error[SQL-1084]: column "size" of EXCEPT has no common type: INT, TIMESTAMP(3)

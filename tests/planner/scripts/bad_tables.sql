@@ -87,6 +87,7 @@ error[SQL-1001]: the statement ends where an expression was expected
   1 | CREATE TABLE t (a INT, b AS a +) WITH ('connector' = 'datagen')
     |                                ^
 ====
+# caret: SUM(a)
 CREATE TABLE t (a INT, b AS SUM(a)) WITH ('connector' = 'datagen')
 ---
 error[SQL-1062]: the aggregate sum cannot stand in column "b"
@@ -264,6 +265,7 @@ error[SQL-1042]: column "nothing" does not exist in bid
     |                         ^^^^^^^
 hint: there is auction, bidder, channel, price, ts
 ====
+# caret: a
 CREATE VIEW v (a, b) AS SELECT 1
 ---
 error[SQL-1046]: view "v" names 2 columns, its query gives 1
@@ -305,6 +307,7 @@ error[SQL-1508]: table bid keeps no bad records
     |               ^^^^^^^^^^
 hint: create it with 'on-error' = 'table'
 ====
+# caret: w
 CREATE TABLE d (a INT) WITH ('connector' = 'datagen'); CREATE VIEW w AS SELECT a FROM d; DROP TABLE d; SELECT * FROM w
 ---
 error[SQL-1041]: table "d" does not exist
@@ -356,6 +359,7 @@ error[SQL-1516]: upserts go by a key, and the table has none
     |                                                                                       ^^^^^^^^^^^^^^^^
 hint: add PRIMARY KEY (..) NOT ENFORCED, or write 'changelog.mode' = 'retract'
 ====
+# caret: 'changelog.mode'
 CREATE TABLE t (id INT, op STRING) WITH ('connector' = 'filesystem', 'path' = 'x', 'format' = 'csv', 'changelog.mode' = 'retract')
 ---
 error[SQL-1516]: column "op" is taken: it tells what happened to each row

@@ -163,6 +163,7 @@ error[SQL-1083]: the branches of UNION differ in width: 1 columns and 2
     |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: name the same columns in every branch
 ====
+# caret: SELECT ts FROM bid
 SELECT size FROM city UNION ALL SELECT ts FROM bid
 ---
 error[SQL-1084]: column "size" of UNION has no common type: INT, TIMESTAMP(3)
@@ -225,6 +226,7 @@ error[SQL-1103]: date_trunc: 'fortnight' is no unit
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: units are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond
 ====
+# caret: SELECT auction FROM bid
 INSERT INTO totals SELECT auction FROM bid
 ---
 error[SQL-1090]: "totals" takes 3 columns, the query gives 1
@@ -232,6 +234,7 @@ error[SQL-1090]: "totals" takes 3 columns, the query gives 1
     |                    ^^^^^^^^^^^^^^^^^^^^^^^
 hint: the columns are id, total, label
 ====
+# caret: channel
 INSERT INTO totals SELECT channel, price, channel FROM bid
 ---
 error[SQL-1092]: column "id" is BIGINT, the query gives STRING
@@ -239,6 +242,7 @@ error[SQL-1092]: column "id" is BIGINT, the query gives STRING
     |                           ^^^^^^^
 hint: write CAST(channel AS BIGINT)
 ====
+# caret: ts
 INSERT INTO totals SELECT ts, price, channel FROM bid
 ---
 error[SQL-1092]: column "id" is BIGINT, the query gives TIMESTAMP(3)
@@ -246,6 +250,7 @@ error[SQL-1092]: column "id" is BIGINT, the query gives TIMESTAMP(3)
     |                           ^^
 hint: give it a BIGINT
 ====
+# caret: totals
 INSERT INTO totals (total) SELECT price FROM bid
 ---
 error[SQL-1093]: column "id" of totals is NOT NULL and is given no value

@@ -20,8 +20,11 @@ class Overs:
         self.dice = queries.dice
 
     def total_order(self) -> str:
+        """Not by time first: OVER by event time leaves out rows without one, which others do not."""
         columns = list(_ALL)
         self.dice.random.shuffle(columns)
+        if columns[0] == "ts":
+            columns.reverse()
         return ", ".join(f"{column}{self.dice.one('', ' DESC')} NULLS {self.dice.one('FIRST', 'LAST')}" for column in columns)
 
     def top(self) -> Piece:
@@ -35,6 +38,15 @@ class Overs:
             f"(SELECT k, s, {value}, x, ts FROM (SELECT *, {rank}() OVER ({partition}ORDER BY {order}) AS n FROM {{r}} AS {name}) AS {name}n"
             f" WHERE n <= {self.dice.one('1', '2', '4')})",
             r=self.queries.relation(1),
+        )
+
+    def qualified(self) -> Piece:
+        """QUALIFY by a rank or an aggregate of partitions."""
+        name = self.dice.alias()
+        calls = (f"ROW_NUMBER() OVER (PARTITION BY k ORDER BY {self.total_order()}) <= 2", "RANK() OVER (PARTITION BY s ORDER BY v NULLS FIRST) = 1")
+        call = self.dice.one(*calls, "count(*) OVER (PARTITION BY k) > 2", "v = max(v) OVER (PARTITION BY s)")
+        return made(
+            "relation", f"(SELECT k, s, v, x, ts FROM {{r}} AS {name}{{w}} QUALIFY {call})", r=self.queries.relation(1), w=self.queries.where(name)
         )
 
     def deduplicated(self) -> Piece:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from tests.queries.generated.dice import Dice
+from tests.queries.generated.functions import calls
+from tests.queries.generated.nested import Nested
 from tests.queries.generated.overs import Overs
 from tests.queries.generated.pieces import Piece, joined, made
 from tests.queries.generated.scalars import COLUMNS, Scalars
@@ -29,6 +31,7 @@ class Queries:
         self.subqueries = Subqueries(self)
         self.windows = Windows(self)
         self.over = Overs(self)
+        self.nested = Nested(self)
         self._has_windows = windows
 
     def query(self) -> Piece:
@@ -41,6 +44,8 @@ class Queries:
             "subquery items": self._subquery_items,
             "top": self._first_rows,
         }
+        if self._has_windows:
+            ways["emit"] = self.windows.emitted
         return self.dice.feature("query", ways)
 
     # relations
@@ -62,6 +67,12 @@ class Queries:
             "over in time": self.over.in_time,
             "over changes": self.over.over_changes,
             "values": self._values,
+            "unnested": self.nested.unnested,
+            "collected": self.nested.collected,
+            "fields": self.nested.fields,
+            "lateral": self.nested.lateral,
+            "qualified": self.over.qualified,
+            "views": lambda: self._views(depth),
         }
         if self._has_windows:
             ways |= {
@@ -70,6 +81,8 @@ class Queries:
                 "window rows": self.windows.rows,
                 "window top": self.windows.top,
                 "window join": self.windows.join,
+                "window semi join": self.windows.semi,
+                "as of": self.nested.as_of,
             }
         return self.dice.feature("relation", ways)
 
@@ -164,6 +177,13 @@ class Queries:
             where=self.where(a),
         )
 
+    def _views(self, depth: int) -> Piece:
+        """Names of WITH, one over the other, within a relation."""
+        a, b = self.dice.alias(), self.dice.alias()
+        names = f"WITH {a} AS (SELECT {_LAYOUT} FROM {{r}} AS {a}i), {b} AS (SELECT {_LAYOUT} FROM {a}{{w}})"
+        last = self.dice.one(f"SELECT * FROM {b}", f"SELECT {b}.* FROM {b} JOIN {a} ON {a}.k = {b}.v", f"SELECT * FROM {a} UNION SELECT * FROM {b}")
+        return made("relation", f"({names} {last})", r=self.relation(depth - 1), w=self.where(a))
+
     def _interval_join(self) -> Piece:
         """Rows of two streams whose times are near each other; over streams without changes state ends with the interval."""
         a, b = self.dice.alias(), self.dice.alias()
@@ -241,25 +261,8 @@ class Queries:
             condition = made("where", " WHERE {c}", least="", c=self.subqueries.condition(name))
         return made("query", f"SELECT {{i}} FROM {{r}} AS {name}{{w}}", i=joined("items", ", ", items), r=self.relation(), w=condition)
 
-    def _calls(self, name: str) -> Piece:
-        calls = [
-            "count(*)",
-            "sum(v)",
-            "min(x)",
-            "max(s)",
-            "count(DISTINCT s)",
-            "avg(v)",
-            "sum(DISTINCT v)",
-            "sum(x)",
-            "min(ts)",
-            "max(ts)",
-            "count(v)",
-        ]
-        chosen = self.dice.some(calls, 1, 4)
-        for call in chosen:
-            self.dice.mark(f"call: {call}")
-        filters = [f" FILTER (WHERE {self.dice.one('k = 1', 'v > 1')})" if self.dice.chance(0.2) else "" for _ in chosen]
-        return joined("items", ", ", [made("item", f"{call}{kept} AS a{i}") for i, (call, kept) in enumerate(zip(chosen, filters, strict=True))])
+    def _calls(self) -> Piece:
+        return joined("items", ", ", calls(self.dice))
 
     def _grouped(self) -> Piece:
         name = self.dice.alias()
@@ -268,7 +271,7 @@ class Queries:
         return made(
             "query",
             f"SELECT {keys}{{i}} FROM {{r}} AS {name}{{w}}{group}{{h}}",
-            i=self._calls(name),
+            i=self._calls(),
             r=self.relation(),
             w=self.where(name),
             h=self.having(name) if key else "",
@@ -288,7 +291,7 @@ class Queries:
         return made(
             "query",
             f"SELECT k, s, {{i}}{marks} FROM {{r}} AS {{a}} GROUP BY {grouping}{{h}}",
-            i=self._calls(""),
+            i=self._calls(),
             r=self.relation(),
             a=self.dice.alias(),
             h=self.having(""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.queries.generated.dice import Dice
+from tests.queries.generated.functions import FAMILIES, called
 from tests.queries.generated.pieces import Piece, made
 
 COLUMNS = ("k", "s", "v", "x", "ts")  # INT, STRING, BIGINT, DECIMAL(8, 2), TIMESTAMP
@@ -32,6 +33,8 @@ class Scalars:
             "nullif": lambda: self._nullif(column, name),
         }
         ways |= {"k": self._small, "s": self._text, "v": self._number, "x": self._decimal, "ts": self._time}[column](name, depth)
+        if column in FAMILIES and self.dice.chance(0.5):
+            return called(self.dice, column, name)
         return self.dice.feature("scalar", ways)
 
     def _case(self, column: str, name: str, depth: int) -> Piece:

@@ -14,6 +14,7 @@ from engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from optimizer.properties import PlanFacts
 from planner.logical import JoinKind, LogicalPlan, WindowAggregate
 from planner.over import Over, PartitionTop
+from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import Changelog, DirectJob, Planned, planned
@@ -91,7 +92,7 @@ def waits(plan: LogicalPlan) -> bool:
     """Whether some rows come out only when time has passed them."""
     facts = PlanFacts()
     for node in plan.walk():
-        if isinstance(node, WindowAggregate) or (isinstance(node, Over) and facts.in_time(node)):
+        if isinstance(node, WindowAggregate | TemporalJoin) or (isinstance(node, Over) and facts.in_time(node)):
             return True
         if isinstance(node, PartitionTop) and facts.insert_only(node):
             return True

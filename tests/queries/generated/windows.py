@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.queries.generated.pieces import Piece, made
+from tests.queries.generated.functions import calls as aggregate_calls
+from tests.queries.generated.pieces import Piece, joined, made
 
 if TYPE_CHECKING:
     from tests.queries.generated.queries import Queries
@@ -135,12 +136,11 @@ class Windows:
             w=self.windowed(),
         )
 
-    def join(self) -> Piece:
-        """Rows of equal windows and keys of two streams."""
+    def _sides(self) -> list[Piece]:
+        """Two streams in the same windows."""
         size = self.dice.one(10, 20)
-        kind = self.dice.one("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
         start = f"time_bucket(INTERVAL '{size} seconds', {{a}}.ts)"
-        sides = [
+        return [
             made(
                 "windowed",
                 f"TUMBLE(TABLE {{r}}, DESCRIPTOR(ts), INTERVAL '{size}' SECONDS)",
@@ -150,11 +150,40 @@ class Windows:
             )
             for _ in range(2)
         ]
+
+    def join(self) -> Piece:
+        """Rows of equal windows and keys of two streams."""
+        kind = self.dice.feature("window join", {kind: lambda kind=kind: kind for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")})
+        left, right = self._sides()
         a, b = self.dice.alias(), self.dice.alias()
+        residual = f" AND {a}.v <= {b}.v" if self.dice.chance(0.3) and kind != "FULL JOIN" else ""
         return made(
             "relation",
             f"(SELECT coalesce({a}.k, {b}.k) AS k, {b}.s AS s, {a}.v AS v, {b}.x AS x, coalesce({a}.window_end, {b}.window_end) AS ts"
-            f" FROM {{l}} AS {a} {kind} {{r}} AS {b} ON {a}.window_start = {b}.window_start AND {a}.window_end = {b}.window_end AND {a}.k = {b}.k)",
-            l=sides[0],
-            r=sides[1],
+            f" FROM {{l}} AS {a} {kind} {{r}} AS {b} ON {a}.window_start = {b}.window_start AND {a}.window_end = {b}.window_end AND {a}.k = {b}.k"
+            f"{residual})",
+            l=left,
+            r=right,
         )
+
+    def semi(self) -> Piece:
+        """Rows with, or without, a row of the same window and key on the other side."""
+        negated = self.dice.one("", "NOT ")
+        self.dice.mark(f"window join: {'anti' if negated else 'semi'}")
+        left, right = self._sides()
+        a, b = self.dice.alias(), self.dice.alias()
+        equal = f"{b}.window_start = {a}.window_start AND {b}.window_end = {a}.window_end AND {b}.k = {a}.k"
+        return made(
+            "relation",
+            f"(SELECT {a}.k AS k, {a}.s AS s, {a}.v AS v, {a}.x AS x, {a}.window_end AS ts FROM {{l}} AS {a}"
+            f" WHERE {negated}EXISTS (SELECT 1 FROM {{r}} AS {b} WHERE {equal}))",
+            l=left,
+            r=right,
+        )
+
+    def emitted(self) -> Piece:
+        """Results of windows as they change, or once they are closed: in the end the same."""
+        emit = self.dice.feature("emit", {word: lambda word=word: word for word in ("", " EMIT CHANGES", " EMIT ON WINDOW CLOSE", " EMIT FINAL")})
+        text = "SELECT window_start, window_end, k, {i} FROM {w} AS {a} GROUP BY window_start, window_end, k"
+        calls = joined("items", ", ", aggregate_calls(self.dice))
+        return made("query", f"{text}{emit}", theirs=text, i=calls, w=self.windowed(), a=self.dice.alias())
