@@ -121,9 +121,10 @@ def _mode(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 AGGREGATES: dict[str, AggregateSpelling] = {
     **named_aggregates(
-        "count min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or any_value bit_and bit_or bit_xor covar_pop covar_samp "
+        "count min max stddev_samp stddev_pop var_samp var_pop bool_and bool_or bit_and bit_or bit_xor covar_pop covar_samp "
         "regr_avgx regr_avgy regr_sxx regr_syy regr_sxy regr_r2"
     ),
+    "any_value": aggregate("min"),
     "sum": _typed(aggregate("sum")),
     "sum0": _typed(_sum0),
     "avg": _avg,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, to_spark
+from catalog.types import BIGINT, Map, to_spark
 from planner.expressions import AggregateCall, Direction
 from planner.sql_flavour import AggregateSpelling, Filtered, cast, function, integer, is_null, not_null, when
 
@@ -39,7 +39,10 @@ def _sum0(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.
 
 
 def _any_value(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
-    return filtered(function("any_value", *args, exp.true()))
+    """The smallest value; of maps, which have no order there, any."""
+    if isinstance(call.type, Map):
+        return filtered(function("any_value", *args, exp.true()))
+    return aggregate("min")(call, args, filtered)
 
 
 def _extreme_by(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:

@@ -133,12 +133,22 @@ def bounded_session(tables: dict[str, Feed], backend: str) -> Session:
 
 def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) -> None:
     sessions: dict[str, Session] = {}
+    asked = refused = 0
     try:
         for tables, query in queries:
             name = repr(tables["t"].splits)
             if name not in sessions:
                 sessions[name] = bounded_session(tables, backend)
-            compare(run(tables, query).rows, plain(rows_of(sessions[name].execute(query).final_rows(120))), query)
+            try:
+                bounded = plain(rows_of(sessions[name].execute(query).final_rows(120)))
+            except PenstockError as error:
+                if error.code != "BND-5101":  # the backend has no word for it; which are few
+                    raise
+                refused += 1
+                continue
+            asked += 1
+            compare(run(tables, query).rows, bounded, query)
+        assert asked > 2 * refused
     finally:
         for session in sessions.values():
             session.close()
@@ -146,6 +156,13 @@ def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) 
 
 def test_mr16_bounded_on_duckdb() -> None:
     check_bounded(corpus(70_000, 25), "duckdb")
+
+
+def test_any_value_is_the_smallest_everywhere() -> None:
+    check_bounded(
+        iter([(feeds(variant), "SELECT k, any_value(s) AS a, any_value(v) FILTER (WHERE x > 1) AS b FROM e GROUP BY k") for variant in (0, 1)]),
+        "duckdb",
+    )
 
 
 @pytest.mark.spark
