@@ -60,6 +60,7 @@ error[SQL-1601]: a table function is joined by CROSS JOIN or LEFT JOIN
     |                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any
 ====
+# caret: UNNEST(array(1))
 SELECT * FROM bid, UNNEST(array(1)) AS bid(x)
 ---
 error[SQL-1045]: table name "bid" stands twice in FROM

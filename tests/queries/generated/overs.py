@@ -29,7 +29,7 @@ class Overs:
 
     def top(self) -> Piece:
         rank = self.dice.one("ROW_NUMBER", "RANK", "DENSE_RANK")
-        order = self.total_order() if rank == "ROW_NUMBER" else self.dice.one("v NULLS FIRST", "x DESC NULLS LAST", "ts NULLS LAST")
+        order = self.total_order() if rank == "ROW_NUMBER" else self.dice.one("v NULLS FIRST", "x DESC NULLS LAST", "ts DESC NULLS LAST")
         name = self.dice.alias()
         value = self.dice.one("v", "v", "CAST(n AS BIGINT) AS v")
         partition = self.dice.one("", "PARTITION BY k ", "PARTITION BY s ", "PARTITION BY k, s ")
