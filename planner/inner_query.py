@@ -99,12 +99,12 @@ def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, f
         if has_subquery(part):
             nested.append(part)
             continue
-        condition = binder.condition(part)
-        if any(i < width for i in condition.columns()):
-            shared.append(condition)
-        else:
-            own.append(condition.remap({i: i - width for i in condition.columns()}))
-    source, rest = settled_by(source, tuple(part for condition in own for part in conjuncts(condition)))
+        for condition in conjuncts(binder.condition(part)):
+            if any(i < width for i in condition.columns()):
+                shared.append(condition)
+            else:
+                own.append(condition.remap({i: i - width for i in condition.columns()}))
+    source, rest = settled_by(source, tuple(own))
     rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
     if nested:
         rows = filtering(rows, nested, context)

@@ -37,6 +37,7 @@ INTERVALS = {
     "semi": f"SELECT a.id FROM a SEMI JOIN b ON {_AFTER}",
     "anti": f"SELECT a.id FROM a ANTI JOIN b ON {_AFTER}",
     "exists": f"SELECT a.id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE {_AFTER})",
+    "exists-between": f"SELECT a.id FROM a WHERE NOT EXISTS (SELECT * FROM b WHERE {_BETWEEN})",
     "difference": "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND b.ts - a.ts <= INTERVAL '2' SECOND AND INTERVAL '-1' SECOND < b.ts - a.ts",
     "itself": "SELECT x.id, y.id FROM a AS x LEFT JOIN a AS y ON x.k = y.k AND y.ts > x.ts AND y.ts <= x.ts + INTERVAL '1' SECOND",
     "same-time": "SELECT a.id, b.id FROM a JOIN b ON a.ts = b.ts",
