@@ -92,8 +92,10 @@ class Catalog:
         """Return the view of that name; raise SQL-1041 when there is none and SQL-1303 when it is a table."""
         relation = self.resolve(name, span)
         if not isinstance(relation, View):
-            noun = "a materialized view" if isinstance(relation, MaterializedView) else "a table"
-            raise PenstockError("SQL-1303", f'"{relation.name}" is {noun}, not a view', span=span, sqlstate="42809")
+            held = isinstance(relation, MaterializedView)
+            message = f'"{relation.name}" is {"a materialized view" if held else "a table"}, not a view'
+            hint = "it is dropped and shown by DROP MATERIALIZED VIEW and SHOW CREATE MATERIALIZED VIEW" if held else None
+            raise PenstockError("SQL-1303", message, span=span, hint=hint, sqlstate="42809")
         return relation
 
     def create_table(self, table: Table, if_not_exists: bool = False, span: Span | None = None) -> bool:

@@ -8,6 +8,7 @@ from catalog.aggregate_functions import AGGREGATES
 from catalog.function_rules import Function
 from catalog.functions import SCALAR_FAMILIES
 from catalog.table_functions import TABLE_FUNCTIONS
+from catalog.window_functions import WINDOW_FUNCTIONS
 
 _UNSPOKEN = ("sum0",)
 
@@ -23,7 +24,13 @@ says otherwise.
 def page() -> str:
     """Return the page as Markdown."""
     families = {**SCALAR_FAMILIES, "Aggregates": AGGREGATES}
-    return _HEAD + "\n".join([*(_family(title, functions) for title, functions in families.items()), _tables()])
+    return _HEAD + "\n".join([*(_family(title, functions) for title, functions in families.items()), _windows(), _tables()])
+
+
+def _windows() -> str:
+    lines = ["## Window functions", "", "With OVER, as every aggregate: see [OVER.md](OVER.md).", "", "| call | meaning |", "|---|---|"]
+    lines += [f"| `{_cell(f.usage)}` | {_cell(f.help)} |" for f in WINDOW_FUNCTIONS]
+    return "\n".join(lines) + "\n"
 
 
 def _tables() -> str:

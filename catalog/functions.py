@@ -15,8 +15,10 @@ from catalog.names import did_you_mean
 from catalog.nested_functions import NESTED
 from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
 from catalog.string_functions import STRINGS
+from catalog.table_functions import table_function_names
 from catalog.time_functions import TIMES
 from catalog.types import DataType
+from catalog.window_functions import WINDOW_FUNCTIONS
 from catalog.word_functions import DAYS, NUMBERS, WORDS
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Signature",
     "can_cast",
     "common_type",
+    "function_kinds",
     "function_names",
     "is_aggregate",
     "is_deterministic",
@@ -88,6 +91,13 @@ AGGREGATE_NAMES = frozenset(_AGGREGATES)
 def function_names() -> list[str]:
     """Return every name a user may call, aliases included, sorted."""
     return sorted((set(_SCALARS) | set(_AGGREGATES)) - INTERNAL_NAMES)
+
+
+def function_kinds() -> list[tuple[str, str]]:
+    """Return every name of the language with what it is: scalar, aggregate, window (with OVER alone) or table (in FROM)."""
+    kinds = dict.fromkeys(table_function_names(), "table") | {function.name: "window" for function in WINDOW_FUNCTIONS}
+    kinds |= {name: "aggregate" if is_aggregate(name) else "scalar" for name in function_names()}
+    return sorted(kinds.items())
 
 
 def is_aggregate(name: str) -> bool:

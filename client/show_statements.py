@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from catalog.connectors import CONNECTORS, Connector, boundedness, takes_changes
-from catalog.functions import function_names, is_aggregate
+from catalog.functions import function_kinds
 from catalog.schema import Role
 from catalog.show_create import create_statement
 from catalog.tables import MaterializedView, Table, View
@@ -71,8 +71,9 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
             held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
             return text_rows(["view", "job", "state", "rows", "query"], held)
         case nodes.ShowKind.FUNCTIONS:
-            names = [(name, "aggregate" if is_aggregate(name) else "scalar") for name in function_names()]
-            return text_rows(["function", "kind"], sorted(row for row in (*names, *python_function_rows(session)) if matches(row[0], like)))
+            return text_rows(
+                ["function", "kind"], sorted(row for row in (*function_kinds(), *python_function_rows(session)) if matches(row[0], like))
+            )
         case nodes.ShowKind.CONNECTORS:
             return text_rows(["connector", "use", "option", "default", "help"], _connector_rows(like))
         case nodes.ShowKind.JOBS:

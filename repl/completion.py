@@ -97,9 +97,9 @@ class SqlCompleter(Completer):
         session = self._session()
         if session is None:
             return []
-        from catalog.functions import function_names
+        from catalog.functions import function_kinds
 
-        return [*function_names(), *session.catalog.functions.names()]
+        return [*(name for name, _ in function_kinds()), *session.catalog.functions.names()]
 
 
 def _matching(names: Iterable[tuple[str, str]], typed: str) -> Iterator[Completion]:

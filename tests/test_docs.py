@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from catalog.errors import PenstockError
+from catalog.functions import AGGREGATE_NAMES
+from catalog.table_functions import table_function_names
+from catalog.window_functions import WINDOW_FUNCTIONS
 from client.session import Session
 from client.show_statements import help_on
 from planner.keywords import KEYWORDS, STATEMENTS
+from planner.over import OVER_ONLY
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -147,3 +151,16 @@ def test_words_of_statements_are_known_to_the_shell() -> None:
     told = {row for batch in help_on(None).batches() for row in batch.column(0).to_pylist()}
     silent = {word for word in STATEMENTS if not any(re.search(rf"\b{word}\b", row) for row in told)} - {"DESC", "BEGIN", "HELP", "QUIT", "EXIT"}
     assert not silent
+
+
+def test_every_function_is_shown() -> None:
+    shown = {row["function"]: row["kind"] for batch in Session().execute("SHOW FUNCTIONS").batches() for row in batch.to_pylist()}
+    assert {name for name, kind in shown.items() if kind == "window"} == OVER_ONLY - AGGREGATE_NAMES
+    assert {name for name, kind in shown.items() if kind == "table"} == set(table_function_names())
+    assert {function.name for function in WINDOW_FUNCTIONS} == OVER_ONLY
+
+
+def test_rooms_of_the_architecture_are_there() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rooms = set(re.findall(r"`((?:catalog|planner|optimizer|engine|client|repl)/[\w/]+)", text))
+    assert not {room for room in rooms if not (ROOT / room).is_dir() and not list(ROOT.glob(f"{room}*.py"))}
