@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from engine.formats.file_task import FileTask, unreadable
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 21
 MAX_RECORD_BYTES = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 
@@ -58,6 +58,9 @@ class RecordBlocks:
                 raise PenstockError("DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL)
             more = self._read()
             self._ended = not more
+            cut = more.rfind(b"\n") + 1 if self._quote is None and len(data) + len(more) >= self._block_bytes else 0
+            if cut:  # a block is put together once, not joined and then cut
+                return self._give(b"".join((data, memoryview(more)[:cut])), more[cut:])
             data += more
         return self._give(data, b"") if data else None
 

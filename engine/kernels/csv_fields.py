@@ -14,6 +14,7 @@ _WHERE = np.uint64(0x0001020304050607)
 _NEWLINE = np.uint8(10)
 _EXACT = 18
 """So many digits always fit 64 bits."""
+_BLOCK = 64
 
 
 @kernel(I64(IN_U8, IN_U64, U8, I64, OUT_I32, OUT_U64))
@@ -26,21 +27,26 @@ def find_ends(data, words, delimiter, width, ends, bits):
     delimiters, newlines = np.uint64(delimiter) * _ONES, np.uint64(_NEWLINE) * _ONES
     found, field = 0, 0
     seen = delimiters & ~delimiters
-    for at in range(words.size):
-        seen |= words[at]
-        a, b = words[at] ^ delimiters, words[at] ^ newlines
-        marks = ~((((a & _LOW) + _LOW) | a | _LOW) & (((b & _LOW) + _LOW) | b | _LOW))
-        while marks:
-            lowest = marks & (~marks + np.uint64(1))
-            place = at * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
-            field += 1
-            if (data[place] == _NEWLINE) != (field == width):
-                return -1
-            ends[found] = place
-            found += 1
-            if field == width:
-                field = 0
-            marks ^= lowest
+    block = np.empty(_BLOCK, np.uint64)
+    for first in range(0, words.size, _BLOCK):
+        count = min(_BLOCK, words.size - first)
+        for i in range(count):  # nothing but words in a loop of its own, which goes several words at a time
+            seen |= words[first + i]
+            a, b = words[first + i] ^ delimiters, words[first + i] ^ newlines
+            block[i] = ~((((a & _LOW) + _LOW) | a | _LOW) & (((b & _LOW) + _LOW) | b | _LOW))
+        for i in range(count):
+            marks = block[i]
+            while marks:
+                lowest = marks & (~marks + np.uint64(1))
+                place = (first + i) * 8 + np.int64(((lowest >> np.uint64(7)) * _WHERE) >> np.uint64(56))
+                field += 1
+                if (data[place] == _NEWLINE) != (field == width):
+                    return -1
+                ends[found] = place
+                found += 1
+                if field == width:
+                    field = 0
+                marks ^= lowest
     bits[0] = seen
     for last in range(words.size * 8, data.size):
         bits[0] |= np.uint64(data[last])
@@ -127,9 +133,12 @@ def _day_number(year, month, day):
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
 
 
-@njit(I64(IN_U8, I64, I64), nogil=True, cache=True)
-def _moment(data, start, end):
-    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written so."""
+@njit(I64(IN_U8, I64, I64, OUT_I64), nogil=True, cache=True)
+def _moment(data, start, end, last):
+    """Return the microseconds of ``2020-01-31 23:59:59[.123[456]]``, the least int64 when it is not written so.
+
+    ``last``: the date before as one number, and its days since 1970, worked out anew only for another date.
+    """
     wrong = -(2**63)
     length = end - start
     if length not in (19, 23, 26) or data[start + 4] != 45 or data[start + 7] != 45:
@@ -141,8 +150,10 @@ def _moment(data, start, end):
     second = _digits(data, start + 17, start + 19)
     if min(year, month, day, hour, minute, second) < 0 or hour > 23 or minute > 59 or second > 59:
         return wrong
-    days = _day_number(year, month, day)
-    if days == -1000000:
+    date = (year * 100 + month) * 100 + day
+    if date != last[0]:
+        last[0], last[1] = date, _day_number(year, month, day)
+    if last[1] == -1000000:
         return wrong
     fraction = 0
     if length > 19:
@@ -151,16 +162,17 @@ def _moment(data, start, end):
             return wrong
         if length == 23:
             fraction *= 1000
-    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
+    return ((last[1] * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
 
 
 @kernel(I64(IN_U8, IN_I32, I64, I64, I64, IN_U8, OUT_I64, OUT_U8))
 def read_timestamps(data, ends, records, width, column, literal, values, nulls):
     """Read a column of plain timestamps in microseconds; return how many are NULL, -1 when one is written otherwise."""
     count = 0
+    last = np.full(2, -1, np.int64)
     for record in range(records):
         start, end = _start(ends, record, width, column), np.int64(ends[record * width + column])
-        value = _moment(data, start, end)
+        value = _moment(data, start, end, last)
         if value != -(2**63):
             values[record] = value
             nulls[record] = 0

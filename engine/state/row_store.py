@@ -103,8 +103,10 @@ class RowStore:
             self._compact()
 
     def _compact(self) -> None:
-        live = self.live_ids()
-        live = live[np.argsort(self._positions[live], kind="stable")]
+        ids = self.live_ids()
+        by_position = np.full(self._rows, -1)
+        by_position[self._positions[ids]] = ids
+        live = by_position[by_position >= 0]
         self._chunks = [self.take(live)]
         self._positions[live] = np.arange(live.size)
         self._rows = live.size
