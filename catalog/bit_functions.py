@@ -51,7 +51,7 @@ def shifted(operands: Sequence[Operand]) -> Typing:
 def _bits(result: DataType) -> Rule:
     def rule(operands: Sequence[Operand]) -> Typing:
         kind = BOOLEAN if operands[0].type == BOOLEAN and len(operands) == 1 else _integer(operands[0], 1)
-        return (kind, *(INT for _ in operands[1:])), result
+        return (kind, *(wanted(o, INT, i) for i, o in enumerate(operands[1:], 2))), result
 
     return rule
 

@@ -339,6 +339,14 @@ def _floating(operand: Operand) -> DataType:
     return FLOAT if isinstance(operand.type, Float) else wanted(operand, DOUBLE, 1)
 
 
+def zero_if_null(operands: Sequence[Operand]) -> Typing:
+    """A number, of the type it has together with the INT 0."""
+    kind = common_type(operands[0].type, INT)
+    if kind is None or not is_numeric(kind):
+        raise Mismatch(f"argument 1 is {operands[0].type}, wanted a number")
+    return (kind,), kind
+
+
 def conditional(operands: Sequence[Operand]) -> Typing:
     """``if(condition, a, b)`` and ``nvl2(x, a, b)``: the branches share a type."""
     (_, _), kind = same(operands[1:])

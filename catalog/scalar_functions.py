@@ -22,6 +22,7 @@ from catalog.function_rules import (
     same,
     signed,
     subtract,
+    zero_if_null,
 )
 from catalog.nested_rules import concatenated_values
 from catalog.types import BOOLEAN, DOUBLE, STRING
@@ -74,7 +75,7 @@ CONDITIONALS: tuple[Function, ...] = (
     Function("nullif", "nullif(a, b)", "NULL when both are equal, else a.", nullif, (2, 2), nullable=True),
     Function("if", "if(condition, a, b)", "a where the condition is TRUE, else b.", conditional, (3, 3), ("iff",), nullable=True),
     Function("nvl2", "nvl2(x, a, b)", "a where x is not NULL, else b.", conditional, (3, 3), nullable=True),
-    Function("zeroifnull", "zeroifnull(x)", "x, or 0 where it is NULL.", signed, (1, 1), nullable=False),
+    Function("zeroifnull", "zeroifnull(x)", "x, or 0 where it is NULL.", zero_if_null, (1, 1), nullable=False),
     Function("nullifzero", "nullifzero(x)", "x, or NULL where it is 0.", signed, (1, 1), nullable=True),
     Function("greatest", "greatest(a, b, ..)", "The largest value; NULLs are skipped.", ordered, (2, None), nullable=True),
     Function("least", "least(a, b, ..)", "The smallest value; NULLs are skipped.", ordered, (2, None), nullable=True),

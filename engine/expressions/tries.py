@@ -46,7 +46,7 @@ def _without(column: pa.Array, faulty: np.ndarray) -> pa.Array:
 def _faulty(operator: str, left: pa.Array, right: pa.Array) -> np.ndarray:
     """Which rows overflow an integer or divide by zero; rows with NULLs do neither."""
     if operator in ("divide", "mod"):
-        return arrays.is_true(pc.equal(right, pa.scalar(0).cast(right.type)))
+        return arrays.is_true(pc.equal(right, pa.scalar(0, right.type)))
     a, b = defined_values(left), defined_values(right)
     with np.errstate(all="ignore"):
         if operator == "add":
