@@ -23,6 +23,7 @@ from catalog.types import (
     Row,
     Time,
     is_integer,
+    is_numeric,
 )
 
 
@@ -57,9 +58,9 @@ def _bits(result: DataType) -> Rule:
 
 
 def hexadecimal(operands: Sequence[Operand]) -> Typing:
-    """BIGINT, STRING or BINARY as hexadecimal text."""
+    """Numbers as BIGINT, STRING or BINARY, as hexadecimal text."""
     kind = operands[0].type
-    return (kind if isinstance(kind, Binary) else BIGINT if is_integer(kind) else wanted(operands[0], STRING, 1),), STRING
+    return (kind if isinstance(kind, Binary) else BIGINT if is_numeric(kind) else wanted(operands[0], STRING, 1),), STRING
 
 
 def text_or_bytes(result: DataType) -> Rule:

@@ -94,7 +94,7 @@ def _read_date(operands: Sequence[Operand]) -> Typing:
 def _read_instant(operands: Sequence[Operand]) -> Typing:
     """Flink's ``TO_TIMESTAMP_LTZ(number, precision)``: seconds (0) or milliseconds (3)."""
     if len(operands) == 1 and not is_numeric(operands[0].type):
-        return (TIMESTAMP_LTZ if not isinstance(operands[0].type, String) else STRING,), TIMESTAMP_LTZ
+        return (STRING if isinstance(operands[0].type, String) else wanted(operands[0], TIMESTAMP_LTZ, 1),), TIMESTAMP_LTZ
     if len(operands) == 2 and not is_integer(operands[0].type):
         return (wanted(operands[0], STRING, 1), wanted(operands[1], STRING, 2)), TIMESTAMP_LTZ
     if len(operands) == 2 and operands[1].value not in (0, 3):

@@ -124,7 +124,7 @@ def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
         time = function("strptime", time, text(strftime_pattern(call, constant(call, 1))))
     if not isinstance(call.args[0].type, TimestampLtz):
         time = cast(time, _kind(TIMESTAMP_LTZ))
-    return _floored(time, 1_000_000)
+    return binary(exp.IntDiv, function("epoch_us", time), integer(1_000_000))
 
 
 def _from_unixtime(call: Call, args: list[exp.Expr]) -> exp.Expr:

@@ -130,9 +130,15 @@ def _counted_instants(divisor: int) -> Kernel:
 
 
 def unix_seconds_of(site: Site) -> Kernel:
-    """Return the kernel of ``unix_timestamp(t)``: whole seconds; a TIMESTAMP is read in the session zone."""
-    count, zone = _counted_instants(1_000_000), site.context.zone
-    return columnwise(lambda t: count(t if t.type.tz is not None else to_instant(t, zone)))
+    """Return the kernel of ``unix_timestamp(t)``: seconds cut towards 1970; a TIMESTAMP is read in the session zone."""
+    zone = site.context.zone
+
+    def count(t: pa.Array) -> pa.Array:
+        instants = t if t.type.tz is not None else to_instant(t, zone)
+        micros = values_of(instants)
+        return array_of(np.sign(micros) * (np.abs(micros) // 1_000_000), nulls_of_any(instants), pa.int64())
+
+    return columnwise(count)
 
 
 def _viewed(kind: pa.DataType) -> Factory:

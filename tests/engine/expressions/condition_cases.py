@@ -19,6 +19,7 @@ s LIKE ANY ('%a%', 'H%', ''); s LIKE ALL ('%l%', 'H%'); s NOT LIKE ANY ('%a%', '
 s LIKE ANY (u, 'H%'); s LIKE SOME ('a%', NULL)
 i BETWEEN n AND 10; i NOT BETWEEN 0 AND n; s BETWEEN 'a' AND u; i IS DISTINCT FROM n; x IS NOT DISTINCT FROM y; i <=> NULL
 OVERLAY(s PLACING u FROM 2); OVERLAY(s PLACING 'zz' FROM 3 FOR 2); TRIM(LEADING 'H' FROM s); TRIM(BOTH FROM s); TRIM(TRAILING 'e' FROM s)
+hex(p); unix_timestamp(t); unix_timestamp(v); unix_seconds(timestamp_micros(-1500000L))
 SUBSTRING(s FROM 2 FOR 3); POSITION(u IN s); datediff(DAY, t, v); date_add(MONTH, n, t); datediff(HOUR, v, t)
 """
 """What Spark and we read alike."""
