@@ -11,6 +11,7 @@ from catalog.coercion import can_cast, common_type
 from catalog.errors import PenstockError, Span
 from catalog.function_rules import Function, Mismatch, Operand
 from catalog.json_functions import JSON
+from catalog.lambda_functions import LAMBDAS
 from catalog.names import did_you_mean
 from catalog.nested_functions import NESTED
 from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
@@ -46,6 +47,7 @@ SCALAR_FAMILIES: dict[str, tuple[Function, ...]] = {
     "JSON": JSON,
     "Dates and times": TIMES + DAYS,
     "Arrays, maps and rows": NESTED,
+    "Functions of elements": LAMBDAS,
 }
 
 _OF_CHANCE = frozenset(("rand", "random", "randn", "uuid", "shuffle", "rand_integer", "monotonically_increasing_id"))

@@ -18,12 +18,14 @@ from planner import binder_literals as literals
 from planner.bind_context import BindContext
 from planner.binder_conditions import CONDITIONALS, bind_case, conditional
 from planner.binder_json import CONSTRUCTORS, json_constructor, json_read
+from planner.binder_lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from planner.binder_nested import element_of, field_of, with_field_names
 from planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
 from planner.binder_spellings import decoded, function_meant, rounded_to, similar
 from planner.coercions import coerced
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
+from planner.lambdas import LambdaVariable
 from planner.lexical import MAX_DEPTH, too_deep
 from planner.match_syntax import Semantics
 from planner.over import OVER_ONLY
@@ -36,6 +38,7 @@ from planner.syntax import (
     FunctionCall,
     HostValue,
     IntervalLiteral,
+    LambdaFunction,
     Reference,
     RoundedTo,
     TypedLiteral,
@@ -110,6 +113,7 @@ class ExpressionBinder:
     depth: int = 0
     subqueries: Subqueries | None = None
     windows: Aggregates | None = None
+    lambda_parameters: tuple[LambdaVariable, ...] = ()
 
     def bind(self, tree: exp.Expr) -> Expression:
         """Return the typed expression of a tree; raise SQL-10xx and SQL-11xx with spans."""
@@ -145,12 +149,17 @@ class ExpressionBinder:
 
     def _reference(self, tree: exp.Expr) -> Expression:
         parts = tree.expressions
-        column, used = self.scope.resolve(parts)
-        field = column.field
-        bound: Expression = Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree))
+        variable = next((v for v in reversed(self.lambda_parameters) if v.name.lower() == parts[0].name.lower()), None)
+        bound: Expression
+        bound, used = self._resolved(tree) if variable is None else (replace(variable, span=span_of(tree)), 1)
         for part in parts[used:]:
             bound = field_of(bound, part, span_of(tree))
         return bound
+
+    def _resolved(self, tree: exp.Expr) -> tuple[Expression, int]:
+        column, used = self.scope.resolve(tree.expressions)
+        field = column.field
+        return Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree)), used
 
     def _dot(self, tree: exp.Expr) -> Expression:
         return field_of(self.bind(tree.this), tree.args["expression"], span_of(tree))
@@ -277,6 +286,9 @@ class ExpressionBinder:
         if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
             raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
+        if takes_lambda(tree):
+            consume(tree, "this", "expressions")
+            return bind_lambda_call(tree, self)
         if self.context.is_aggregate(name):
             if self.aggregates is None:
                 raise self._no_aggregate(name, span)
@@ -377,5 +389,6 @@ _METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
     CastTo: ExpressionBinder._cast,
     FunctionCall: ExpressionBinder._function,
     Semantics: ExpressionBinder._semantics,
+    LambdaFunction: refuse_lambda,
     AllColumns: ExpressionBinder._star,
 }

@@ -8,15 +8,15 @@ from sqlglot import exp
 from sqlglot.tokens import TokenType
 
 from planner.keywords import RESERVED
+from planner.lambda_parser import LambdaParser
 from planner.literal_parser import INTERVAL_UNITS
-from planner.over_parser import OverParser
 from planner.syntax import AllColumns, CastTo, FunctionCall, RoundedTo
 from planner.type_text import parse_type
 
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 
 
-class CallParser(OverParser):
+class CallParser(LambdaParser):
     """Calls."""
 
     def cast(self, begin: int) -> exp.Expr:
@@ -113,7 +113,7 @@ class CallParser(OverParser):
         if function in _UNIT_FIRST and self.word() in INTERVAL_UNITS and self.at(TokenType.COMMA, 1):
             args.append(self.unit_as_string())
             self.need(TokenType.COMMA, ",")
-        return args + self.separated(self.scalar)
+        return args + self.separated(self.argument)
 
     def _sort_items(self) -> list[exp.Expr]:
         self._advance(2)

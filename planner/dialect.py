@@ -33,6 +33,7 @@ class Penstock(Dialect):
             "!=": TokenType.NEQ,
             "<=>": TokenType.NULLSAFE_EQ,
             "=>": TokenType.FARROW,
+            "->": TokenType.ARROW,
         }
 
     class Parser(QueryParser):

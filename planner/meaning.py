@@ -11,6 +11,7 @@ from catalog.types import Row
 from planner.describe import emission_text
 from planner.emit import Emit
 from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from planner.lambdas import Lambda, LambdaVariable
 from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
@@ -289,6 +290,10 @@ def expression_text(expression: Expression, columns: tuple[str, ...]) -> str:
             head = ("cast", str(safe))
         case Case():
             head = ("case", "")
+        case Lambda(parameters=parameters):
+            head = ("lambda", " ".join(str(one.number) for one in parameters))
+        case LambdaVariable(number=number):
+            head = ("parameter", str(number))
         case _:
             raise AssertionError(type(expression))
     return digest(*head, kind, *(expression_text(child, columns) for child in expression.children))

@@ -43,7 +43,7 @@ SPARK_NESTED: dict[str, Spelling] = {
         "array map named_struct element_at try_element_at get size array_contains array_position array_remove array_append array_prepend "
         "array_distinct array_compact sort_array array_sort array_join array_min array_max array_union array_intersect array_except arrays_overlap "
         "array_repeat slice flatten sequence split map_keys map_values map_entries map_contains_key map_from_arrays map_from_entries map_concat "
-        "str_to_map"
+        "str_to_map transform filter exists forall aggregate zip_with map_filter transform_keys transform_values"
     ),
     "field": _field,
     "element": _element,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
+from planner.lambdas import Lambda, LambdaVariable
 from planner.sql_flavour import Flavour
 
 Columns = Callable[[int], exp.Expr]
@@ -23,10 +24,19 @@ def expression_sql(expression: Expression, columns: Columns, flavour: Flavour) -
             return flavour.spell(expression, [expression_sql(arg, columns, flavour) for arg in args])
         case Cast(type=target, arg=arg, safe=safe):
             return flavour.cast(expression_sql(arg, columns, flavour), arg.type, target, safe)
+        case Lambda(parameters=parameters, body=body):
+            names = [exp.to_identifier(_parameter(one)) for one in parameters]
+            return exp.Lambda(this=expression_sql(body, columns, flavour), expressions=names)
+        case LambdaVariable():
+            return exp.column(_parameter(expression))
         case Case(whens=whens, default=default):
             ifs = [exp.If(this=expression_sql(c, columns, flavour), true=expression_sql(v, columns, flavour)) for c, v in whens]
             return exp.Case(ifs=ifs, default=expression_sql(default, columns, flavour))
     raise flavour.refusal(f"{type(expression).__name__} {expression}", expression.span)
+
+
+def _parameter(variable: LambdaVariable) -> str:
+    return f"parameter_{variable.number}"
 
 
 def aggregate_sql(call: AggregateCall, columns: Columns, flavour: Flavour, over: Callable[[exp.Expr], exp.Expr] | None = None) -> exp.Expr:

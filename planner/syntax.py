@@ -126,6 +126,12 @@ class TableFunctionCall(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False, "alias": False, "ordinality": False, "outer": False}
 
 
+class LambdaFunction(exp.Expression):
+    """``(x, y) -> body`` as an argument: ``expressions`` its parameters, ``this`` its body."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": True}
+
+
 class LateralQuery(exp.Expression):
     """``LATERAL (query)``: a query that may read what stands before it in FROM."""
 

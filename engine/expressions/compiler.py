@@ -16,11 +16,13 @@ from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel, repeated
 from engine.expressions.faults import Fault, from_arrow, to_error
+from engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from engine.expressions.python_calls import RowsKernel, python_kernel
 from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
 from engine.expressions.selection import Evaluate, Rows
 from engine.expressions.site import EvaluationContext, Site
 from planner.expressions import Call, Case, Cast, Column, Expression, Literal
+from planner.lambdas import Lambda, LambdaVariable
 from planner.python_calls import PythonCall
 
 DEFAULT_CONTEXT = EvaluationContext()
@@ -108,9 +110,28 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
         case PythonCall():
             args = tuple(_compile(arg, context) for arg in expression.args)
             return _over_rows(expression, python_kernel(expression), args)
+        case Call(function=function) if function in LAMBDA_KERNELS:
+            return _with_functions(expression, context)
         case Call():
             return _call(expression, context)
+        case LambdaVariable(number=number):
+            return Compiled(lambda rows: rows.column(-1 - number))
     raise PenstockError("INT-9002", f"no way to compile {type(expression).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _with_functions(call: Call, context: EvaluationContext) -> Compiled:
+    values = [_compile(arg, context).evaluate for arg in call.args if not isinstance(arg, Lambda)]
+    given = [arg for arg in call.args if isinstance(arg, Lambda)]
+    bodies = [Body(tuple(p.number for p in one.parameters), _compile(one.body, context).evaluate, to_arrow(one.type)) for one in given]
+    evaluate = with_functions(call.function, values, bodies)
+
+    def located(rows: Rows) -> Datum:
+        try:
+            return evaluate(rows)
+        except Fault as fault:
+            raise fault.within(call) from None
+
+    return Compiled(located)
 
 
 def _call(call: Call, context: EvaluationContext) -> Compiled:

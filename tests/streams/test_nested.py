@@ -117,6 +117,14 @@ QUERIES: dict[str, tuple[str, str | None]] = {
         " WHERE a.id % 7 = 0",
         None,
     ),
+    "functions": (
+        "SELECT id, transform(arr, x -> x + v), filter(arr, x -> x > v % 3) FROM t WHERE exists(arr, x -> x = 2)",
+        "SELECT id, list_transform(arr, lambda x: x + v), list_filter(arr, lambda x: x > v % 3) FROM t WHERE list_contains(arr, 2)",
+    ),
+    "functions-changes": (
+        "SELECT k, aggregate(collect_list(v % 5), 0L, (s, x) -> s * 3 % 1000 + x) FROM t GROUP BY k",
+        "SELECT k, list_reduce(list_prepend(0, list(v % 5 ORDER BY v % 5)), lambda s, x: s * 3 % 1000 + x) FROM t GROUP BY k",
+    ),
     "left-on": (
         "SELECT id, e, n FROM t LEFT JOIN UNNEST(arr) WITH ORDINALITY AS u(e, n) ON e > v % 3 AND n < 4",
         "SELECT id, e, n FROM t LEFT JOIN (SELECT id AS i, unnest(arr) AS e, unnest(generate_series(1, len(arr))) AS n FROM t)"

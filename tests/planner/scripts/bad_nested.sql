@@ -182,3 +182,111 @@ SELECT row_number() OVER (ORDER BY m) FROM (SELECT price, map(channel, price) AS
 error[SQL-1103]: ORDER BY cannot compare MAP<STRING, DECIMAL(10, 2)>
   1 | SELECT row_number() OVER (ORDER BY m) FROM (SELECT price, map(channel, price) AS m FROM bid)
     |                                    ^
+====
+SELECT upper(x -> x) FROM bid
+---
+error[SQL-1113]: upper is not given a function
+  1 | SELECT upper(x -> x) FROM bid
+    |              ^^^^^^
+hint: functions are given to aggregate, exists, filter, forall, map_filter, reduce, transform, transform_keys, transform_values, zip_with
+====
+SELECT transform(ARRAY[auction], 1) FROM bid
+---
+error[SQL-1103]: transform: the last argument is a function of the elements
+  1 | SELECT transform(ARRAY[auction], 1) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: usage: transform(a, x -> ..)
+====
+SELECT transform(auction, x -> x) FROM bid
+---
+error[SQL-1103]: transform: BIGINT is not an ARRAY
+  1 | SELECT transform(auction, x -> x) FROM bid
+    |                  ^^^^^^^
+hint: usage: transform(a, x -> ..)
+====
+SELECT transform(x -> x, ARRAY[auction]) FROM bid
+---
+error[SQL-1113]: transform is given its functions last
+  1 | SELECT transform(x -> x, ARRAY[auction]) FROM bid
+    |                  ^^^^^^
+hint: write transform(a, x -> ..)
+====
+SELECT transform(ARRAY[auction], (x, i, n) -> x) FROM bid
+---
+error[SQL-1113]: the function of transform has 1 or 2 parameters, this has 3
+  1 | SELECT transform(ARRAY[auction], (x, i, n) -> x) FROM bid
+    |                                  ^^^^^^^^^^^^^^
+hint: write transform(a, x -> ..)
+====
+SELECT zip_with(ARRAY[auction], ARRAY[bidder], (x, X) -> x) FROM bid
+---
+error[SQL-1113]: two parameters of a function have one name
+  1 | SELECT zip_with(ARRAY[auction], ARRAY[bidder], (x, X) -> x) FROM bid
+    |                                                ^^^^^^^^^^^
+hint: give them different names
+====
+SELECT filter(ARRAY[auction], x -> x + 1) FROM bid
+---
+error[SQL-1103]: the function of filter gives BOOLEAN, this gives BIGINT
+  1 | SELECT filter(ARRAY[auction], x -> x + 1) FROM bid
+    |                                    ^^^^^
+hint: compare it with something
+====
+SELECT aggregate(ARRAY[auction], DATE '2024-01-01', (s, x) -> s > x) FROM bid
+---
+error[SQL-1103]: greater: DATE and BIGINT cannot be compared
+  1 | SELECT aggregate(ARRAY[auction], DATE '2024-01-01', (s, x) -> s > x) FROM bid
+    |                                                               ^^^^^
+hint: CAST one side, for instance CAST(.. AS DATE)
+====
+SELECT aggregate(ARRAY[auction], 0, (s, x) -> ARRAY[s]) FROM bid
+---
+error[SQL-1103]: the function of aggregate makes ARRAY<INT> of INT
+  1 | SELECT aggregate(ARRAY[auction], 0, (s, x) -> ARRAY[s]) FROM bid
+    |                                     ^^^^^^^^^^^^^^^^^^
+hint: CAST its value to INT, or the start to the type it gives
+====
+SELECT aggregate(ARRAY[auction], x -> x) FROM bid
+---
+error[SQL-1102]: aggregate does not take 2 arguments
+  1 | SELECT aggregate(ARRAY[auction], x -> x) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write aggregate(a, start, (s, x) -> ..[, s -> ..])
+====
+SELECT transform(ARRAY[auction], x -> SUM(x)) FROM bid
+---
+error[SQL-1062]: the aggregate sum cannot stand in the function of transform
+  1 | SELECT transform(ARRAY[auction], x -> SUM(x)) FROM bid
+    |                                       ^^^^^^
+hint: aggregate in a query over the table
+====
+SELECT transform(ARRAY[auction], x -> y) FROM bid
+---
+error[SQL-1042]: column "y" does not exist in bid
+  1 | SELECT transform(ARRAY[auction], x -> y) FROM bid
+    |                                       ^
+hint: there is auction, bidder, channel, price, ts
+====
+SELECT transform_keys(MAP[channel, 1], (k, v) -> MAP[k, v]) FROM bid
+---
+error[SQL-1103]: MAP<STRING, INT> cannot be the key of a MAP
+  1 | SELECT transform_keys(MAP[channel, 1], (k, v) -> MAP[k, v]) FROM bid
+    |                                        ^^^^^^^^^^^^^^^^^^^
+====
+SELECT x -> x FROM bid
+---
+error[SQL-1001]: unexpected "->": the end of the query or its next part was expected
+  1 | SELECT x -> x FROM bid
+    |          ^^
+====
+SELECT transform(ARRAY[auction], x -> ) FROM bid
+---
+error[SQL-1001]: unexpected ")": an expression was expected
+  1 | SELECT transform(ARRAY[auction], x -> ) FROM bid
+    |                                       ^
+====
+SELECT transform(DISTINCT ARRAY[auction], x -> x) FROM bid
+---
+error[SQL-1601]: DISTINCT is not supported here
+  1 | SELECT transform(DISTINCT ARRAY[auction], x -> x) FROM bid
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^

@@ -46,3 +46,20 @@ Project expressions=(r.channel, r.price, s.y) names=(channel, price, y)
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT transform(ARRAY[price], (x, i) -> x + i * auction) AS t, aggregate(ARRAY[bidder], 0, (s, x) -> s + x, s -> -s) AS a FROM bid WHERE exists(ARRAY[auction], auction -> auction > bidder)
+---
+Project expressions=(transform(array(price), (x, i) -> (x + CAST((CAST(i AS BIGINT) * auction) AS DECIMAL(20, 0)))), aggregate(array(bidder), 0, (s, x) -> (s + x), s -> negate(s))) names=(t, a)
+  : t ARRAY<DECIMAL(23, 2)> NOT NULL, a BIGINT
+  Filter predicate=exists(array(auction), auction -> (auction > bidder))
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT transform_values(MAP[channel, ROW(price, ts)], (k, v) -> v.price) AS v, transform(ARRAY[ARRAY[auction]], l -> filter(l, x -> x > size(l))) AS f FROM bid
+---
+Project expressions=(transform_values(map(channel, struct(price, ts)), (k, v) -> v.price), transform(array(array(auction)), l -> filter(l, x -> (x > CAST(size(l) AS BIGINT))))) names=(v, f)
+  : v MAP<STRING, DECIMAL(10, 2)> NOT NULL, f ARRAY<ARRAY<BIGINT>> NOT NULL
+  WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+    Scan bid columns=(0, 1, 2, 3, 4)
+      : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)

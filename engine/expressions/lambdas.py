@@ -1,0 +1,168 @@
+"""Calls with functions of elements: a function's body is computed on all elements of a batch at once, its columns gathered for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine import arrays
+from engine.expressions.columns import Datum, either, repeated
+from engine.expressions.lists import Lists, lists_of, picked
+from engine.expressions.map_functions import checked_keys
+from engine.expressions.selection import Evaluate, Rows
+
+
+class Elements:
+    """Rows of elements: the columns of their own rows, and the parameters ``number`` as columns -1 - number."""
+
+    def __init__(self, rows: Rows, parents: np.ndarray, variables: Mapping[int, pa.Array]) -> None:
+        self._rows = rows
+        self._count = parents.size
+        self._parents = arrays.array_of(parents)
+        self._columns = {-1 - number: column for number, column in variables.items()}
+
+    @property
+    def num_rows(self) -> int:
+        """The number of elements."""
+        return self._count
+
+    def column(self, i: int) -> pa.Array:
+        """Return a column."""
+        found = self._columns.get(i)
+        if found is None:
+            found = self._columns[i] = self._rows.column(i).take(self._parents)
+        return found
+
+
+@dataclass(frozen=True)
+class Body:
+    """A compiled function: the numbers of its parameters, its body, the type that gives."""
+
+    parameters: tuple[int, ...]
+    evaluate: Evaluate
+    kind: pa.DataType
+
+    def of(self, rows: Rows, parents: np.ndarray, *given: pa.Array) -> pa.Array:
+        """Return what the function gives for elements of the rows ``parents``; arguments it has no parameter for are left out."""
+        if not parents.size:
+            return pa.array([], self.kind)
+        found = self.evaluate(Elements(rows, parents, dict(zip(self.parameters, given, strict=False))))
+        column = repeated(found, parents.size) if isinstance(found, pa.Scalar) else found
+        return column if column.type == self.kind else column.cast(self.kind)
+
+
+Kernel = Callable[[Rows, list[pa.Array], Sequence[Body]], pa.Array]
+
+
+def with_functions(function: str, values: Sequence[Evaluate], bodies: Sequence[Body]) -> Evaluate:
+    """Return the evaluation of a call of values and functions."""
+    kernel = LAMBDA_KERNELS[function]
+
+    def evaluate(rows: Rows) -> Datum:
+        data = [value(rows) for value in values]
+        return kernel(rows, [repeated(datum, rows.num_rows) if isinstance(datum, pa.Scalar) else datum for datum in data], bodies)
+
+    return evaluate
+
+
+def _mapped(rows: Rows, lists: Lists, body: Body) -> pa.Array:
+    return body.of(rows, lists.parents, lists.flat, arrays.array_of(lists.nth.astype(np.int32)))
+
+
+def _transform(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    lists = lists_of(columns[0])
+    return Lists(_mapped(rows, lists, bodies[0]), lists.lengths, lists.missing).column()
+
+
+def _filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    lists = lists_of(columns[0])
+    return lists.kept(arrays.is_true(_mapped(rows, lists, bodies[0]))).column()
+
+
+def _decided(value: bool) -> Kernel:
+    """EXISTS is decided by a TRUE, FORALL by a FALSE; else a NULL leaves it open."""
+
+    def kernel(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+        lists = lists_of(columns[0])
+        found = _mapped(rows, lists, bodies[0])
+        decided = lists.any(arrays.is_true(pc.equal(found, value)))
+        opened = lists.any(arrays.truths(found.is_null())) & ~decided
+        return arrays.array_of(decided == value, either(opened, lists.missing))
+
+    return kernel
+
+
+def _zip_with(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    left, right = map(lists_of, columns)
+    missing = either(left.missing, right.missing)
+    lengths = np.maximum(left.lengths, right.lengths)
+    if missing is not None:
+        lengths = np.where(missing, 0, lengths)
+    pairs = Lists(pa.nulls(int(lengths.sum())), lengths, missing)
+    beside = [picked(side.flat, side.starts[pairs.parents] + pairs.nth, pairs.nth >= side.lengths[pairs.parents]) for side in (left, right)]
+    return Lists(bodies[0].of(rows, pairs.parents, *beside), lengths, missing).column()
+
+
+def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    """One pass per place: the longest arrays first, so that those that still have an element are the first ones."""
+    lists, value = lists_of(columns[0]), columns[1]
+    order = np.argsort(-lists.lengths, kind="stable")
+    lengths, value = lists.lengths[order], value.take(arrays.array_of(order))
+    done: list[pa.Array] = []
+    for place in range(int(lists.lengths.max(initial=0))):
+        active = int(np.searchsorted(-lengths, -place, side="left"))
+        done.append(value.slice(active))
+        parents = order[:active]
+        element = picked(lists.flat, lists.starts[parents] + place, None)
+        value = bodies[0].of(rows, parents, value.slice(0, active), element)
+    together = pa.concat_arrays([value, *done[::-1]])
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    result = together.take(arrays.array_of(back, lists.missing))
+    if len(bodies) == 1:
+        return result
+    there = np.arange(order.size) if lists.missing is None else np.flatnonzero(~lists.missing)
+    finished = bodies[1].of(rows, there, result.take(arrays.array_of(there)))
+    if lists.missing is None:
+        return finished
+    return finished.take(arrays.array_of(np.where(lists.missing, 0, np.cumsum(~lists.missing) - 1), lists.missing))
+
+
+def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
+    lists = lists_of(column)
+    return lists, pc.struct_field(lists.flat, 0), pc.struct_field(lists.flat, 1)
+
+
+def _map_filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    lists, keys, values = _entries_of(columns[0])
+    return lists.kept(arrays.is_true(bodies[0].of(rows, lists.parents, keys, values))).maps()
+
+
+def _transform_keys(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    lists, keys, values = _entries_of(columns[0])
+    changed = bodies[0].of(rows, lists.parents, keys, values)
+    checked_keys(Lists(changed, lists.lengths))
+    return Lists(pa.StructArray.from_arrays([changed, values], ["key", "value"]), lists.lengths, lists.missing).maps()
+
+
+def _transform_values(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
+    lists, keys, values = _entries_of(columns[0])
+    changed = bodies[0].of(rows, lists.parents, keys, values)
+    return Lists(pa.StructArray.from_arrays([keys, changed], ["key", "value"]), lists.lengths, lists.missing).maps()
+
+
+LAMBDA_KERNELS: dict[str, Kernel] = {
+    "transform": _transform,
+    "filter": _filter,
+    "exists": _decided(True),
+    "forall": _decided(False),
+    "aggregate": _aggregate,
+    "zip_with": _zip_with,
+    "map_filter": _map_filter,
+    "transform_keys": _transform_keys,
+    "transform_values": _transform_values,
+}
