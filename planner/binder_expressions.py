@@ -149,12 +149,17 @@ class ExpressionBinder:
 
     def _reference(self, tree: exp.Expr) -> Expression:
         parts = tree.expressions
-        variable = next((v for v in reversed(self.lambda_parameters) if v.name.lower() == parts[0].name.lower()), None)
+        variable = self.parameter(tree)
         bound: Expression
         bound, used = self._resolved(tree) if variable is None else (replace(variable, span=span_of(tree)), 1)
         for part in parts[used:]:
             bound = field_of(bound, part, span_of(tree))
         return bound
+
+    def parameter(self, tree: exp.Expr) -> LambdaVariable | None:
+        """Return the parameter of a function around it that a name begins with, the innermost one."""
+        first = tree.expressions[0].name.lower()
+        return next((variable for variable in reversed(self.lambda_parameters) if variable.name.lower() == first), None)
 
     def _resolved(self, tree: exp.Expr) -> tuple[Expression, int]:
         column, used = self.scope.resolve(tree.expressions)

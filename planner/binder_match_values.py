@@ -54,7 +54,7 @@ class RowBinder(ExpressionBinder):
     rows: Rows | None = None
 
     def _bind(self, tree: exp.Expr) -> Expression:
-        if isinstance(tree, Reference):
+        if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._column(tree)
         if isinstance(tree, FunctionCall) and (tree.this.lower() in _OWN or is_aggregate(tree.this)):
             message = f"{tree.this.upper()} cannot stand inside another call that looks around in the match"
@@ -94,7 +94,7 @@ class MatchBinder(ExpressionBinder):
     def _bind(self, tree: exp.Expr) -> Expression:
         if isinstance(tree, Semantics):
             return self._over_all(tree)
-        if isinstance(tree, Reference):
+        if isinstance(tree, Reference) and self.parameter(tree) is None:
             return self._at_row(tree, tree, self.ends)
         if isinstance(tree, FunctionCall) and tree.args.get("over") is None:
             name = tree.this.lower()

@@ -71,7 +71,7 @@ class ExpressionParser(PredicateParser):
     def _predicate(self) -> exp.Expr:
         begin = self._index
         if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
-            if self.word(2) not in _QUERY_WORDS and self.lists_arguments(1):
+            if self.word(2) not in QUERY_WORDS and self.lists_arguments(1):
                 return self._postfix(begin, self.call(begin))
             self._advance()
             return self.placed(begin, exp.Exists(this=self.subquery()))
