@@ -133,7 +133,14 @@ class PlanFacts:
 
     def unique_keys(self, node: LogicalPlan) -> Keys:
         """Return sets of columns no two rows of a node agree on (the empty set: at most one row)."""
-        return self._once("unique_keys", node, lambda n: unique_keys(n, self.unique_keys))
+        return self._once("unique_keys", node, self._derive_unique_keys)
+
+    def _derive_unique_keys(self, node: LogicalPlan) -> Keys:
+        """A row of a session that is taken back too late stays beside the one that replaced it."""
+        match node:
+            case WindowTable(input=inner, window=window) if window.kind is WindowKind.SESSION and not self.insert_only(inner):
+                return frozenset()
+        return unique_keys(node, self.unique_keys)
 
     def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
         """Return the smallest set of columns that identifies a row of a node, or None when only the whole row does."""
