@@ -74,3 +74,8 @@ __all__ = [
     "paramstyle",
     "threadsafety",
 ]
+
+if __name__ == "__main__":
+    from repl.cli import main  # python -m penstock is the command line
+
+    raise SystemExit(main())
