@@ -10,7 +10,7 @@ from catalog.tables import Table
 from catalog.types import Row
 from optimizer.substitution import map_expressions
 from planner.expressions import Call, Column, Expression, Literal
-from planner.logical import Filter, LogicalPlan, Project, Scan, WatermarkAssign
+from planner.logical import Aggregate, Filter, LogicalPlan, Project, Scan, WatermarkAssign, WindowAggregate
 from planner.meaning import table_text
 
 Fields = frozenset[int] | None
@@ -74,6 +74,10 @@ def _collect(node: LogicalPlan, above: Uses, wanted: dict[tuple[str, int], Field
             _collect(inner, _merged({}, [*passed, *computed]), wanted)
         case Filter(input=inner, predicate=expression) | WatermarkAssign(input=inner, watermark=expression):
             _collect(inner, _merged(above, _read_by(expression)), wanted)
+        case Aggregate(input=inner, keys=keys, aggregates=calls) | WindowAggregate(input=inner, keys=keys, aggregates=calls):
+            read = [part for call in calls for part in (*call.args, *(() if call.filter is None else (call.filter,)))]
+            whole: list[tuple[int, Fields]] = [(key, None) for key in keys]
+            _collect(inner, _merged({}, [*whole, *(use for part in read for use in _read_by(part))]), wanted)
         case Scan(table=table, columns=columns, predicate=predicate):
             uses = above if predicate is None else _merged(above, _read_by(predicate))
             for i, column in enumerate(columns):
@@ -94,6 +98,8 @@ def _rewritten(node: LogicalPlan, wanted: Mapping[tuple[str, int], Fields]) -> t
     if all(new is old for (new, _), old in zip(rewritten, node.inputs, strict=True)):
         return node, {}
     changed = map_expressions(node.with_inputs(tuple(child for child, _ in rewritten)), lambda e: _moved(e, rewritten[0][1]))
+    if isinstance(node, Aggregate | WindowAggregate):
+        return changed, {}
     if not isinstance(node, Project):
         return changed, rewritten[0][1]
     below = rewritten[0][1]

@@ -69,3 +69,17 @@ SELECT k FROM arrivals
 Sink to the client [k]
 └── Scan arrivals [k]
 (unchanged)
+====
+SELECT max(place.code) AS m, count(*) FILTER (WHERE place.city > 'a') AS n FROM sites
+---
+Sink to the client [m, n]
+└── Project max(place.code) AS m, count(*) FILTER (WHERE (place.city > 'a')) AS n
+    └── Global Aggregate: max(max(place.code)) AS max(place.code), sum0(count(*) FILTER (WHERE (place.city > 'a'))) AS count(*) FILTER (WHERE (place.city > 'a'))
+        └── Local Aggregate: max(place.code), count(*) FILTER (WHERE (place.city > 'a'))
+            └── Scan sites [place]
+=>
+Sink to the client [m, n]
+└── Project max(place.code) AS m, count(*) FILTER (WHERE (place.city > 'a')) AS n
+    └── Global Aggregate: max(max(place.code)) AS max(place.code), sum0(count(*) FILTER (WHERE (place.city > 'a'))) AS count(*) FILTER (WHERE (place.city > 'a'))
+        └── Local Aggregate: max(place.code), count(*) FILTER (WHERE (place.city > 'a'))
+            └── Scan sites [place(city, code)]
