@@ -19,10 +19,12 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
 	@$(BIN)/python -m pytest
 
+# make test asks QUERIES=800 generated queries (some 80 seconds of one core) and Spark 30 of them; make fuzz asks FUZZ more, Spark 90, and tries every
+# relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
-	@RELATIONS=5 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
+	@$(BIN)/python -m tests.queries.soak 800 $$((800 + $(FUZZ)))
+	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py

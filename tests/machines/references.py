@@ -97,6 +97,8 @@ def near_in_time(kind: str) -> Callable[[Given], Rows]:
     def of(given: Given) -> Rows:
         left, right = given.timely("a"), given.timely("b")
         alone_left = {row[ID] for row in left if row[K] is None or row[TS] + 3 * SECOND < given.now}
+        if kind in ("semi", "anti"):
+            return Counter({row: n for row, n in joined(left, right, near, kind).items() if kind == "semi" or row[0] in alone_left})
         alone_right = {row[ID] for row in right if row[K] is None or row[TS] + 2 * SECOND < given.now}
         pairs = joined(left, right, near, kind)
         return Counter({row: n for row, n in pairs.items() if None not in (row[0], row[2]) or row[0] in alone_left or row[2] in alone_right})

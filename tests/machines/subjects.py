@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.machines import references as ref
+from tests.machines import timed_references as timed
 from tests.machines.harness import Subject
 
 _AGGREGATES = "count(*), sum(v), min(v), max(v), count(DISTINCT v)"
@@ -24,7 +25,24 @@ def _join(kind: str, residual: bool = False) -> Subject:
 def _near(kind: str) -> Subject:
     between = "a.ts BETWEEN b.ts - INTERVAL '3' SECOND AND b.ts + INTERVAL '2' SECOND"
     query = f"SELECT {_IDS} FROM a {kind.upper()} JOIN b ON a.k = b.k AND {between}"
+    if kind in ("semi", "anti"):
+        query = f"SELECT a.id, a.v FROM a LEFT {kind.upper()} JOIN b ON a.k = b.k AND {between}"
     return Subject(query, ref.near_in_time(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator")
+
+
+def _as_of(kind: str) -> Subject:
+    last = "(SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM b) WHERE n = 1)"
+    query = f"SELECT {_IDS} FROM a {kind.upper()} JOIN {last} FOR SYSTEM_TIME AS OF a.ts AS b ON a.k = b.k"
+    return Subject(query, timed.as_of(kind), timed=True, retracts=False, tables=_TWO, has="TemporalJoinOperator")
+
+
+def _window_join(kind: str) -> Subject:
+    sides = [f"TUMBLE(TABLE {name}, DESCRIPTOR(ts), INTERVAL '5' SECONDS) AS {name}" for name in _TWO]
+    met = "a.window_start = b.window_start AND a.window_end = b.window_end AND a.k = b.k"
+    query = f"SELECT {_IDS} FROM {sides[0]} {kind.upper()} JOIN {sides[1]} ON {met}"
+    if kind in ("semi", "anti"):
+        query = f"SELECT id, v FROM {sides[0]} WHERE {'NOT ' if kind == 'anti' else ''}EXISTS (SELECT 1 FROM {sides[1]} WHERE {met})"
+    return Subject(query, timed.in_equal_windows(kind), timed=True, retracts=False, tables=_TWO, has="TimedJoinOperator")
 
 
 def _windows(call: str, reference: object, retracts: bool, has: str, lates: bool = True) -> Subject:
@@ -46,7 +64,11 @@ _SESSION = "SESSION(TABLE a PARTITION BY k, DESCRIPTOR(ts), INTERVAL '4' SECONDS
 SUBJECTS: dict[str, Subject] = {
     **{f"join {kind}": _join(kind) for kind in ("inner", "left", "right", "full", "semi", "anti")},
     **{f"join {kind} with a residual": _join(kind, True) for kind in ("left", "full", "semi", "anti")},
-    **{f"join near in time {kind}": _near(kind) for kind in ("inner", "left", "full")},
+    **{f"join near in time {kind}": _near(kind) for kind in ("inner", "left", "right", "full", "semi", "anti")},
+    **{f"join in windows {kind}": _window_join(kind) for kind in ("inner", "left", "right", "full", "semi", "anti")},
+    **{f"join as of {kind}": _as_of(kind) for kind in ("inner", "left")},
+    "unnest": Subject("SELECT id, e, n FROM a, UNNEST(ARRAY[v, CAST(k AS BIGINT)]) WITH ORDINALITY AS u(e, n)", timed.elements, has="UnnestOperator"),
+    "limit": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, retracts=False, has="LimitOperator"),
     "group aggregate": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, has="GroupAggregateOperator"),
     "group aggregate of inserts": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, retracts=False),
     "aggregate without keys": Subject(f"SELECT {_AGGREGATES} FROM a", ref.whole, has="GroupAggregateOperator"),
