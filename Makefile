@@ -16,14 +16,14 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run queries/flights.sql --state out/state
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
+test: $(VENV)/.installed ## set up, then run all tests and checks (about twelve minutes on two cores)
 	@$(BIN)/python -m pytest
 
-# make test asks QUERIES=800 generated queries (some 80 seconds of one core) and Spark 30 of them; make fuzz asks FUZZ more, Spark 90, and tries every
+# make test asks QUERIES=600 generated queries (some 60 seconds of one core) and Spark 30 of them; make fuzz asks FUZZ more, Spark 90, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.queries.soak 800 $$((800 + $(FUZZ)))
+	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
 	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house

@@ -51,15 +51,14 @@ class RecordBlocks:
         data, self._rest = self._rest, b""
         while not self._ended:
             cut = self._cut(data) if len(data) >= self._block_bytes else 0
+            self._check_length(data.find(b"\n") if cut else len(data))
             if cut:
                 return self._give(data[:cut], data[cut:])
-            if len(data) > MAX_RECORD_BYTES:
-                message = f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB"
-                raise PenstockError("DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL)
             more = self._read()
             self._ended = not more
             cut = more.rfind(b"\n") + 1 if self._quote is None and len(data) + len(more) >= self._block_bytes else 0
             if cut:  # a block is put together once, not joined and then cut
+                self._check_length(len(data) + more.find(b"\n") if len(data) >= self._block_bytes else 0)
                 return self._give(b"".join((data, memoryview(more)[:cut])), more[cut:])
             data += more
         return self._give(data, b"") if data else None
@@ -67,6 +66,12 @@ class RecordBlocks:
     def close(self) -> None:
         """Release the file."""
         self._file.close()
+
+    def _check_length(self, record_bytes: int) -> None:
+        """Refuse the first record of a block when it is too long; the others lie within one block."""
+        if record_bytes > MAX_RECORD_BYTES:
+            message = f"{self._task.path}: a record is longer than {MAX_RECORD_BYTES >> 20} MB"
+            raise PenstockError("DAT-4207", message, hint="are its line ends and quotes right?", kind=Kind.EXTERNAL)
 
     def _give(self, data: bytes, rest: bytes) -> Block | None:
         """Return a block, cut at the end of the range; what follows it stays for the next."""

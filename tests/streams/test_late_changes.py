@@ -17,7 +17,7 @@ from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_e
 from tests.streams.change_files import Changes, Row, declared
 from tests.streams.test_emit import _windows
 
-CHANGES, DELAY_S = 1_500, 4
+CHANGES, DELAY_S = 900, 4
 SETTINGS = {"execution.batch.max-rows": "61"}
 TABLES = {
     "tumble": "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECONDS)",

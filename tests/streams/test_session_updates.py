@@ -29,7 +29,7 @@ from tests.engine.operators.harness import Remembered, opened
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, declared
 
-CHANGES, GAP_S, DELAY_S = 2_000, 3, 4
+CHANGES, GAP_S, DELAY_S = 1_200, 3, 4
 SOURCE = f"SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), INTERVAL '{GAP_S}' SECONDS)"
 AGGREGATES = "COUNT(*), COUNT(v), SUM(v), MIN(d), MAX(v), COUNT(DISTINCT v)"
 GROUPS = f"SELECT k, window_start, window_end, {AGGREGATES} FROM {SOURCE} GROUP BY k, window_start, window_end"

@@ -167,7 +167,7 @@ def queries(draw: st.DrawFn) -> tuple[str, Any]:
     return clauses, answer
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_the_matches_are_those_of_the_reference(data: st.DataObject) -> None:
     clauses, answer = data.draw(queries())
