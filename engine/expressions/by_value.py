@@ -12,31 +12,34 @@ import pyarrow.compute as pc
 from engine.expressions.columns import aligned
 from engine.expressions.site import Factory, plain
 
+_CODES_MAX = 1 << 62
+
 
 def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
     """Return the factory of a Python function's kernel; NULL where an argument is, and where the function gives None."""
 
     def kernel(*data: Any) -> pa.Array:
         columns = aligned(*data)
-        encoded = [pc.dictionary_encode(column) for column in columns]
-        codes, known = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_)
-        for column in encoded:
-            indices = column.indices
-            known &= pc.is_valid(indices).to_numpy(zero_copy_only=False)
-            codes = codes * max(1, len(column.dictionary)) + pc.fill_null(indices, 0).to_numpy(zero_copy_only=False)
-        different, inverse = np.unique(np.where(known, codes, -1), return_inverse=True)
-        results = pa.array([None if code < 0 else compute(*arguments) for code, arguments in _decoded(different, encoded)], kind)
-        return results.take(pa.array(inverse))
+        codes, known = _combinations(columns)
+        _, firsts, inverse = np.unique(np.where(known, codes, -1), return_index=True, return_inverse=True)
+        places = pa.array(firsts)
+        arguments = zip(*(column.take(places).to_pylist() for column in columns), strict=True)
+        results = [compute(*values) if wanted else None for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)]
+        return pa.array(results, kind).take(pa.array(inverse))
 
     return plain(kernel)
 
 
-def _decoded(codes: np.ndarray, encoded: list[pa.DictionaryArray]) -> list[tuple[int, tuple[Any, ...]]]:
-    """Return each combination's code and values; those of a code below 0 mean nothing."""
-    places = np.maximum(codes, 0)
-    columns: list[list[Any]] = []
-    for column in reversed(encoded):
-        size = max(1, len(column.dictionary))
-        columns.append(column.dictionary.take(pa.array(places % size)).to_pylist() if len(column.dictionary) else [None] * places.size)
-        places = places // size
-    return list(zip(codes.tolist(), zip(*reversed(columns), strict=True), strict=True))
+def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number per row, equal for equal values of all columns, and whether none of them is NULL."""
+    codes, known, count = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_), 1
+    for column in columns:
+        encoded = pc.dictionary_encode(column)
+        known &= pc.is_valid(encoded.indices).to_numpy(zero_copy_only=False)
+        size = max(1, len(encoded.dictionary))
+        if count * size > _CODES_MAX:  # numbered anew, there are no more of them than rows
+            codes = np.unique(codes, return_inverse=True)[1]
+            count = len(codes)
+        codes = codes * size + pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+        count *= size
+    return codes, known
