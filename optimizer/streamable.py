@@ -5,8 +5,9 @@ from __future__ import annotations
 from catalog.errors import PenstockError, Span
 from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic, reads_clock
-from planner.expressions import Call
-from planner.logical import Filter, LogicalPlan, Project, Sink, Sort
+from optimizer.substitution import map_expressions
+from planner.expressions import Call, Expression
+from planner.logical import LogicalPlan, Project, Sink, Sort
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
 from planner.unnest import Unnest
@@ -25,10 +26,6 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _clock_over_updates("windows and OVER by processing time take rows that are given once")
             case Project(input=inner, expressions=expressions) if any(map(reads_clock, expressions)) and not facts.insert_only(inner):
                 raise _clock_over_updates("the current time cannot be shown beside rows that are taken back: it would have gone on by then")
-            case Filter() | Project() if not facts.insert_only(node.input):
-                _check_steady(node)
-            case Unnest(call=call) if call.body is not None and not call.body.deterministic and not facts.insert_only(node.input):
-                raise _wavers(call.function, None)
             case MatchRecognize() if not facts.insert_only(node.input):
                 raise PenstockError(
                     "SQL-1316",
@@ -41,6 +38,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 raise _unsupported_order("an endless result has no order")
             case Sort() if not any(node is known for known in last):
                 raise _unsupported_order("on a stream ORDER BY without LIMIT can only be the last clause")
+        if not all(map(facts.insert_only, node.inputs)):
+            _check_steady(node)
 
 
 def _clock_over_updates(message: str) -> PenstockError:
@@ -48,12 +47,18 @@ def _clock_over_updates(message: str) -> PenstockError:
     return PenstockError("SQL-1315", message, hint=hint, sqlstate="0A000")
 
 
-def _check_steady(node: Filter | Project) -> None:
-    """A row that is taken back must be the row that was given, so nothing in it may have another value by then."""
-    for expression in node.expressions if isinstance(node, Project) else (node.predicate,):
-        wavering = next((part for part in expression.walk() if isinstance(part, Call) and not is_deterministic(part)), None)
-        if wavering is not None:
-            raise _wavers(wavering.function, wavering.span)
+def _check_steady(node: LogicalPlan) -> None:
+    """A row that is taken back must be the row that was given, so nothing computed of it may have another value by then."""
+    if isinstance(node, Unnest) and node.call.body is not None and not node.call.body.deterministic:
+        raise _wavers(node.call.function, None)
+
+    def steady(expression: Expression) -> Expression:
+        wavering = [part for part in expression.walk() if isinstance(part, Call) and not is_deterministic(part)]
+        if wavering:  # the last holds no other: parents come first
+            raise _wavers(wavering[-1].function, wavering[-1].span)
+        return expression
+
+    map_expressions(node, steady)
 
 
 def _wavers(function: str, span: Span | None) -> PenstockError:

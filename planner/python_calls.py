@@ -61,17 +61,18 @@ def udf(
 
 
 def udaf(
-    arg_types: Sequence[str], result: str, *, mode: str = "arrow", deterministic: bool = True, name: str | None = None, version: str = ""
+    arg_types: Sequence[str], result: str, *, mode: str = "arrow", name: str | None = None, version: str = ""
 ) -> Callable[[Callable[..., Any]], PythonAggregate]:
     """Return the decorator that makes a Python function an aggregate function of SQL.
 
     The engine keeps the rows of each group, so that rows can be taken back and groups be merged; the function gets them when a value is wanted.
     ``mode`` "arrow": called once for many groups with ``(offsets, *columns)``, group i having rows ``offsets[i]`` up to ``offsets[i + 1]`` (an int64
     numpy array), and returns one value per group as an array; "row": called once per group with one Arrow array per argument, and returns the
-    value. Rows are in ascending order of their values, NULLs first. Raises as ``udf``.
+    value. Rows are in ascending order of their values, NULLs first. It must give equal values for equal rows: a result that changes is computed
+    again to be taken back. Raises as ``udf``.
     """
     kinds, kind, how = _types(arg_types), parse_type(result), _mode(mode)
-    return lambda body: PythonAggregate(name or body.__name__, kinds, body, how, deterministic, version, kind)
+    return lambda body: PythonAggregate(name or body.__name__, kinds, body, how, version=version, result=kind)
 
 
 def udtf(

@@ -72,6 +72,9 @@ MISTAKES = {
     "SELECT tel(a) FROM t": ("SQL-1101", "there is no function tel", '"tell"'),
     "SELECT tell(DISTINCT a) FROM t": ("SQL-1105", "DISTINCT goes with aggregate functions", ""),
     "SELECT wavering(n) FROM (SELECT COUNT(*) AS n FROM t)": ("SQL-1315", "wavering may give another value", "deterministic"),
+    "SELECT SUM(wavering(n)) FROM (SELECT COUNT(*) AS n FROM t GROUP BY a)": ("SQL-1315", "wavering may give another value", "deterministic"),
+    "SELECT n FROM (SELECT COUNT(*) AS n FROM t) JOIN t AS u ON u.a < wavering(n)": ("SQL-1315", "wavering may give another value", "deterministic"),
+    "SELECT COUNT(*) FILTER (WHERE wavering(n) > 1) FROM (SELECT COUNT(*) AS n FROM t)": ("SQL-1315", "wavering may", "deterministic"),
 }
 
 
