@@ -61,7 +61,7 @@ class Deployer:
         for chain in self.graph.chains:
             for subtask in range(chain.parallelism):
                 output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
-                operators = OperatorChain([self._operator(chain, spec, subtask) for spec in chain.operators], output)
+                operators = OperatorChain([self._operator(chain, spec, subtask, attempt) for spec in chain.operators], output)
                 made.append(
                     Task(
                         TaskId(chain.chain_id, subtask),
@@ -129,7 +129,7 @@ class Deployer:
     def _ancestors(self, chain_id: int) -> set[int]:
         return {chain_id}.union(*(self._ancestors(edge.source) for edge in self.graph.inputs_of(chain_id)))
 
-    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int) -> ChainedOperator:
+    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int, attempt: int) -> ChainedOperator:
         context = Context(
             operator_id=spec.operator_id,
             name=spec.name,
@@ -140,6 +140,7 @@ class Deployer:
             metrics=OperatorMetrics(late_log=late_log(self.services, self.job_id, spec.name)),
             services=self.services,
             job_id=self.job_id,
+            attempt=attempt,
         )
         return ChainedOperator(self.build(spec, self.options), context)
 

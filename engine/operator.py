@@ -82,7 +82,8 @@ class KeyGroups:
 class Context:
     """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends).
 
-    ``job_id`` is the same after every restart of the job and of no other job: sinks put it into the names of what they publish.
+    ``job_id`` is the same after every restart of the job and of no other job: sinks put it into the names of what they publish. ``attempt`` numbers
+    the deployments of the job in this process.
     """
 
     operator_id: str
@@ -94,6 +95,7 @@ class Context:
     metrics: OperatorMetrics
     services: Services
     job_id: str = ""
+    attempt: int = 1
 
 
 class Services:

@@ -40,7 +40,7 @@ class MaterializedContents:
         self._version = 0
         self._begun: dict[int, Batch] = {}
         self._fresh = True
-        self._parallelism = 0
+        self._attempt = 0
         self._staged: dict[int, list[Batch]] = {}
         self._log: deque[tuple[int, Batch]] = deque(maxlen=CHANGES_KEPT)
         self._snapshots: OrderedDict[int, pa.Table] = OrderedDict()
@@ -49,12 +49,11 @@ class MaterializedContents:
 
     # -- the job's side
 
-    def begin(self, subtask: int, parallelism: int, rows: Batch) -> None:
-        """Take what a subtask begins with, its part of the checkpoint it goes on from; a second time means that the job was restarted."""
+    def begin(self, attempt: int, subtask: int, parallelism: int, rows: Batch) -> None:
+        """Take what a subtask begins with, its part of the checkpoint it goes on from; with another attempt the job was deployed anew."""
         with self._changed:
-            if subtask in self._begun or parallelism != self._parallelism:
-                self._begun, self._staged, self._fresh = {}, {}, True
-            self._parallelism = parallelism
+            if attempt != self._attempt:
+                self._attempt, self._begun, self._staged, self._fresh = attempt, {}, {}, True
             self._begun[subtask] = rows
             if self._version == 0 and len(self._begun) == parallelism and any(part.num_rows for part in self._begun.values()):
                 self._advance([])

@@ -48,4 +48,4 @@ class MaterializeOperator(Operator):
         """Tell the view once, before any change, what this subtask was restored with."""
         if not self._begun:
             self._begun = True
-            self._view.begin(self._context.subtask, self._context.parallelism, self._rows.weighted())
+            self._view.begin(self._context.attempt, self._context.subtask, self._context.parallelism, self._rows.weighted())
