@@ -162,15 +162,14 @@ class Catalog:
         """Return a full name as it may be written here."""
         return full_name.rpartition(".")[2] if place_of(full_name) == self.current else full_name
 
-    def relations_of(self, place: Place) -> list[str]:
-        """Return the full names of all relations that live at a place."""
-        return [r.name for space in (self._permanent, self._temporary) for r in space.values() if place_of(r.name) == place]
+    def relations_of(self, place: Place) -> list[Relation]:
+        """Return all relations that live at a place."""
+        return [relation for space in (self._permanent, self._temporary) for relation in space.values() if place_of(relation.name) == place]
 
     def forget(self, place: Place) -> None:
         """Drop all relations of a place."""
-        for name in self.relations_of(place):
-            for space in (self._permanent, self._temporary):
-                space.pop(name.lower(), None)
+        for relation in self.relations_of(place):
+            self._remove(relation)
 
     def _visible(self) -> list[Relation]:
         merged = {**self._permanent, **self._temporary}

@@ -80,9 +80,9 @@ class CatalogStore:
             if wanted != used:
                 statements.append(f"USE {self._written(wanted)}")
                 used = wanted
-            name = f"{place.database}.{relation.name.rpartition('.')[2]}" if wanted.catalog == self.catalog else str(place)
             bare = relation.name.rpartition(".")[2]
-            statements.append(create_statement(replace(relation, name=bare if wanted == place else name), redact=False))
+            where = "" if wanted == place else f"{place.database}." if wanted.catalog == self.catalog else f"{place}."
+            statements.append(create_statement(replace(relation, name=where + bare), redact=False))
         return statements
 
     def _written(self, place: Place) -> str:

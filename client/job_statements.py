@@ -73,8 +73,11 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
     job.stop(drain=drain)
     job.wait(_STOP_TIMEOUT_S)
     note = f"job {job.job_id} is {job.state.lower()}"
-    if directory is None or not job.state.terminal:
+    if directory is None:
         return note_result(note, job)
+    if not job.state.terminal:
+        hint = "it stops when its last checkpoint is complete; that is in its state directory, and `penstock checkpoint` reads it"
+        raise PenstockError("STA-3041", f"{note} after {_STOP_TIMEOUT_S:.0f} s, so no savepoint was written", hint=hint, sqlstate="57014")
     if job.error is not None:
         raise job.error
     from engine.savepoints import write_savepoint

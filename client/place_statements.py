@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place, place_of
+from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.store import CatalogStore
@@ -70,7 +70,11 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
     if not session.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
     if kind == "file":
-        session.open_store(CatalogStore(Path(options["path"]), name.text.lower()))
+        try:
+            session.open_store(CatalogStore(Path(options["path"]), name.text.lower()))
+        except PenstockError as error:
+            _forget_catalog(session, name.text.lower())
+            raise PenstockError("SQL-1357", f"catalog {name} cannot be opened", detail=str(error), span=name.span, sqlstate="58030") from error
     return note_result(f"catalog {name} created")
 
 
@@ -81,14 +85,18 @@ def _drop_catalog(session: Session, node: nodes.DropCatalog) -> Result:
     folded = catalog.databases.require_catalog(name.text, name.span)
     if folded in (DEFAULT_CATALOG, catalog.current.catalog):
         raise _in_use(f'catalog "{name}"', name.span)
-    places = [Place(folded, database) for database in catalog.databases.by_catalog[folded]]
-    for place in places:
-        _refuse_running(session, place, name)
+    for database in catalog.databases.by_catalog[folded]:
+        _refuse_running(session, Place(folded, database), name)
     session.stores.pop(folded, None)  # a file catalog's tables stay in its file
-    for place in places:
-        catalog.forget(place)
-    del catalog.databases.by_catalog[folded], catalog.databases.options[folded]
+    _forget_catalog(session, folded)
     return note_result(f"catalog {name} dropped")
+
+
+def _forget_catalog(session: Session, folded: str) -> None:
+    databases = session.catalog.databases
+    for database in databases.by_catalog.pop(folded):
+        session.catalog.forget(Place(folded, database))
+    del databases.options[folded]
 
 
 def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
@@ -99,7 +107,7 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
     catalog.databases.require(place, node.name.span)
     if place.database == DEFAULT_DATABASE or place == catalog.current:
         raise _in_use(f'database "{node.name}"', node.name.span)
-    held = catalog.relations_of(place)
+    held = [relation.name for relation in catalog.relations_of(place)]
     if held and not node.cascade:
         listed = ", ".join(held[:3]) + (" .." if len(held) > 3 else "")
         hint = "drop them first, or write CASCADE to drop them with it"
@@ -112,14 +120,10 @@ def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
 
 def _refuse_running(session: Session, place: Place, name: Name) -> None:
     """A materialized view is a job; it is not stopped unasked."""
-    running = [full for full in session.catalog.relations_of(place) if isinstance(session.catalog.find(_from_anywhere(full)), MaterializedView)]
+    running = [relation.name for relation in session.catalog.relations_of(place) if isinstance(relation, MaterializedView)]
     if running:
         hint = f"DROP MATERIALIZED VIEW {running[0]} stops it"
         raise PenstockError("SQL-1355", f"materialized views run in {name}: {', '.join(running)}", span=name.span, hint=hint, sqlstate="2BP01")
-
-
-def _from_anywhere(full_name: str) -> str:
-    return f"{place_of(full_name)}.{full_name.rpartition('.')[2]}"
 
 
 def _in_use(what: str, span: Span) -> PenstockError:

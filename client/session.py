@@ -209,9 +209,11 @@ class Session:
         """Fill a catalog from its store, and from now on keep it there."""
         here, outer = self.catalog.current, self.loading
         self.catalog.current, self.loading = Place(store.catalog), True
-        for statement in store.load():
-            self.execute(statement)
-        self.catalog.current, self.loading = here, outer
+        try:
+            for statement in store.load():
+                self.execute(statement)
+        finally:
+            self.catalog.current, self.loading = here, outer
         self.stores[store.catalog] = store
 
     def keep_catalogs(self) -> None:

@@ -64,7 +64,7 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
     job, reader = _reader(arguments)
     manifest = reader.manifest(arguments.checkpoint)
     parallelism = {operator.operator_id: operator.parallelism for operator in manifest.operators}
-    note(f"job {job}, checkpoint {manifest.checkpoint_id} ({manifest.kind}), taken {_moment(manifest)}, epoch {manifest.epoch}, ")
+    note(f"job {job}, checkpoint {manifest.checkpoint_id} ({manifest.kind}), taken {_moment(manifest)}, epoch {manifest.epoch}")
     note(f"{manifest.max_parallelism} key groups, {len(manifest.operators)} operators, {len(manifest.ended)} of {len(manifest.tasks)} tasks ended")
     rows = [
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,21 @@ def test_a_stored_catalog_keeps_its_places(tmp_path: Path) -> None:
         assert count(made, "sea.raw.x") == 4
         made.execute("DROP CATALOG sea")
         assert told(made, "SELECT * FROM sea.raw.x") == "SQL-1351"
+
+
+def test_a_catalog_that_cannot_be_opened_is_not_there(tmp_path: Path) -> None:
+    """A damaged file leaves the session as it was: what is created after that is still kept."""
+    (tmp_path / "lake").mkdir()
+    statements = ["CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')", "CREATE TABLE broken (a INT) WITH ('connector' = 'nothing')"]
+    (tmp_path / "lake" / "catalog.json").write_text(json.dumps({"format": 1, "statements": statements}))
+    with opened(tmp_path / "kept") as made:
+        assert told(made, f"CREATE CATALOG lake WITH ('type' = 'file', 'path' = '{tmp_path / 'lake'}')") == "SQL-1357"
+        assert listed(made, "SHOW CATALOGS") == ["default_catalog"]
+        made.execute("CREATE DATABASE sales")
+        made.execute(table("sales.t", 2))
+    with opened(tmp_path / "kept") as made:
+        assert count(made, "sales.t") == 2
+    assert json.loads((tmp_path / "lake" / "catalog.json").read_text())["statements"] == statements
 
 
 def test_mistakes() -> None:
