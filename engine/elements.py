@@ -50,6 +50,13 @@ class Batch:
         weights = None if self.weights is None else self.weights[indices]
         return Batch(rows, weights, None if self.behind is None else self.behind[indices], self.origin)
 
+    def repeated(self) -> Batch:
+        """Return each row as often as its weight says, without weights; none must be negative."""
+        if self.weights is None:
+            return self
+        whole = self.take(np.repeat(np.arange(self.num_rows), self.weights))
+        return Batch(whole.rows, None, whole.behind, whole.origin)
+
     def slice(self, offset: int, length: int) -> Batch:
         """Return a zero-copy piece of the batch."""
         end = offset + length

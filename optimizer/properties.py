@@ -136,10 +136,10 @@ class PlanFacts:
         return self._once("unique_keys", node, self._derive_unique_keys)
 
     def _derive_unique_keys(self, node: LogicalPlan) -> Keys:
-        """A row of a session that is taken back too late stays beside the one that replaced it."""
-        match node:
-            case WindowTable(input=inner, window=window) if window.kind is WindowKind.SESSION and not self.insert_only(inner):
-                return frozenset()
+        """Where late rows are dropped, a row that is taken back too late stays beside the one that replaced it."""
+        drops_late = isinstance(node, TemporalSort) or (isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION)
+        if drops_late and not all(map(self.insert_only, node.inputs)):
+            return frozenset()
         return unique_keys(node, self.unique_keys)
 
     def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:

@@ -49,8 +49,7 @@ class FirstRowsOperator(Operator):
         return {"rows": self._rows}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        if batch.weights is not None:
-            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        batch = batch.repeated()
         if not batch.num_rows:
             return
         slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._spec.partition], batch.num_rows)

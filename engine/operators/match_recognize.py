@@ -62,9 +62,7 @@ class MatchRecognizeOperator(Operator):
         return {"rows": self._rows, "totals": self._totals}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
-        if batch.weights is not None:
-            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics).repeated()
         if batch.num_rows:
             self._rows.hold(batch.rows)
             self._metrics.state_entries = len(self._rows)

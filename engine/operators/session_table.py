@@ -44,9 +44,7 @@ class SessionTableOperator(Operator):
         return {"sessions": self._sessions, "rows": self._rows}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics)
-        if batch.weights is not None:
-            batch = batch.take(np.repeat(np.arange(batch.num_rows), batch.weights))
+        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics).repeated()
         if not batch.num_rows:
             return
         times = col.words(batch.rows.column(self._window.time_column))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from catalog.connectors import takes_changes
 from catalog.errors import Kind, PenstockError
 from engine.connectors.build import sink_writer
@@ -112,4 +110,4 @@ def _inserts(batch: Batch, spec: SinkSpec) -> Batch:
         raise PenstockError("INT-9005", f"sink {spec.name} only appends but was given retractions", kind=Kind.INTERNAL, sqlstate="XX000")
     if (batch.weights == 1).all():
         return Batch(batch.rows)
-    return Batch(batch.take(np.repeat(np.arange(batch.num_rows), batch.weights)).rows)
+    return Batch(batch.repeated().rows)

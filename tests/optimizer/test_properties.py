@@ -5,7 +5,9 @@ import pytest
 from catalog.connectors import Boundedness
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
+from planner.expressions import Column, SortKey
 from planner.logical import Join, LogicalPlan, Sink
+from planner.temporal_sort import TemporalSort
 from tests.optimizer.sql import bind
 
 TUMBLE = "FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
@@ -124,3 +126,13 @@ def test_state_bound(text: str, bound: str) -> None:
     facts, plan = PlanFacts(), query(text)
     stateful = next(node for node in plan.walk() if facts.state(node).keeps is not None)
     assert facts.state_bound(stateful) == bound
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"), [("SELECT DISTINCT k FROM orders", {frozenset({0})}), ("SELECT k, COUNT(*) AS n FROM orders GROUP BY k", set())]
+)
+def test_where_late_rows_are_dropped_a_key_is_one_of_rows_that_stay(text: str, keys: set[frozenset[int]]) -> None:
+    """What is taken back too late stays beside the row in its place."""
+    below = query(text)
+    field = below.schema[0]
+    assert PlanFacts().unique_keys(TemporalSort(below, (SortKey(Column(field.type, field.nullable, index=0)),))) == keys
