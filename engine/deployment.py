@@ -146,3 +146,17 @@ class Deployer:
 
     def _parallelism(self, chain_id: int) -> int:
         return next(chain.parallelism for chain in self.graph.chains if chain.chain_id == chain_id)
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """One deployment of a job, the ``attempt``-th: where its tasks start from, and the highest checkpoint id ever given out."""
+
+    deployer: Deployer
+    attempt: int
+    restore: RestorePoint | None
+    last_checkpoint_id: int
+
+    def tasks(self, report: Callable[[TaskReport], None], wakeup: Callable[[int], Wakeup]) -> list[Task]:
+        """Return its tasks in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
+        return self.deployer.tasks(self.attempt, self.restore, self.last_checkpoint_id, report, wakeup)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from engine.checkpoint_io import (
     StoreIo,
 )
 from engine.checkpoint_store import CheckpointStore, Opened
-from engine.deployment import Deployer, RestorePoint
+from engine.deployment import Deployer, Deployment, RestorePoint
 from engine.job_messages import (
     CancelRequested,
     CompletionTaken,
@@ -43,7 +43,7 @@ from engine.job_state import JobState, check_transition
 from engine.manifest import Manifest
 from engine.rescaling import RescaleRequested
 from engine.restart import RestartBudget
-from engine.task import Task
+from engine.task_handle import TaskHandle
 from engine.workers import Workers
 
 Posted = TaskReport | IoOutcome | CancelRequested | StopRequested | RescaleRequested
@@ -71,7 +71,7 @@ class JobMaster:
         self.state = JobState.CREATED
         self.error: PenstockError | None = None
         self.last_failure: PenstockError | None = None
-        self.tasks: list[Task] = []
+        self.tasks: Sequence[TaskHandle] = ()
         self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
         self._deployer = deployer
         self._plan = plan
@@ -234,7 +234,7 @@ class JobMaster:
     # Deployment and its end.
 
     def _deploy(self, manifest: Manifest | None) -> None:
-        """Make and start tasks; failing to make them is a failure like any other."""
+        """Have tasks made and started; failing to make them is a failure like any other."""
         self._attempt += 1
         self._restart_at_ms = float("inf")
         self._last = None
@@ -243,7 +243,7 @@ class JobMaster:
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
         io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
         try:
-            tasks = self._deployer.tasks(self._attempt, restore, self.coordinator.last_checkpoint_id, self.post, self._workers.wakeup)
+            tasks = self._workers.deploy(Deployment(self._deployer, self._attempt, restore, self.coordinator.last_checkpoint_id))
         except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
             self._fail(cause)
             return
@@ -251,11 +251,6 @@ class JobMaster:
         by_id = {task.task_id: task for task in tasks}
         self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], lambda task, message: by_id[task].post(message), io)
         self._deployed = True
-        try:
-            self._workers.start(self._attempt, tasks)
-        except RuntimeError as cause:
-            self._fail(cause)
-            return
         if self._stop_wanted or self._drain_wanted:
             self._to(JobState.STOPPING)
             self._drain_sources()
@@ -278,7 +273,7 @@ class JobMaster:
             self._start_again()
         if self._at_rest and self._ending is not None:  # decided before, or just now by a restart that failed
             self._last_metrics = self.metrics()
-            self.tasks = []  # their operators' state goes with them
+            self.tasks = ()  # their operators' state goes with them
             self._to(self._ending)
             if self._store is not None:
                 self._store.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.checkpoint_coordinator import CheckpointInfo
 from engine.metrics import OperatorMetrics, SplitProgress
-from engine.task import Task
+from engine.task_handle import TaskHandle
 from planner.physical import JobGraph, SinkSpec
 
 
@@ -89,14 +89,13 @@ class JobMetrics:
         return self.checkpoints[-1] if self.checkpoints else None
 
 
-def operator_reports(tasks: Sequence[Task]) -> tuple[OperatorReport, ...]:
+def operator_reports(tasks: Sequence[TaskHandle]) -> tuple[OperatorReport, ...]:
     """Return one report per operator, in plan order."""
     reports: dict[str, OperatorReport] = {}
     for task in tasks:
-        for index, chained in enumerate(task.chain.operators):
-            context = chained.context
-            report = reports.setdefault(context.operator_id, OperatorReport(context.operator_id, context.name, task.is_source and index == 0))
-            _add(report, chained.metrics)
+        for index, operator in enumerate(task.operators):
+            report = reports.setdefault(operator.operator_id, OperatorReport(operator.operator_id, operator.name, task.is_source and index == 0))
+            _add(report, task.metrics.operators[operator.operator_id])
     return tuple(reports.values())
 
 
@@ -116,11 +115,11 @@ def _add(report: OperatorReport, metrics: OperatorMetrics) -> None:
         report.counters[name] = report.counters.get(name, 0) + count
 
 
-def task_lines(tasks: Sequence[Task]) -> tuple[TaskReportLine, ...]:
+def task_lines(tasks: Sequence[TaskHandle]) -> tuple[TaskReportLine, ...]:
     """Return one line per task, in plan order."""
     return tuple(
         TaskReportLine(
-            " -> ".join(o.context.name for o in task.chain.operators),
+            " -> ".join(operator.name for operator in task.operators),
             task.task_id.subtask,
             str(task.phase),
             task.metrics.busy_ms,
@@ -132,7 +131,7 @@ def task_lines(tasks: Sequence[Task]) -> tuple[TaskReportLine, ...]:
     )
 
 
-def has_delivered(graph: JobGraph, tasks: Sequence[Task]) -> bool:
+def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
     """Return whether rows have gone to a client, who cannot be asked to forget them."""
     sinks = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
     collects = {spec.operator_id for spec in sinks}

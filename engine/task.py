@@ -24,6 +24,7 @@ from engine.job_messages import (
     TriggerCheckpoint,
 )
 from engine.metrics import TaskMetrics
+from engine.operator import Context
 from engine.record_writer import TaskOutput
 
 TICK_MS = 50.0
@@ -115,6 +116,11 @@ class Task:
     def is_source(self) -> bool:
         """Whether barriers are injected here."""
         return self._gate is None
+
+    @property
+    def operators(self) -> tuple[Context, ...]:
+        """The operators of the chain, first to last."""
+        return tuple(chained.context for chained in self.chain.operators)
 
     def post(self, message: TaskMessage) -> None:
         """Leave a message for the next step; any thread may."""

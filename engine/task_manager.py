@@ -9,7 +9,8 @@ from typing import Any
 
 from engine.channels import Wakeup
 from engine.clock import Clock
-from engine.job_messages import TasksReleased
+from engine.deployment import Deployment
+from engine.job_messages import TaskFailed, TasksReleased
 from engine.slots import Slot
 from engine.task import Task
 
@@ -53,26 +54,24 @@ class ThreadedWorkers:
         self._running = 0
         self._lock = threading.Lock()
 
-    def wakeup(self, slot: int) -> Wakeup:
-        if slot not in self._slots:
-            self._slots[slot] = Slot(f"{self._name}-slot-{slot}", self._clock, self._post)
-        return self._slots[slot].wake
-
-    def start(self, attempt: int, tasks: Sequence[Task]) -> None:
-        self._attempt = attempt
+    def deploy(self, deployment: Deployment) -> Sequence[Task]:
+        tasks = deployment.tasks(self._post, self._wakeup)
+        self._attempt = deployment.attempt
         by_slot: dict[int, list[Task]] = {}
         for task in tasks:
             by_slot.setdefault(task.task_id.subtask, []).append(task)
-            self.wakeup(task.task_id.subtask)
+            self._wakeup(task.task_id.subtask)
         self._slots = {number: self._slots[number] for number in by_slot}
         self._running = len(by_slot)
         for started, (number, mine) in enumerate(by_slot.items()):
             try:
                 self._slots[number].start(mine, self._slot_released)
-            except RuntimeError:  # no thread to be had: those that did not start need not be waited for
+            except RuntimeError as cause:  # no thread to be had: those that did not start need not be waited for
                 with self._lock:
                     self._running -= len(by_slot) - started
-                raise
+                self._post(TaskFailed(deployment.attempt, mine[0].task_id, cause))
+                break
+        return tasks
 
     def release(self) -> None:
         slots, self._slots = self._slots, {}
@@ -91,6 +90,11 @@ class ThreadedWorkers:
             self._post(outcome)
 
         self._io.submit(run)
+
+    def _wakeup(self, slot: int) -> Wakeup:
+        if slot not in self._slots:
+            self._slots[slot] = Slot(f"{self._name}-slot-{slot}", self._clock, self._post)
+        return self._slots[slot].wake
 
     def _slot_released(self) -> None:
         with self._lock:

@@ -1,22 +1,22 @@
-"""What a job's master needs of the world that runs its tasks and its I/O: threads in production, a seeded scheduler in simulation."""
+"""What a job's master needs of the world that runs its tasks and its I/O: threads or processes in production, a seeded scheduler in simulation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from engine.channels import Wakeup
-from engine.task import Task
+from engine.deployment import Deployment
+from engine.task_handle import TaskHandle
 
 
 class Workers(Protocol):
     """Runs the tasks of one job and its I/O, and posts what comes of it to the master."""
 
-    def wakeup(self, slot: int) -> Wakeup:
-        """Return what wakes a slot of the next deployment."""
+    def deploy(self, deployment: Deployment) -> Sequence[TaskHandle]:
+        """Make the tasks of a deployment and run each in the slot of its subtask number until released; return them in topological order.
 
-    def start(self, attempt: int, tasks: Sequence[Task]) -> None:
-        """Run tasks, each in the slot of its subtask number, until released."""
+        Raises what making them raises, and then runs none; one that cannot be started is posted as failed.
+        """
 
     def release(self) -> None:
         """Close all tasks; ``TasksReleased`` is posted when that is done (at once when none run)."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from engine.channels import Wakeup, no_wakeup
+from engine.channels import no_wakeup
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import ManualClock
-from engine.deployment import BuildOperator, Deployer
+from engine.deployment import BuildOperator, Deployer, Deployment
 from engine.job_manager import plan_identity
 from engine.job_master import JobMaster
 from engine.job_messages import TaskFailed, TasksReleased
@@ -75,11 +75,10 @@ class SimulatedWorkers:
         self.releasing = False
         self.io: deque[tuple[Callable[[], Any], Callable[[Exception], Any]]] = deque()
 
-    def wakeup(self, slot: int) -> Wakeup:
-        return no_wakeup
-
-    def start(self, attempt: int, tasks: Sequence[Task]) -> None:
-        self._attempt, self.tasks, self.releasing = attempt, list(tasks), False
+    def deploy(self, deployment: Deployment) -> Sequence[Task]:
+        tasks = deployment.tasks(self._post, lambda slot: no_wakeup)
+        self._attempt, self.tasks, self.releasing = deployment.attempt, list(tasks), False
+        return tasks
 
     def release(self) -> None:
         self.releasing = True
