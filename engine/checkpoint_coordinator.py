@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from engine.clock import Clock
+from engine.failpoints import failpoint
 from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TriggerCheckpoint
 from engine.job_options import JobOptions
 from engine.snapshots import WrittenTask
@@ -90,6 +91,7 @@ class CheckpointCoordinator:
         self.completed = 0
         self.failed = 0
         self.notified = False
+        self.committing: set[TaskId] = set()
         self.last_failure: str | None = None
         self.history: deque[CheckpointInfo] = deque(maxlen=HISTORY)
 
@@ -98,7 +100,7 @@ class CheckpointCoordinator:
     ) -> None:
         """Take over a new deployment; what was under way in the old one is given up."""
         self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
-        self._ended, self._pending = {}, None
+        self._ended, self._pending, self.committing = {}, None, set()
         self._schedule(self._clock.monotonic_ms())
 
     @property
@@ -134,19 +136,23 @@ class CheckpointCoordinator:
         if now_ms < self.due_ms:
             return
         if self._pending is not None:
+            failpoint("C13")
             self.give_up(self._pending.checkpoint_id, f"not complete after {self._options.checkpoint_timeout_ms} ms")
         else:
             self.trigger(CheckpointKind.PERIODIC)
 
     def trigger(self, kind: CheckpointKind) -> int:
         """Start a checkpoint now and return its id; one under way is dropped, so do not call this while one is being published."""
+        failpoint("C14" if self.committing else "C1")
         now_ms = self._clock.monotonic_ms()
         checkpoint_id, self._next_id = self._next_id, self._next_id + 1
         awaiting = set(self._tasks - self._ended.keys())
         self._pending = PendingCheckpoint(checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended))
+        failpoint("C2")
         for task in self._sources:
             if task not in self._ended:
                 self._send(task, TriggerCheckpoint(checkpoint_id, kind in (CheckpointKind.STOP, CheckpointKind.RESCALE)))
+                failpoint("C3")
         self._complete_when_all_written()
         return checkpoint_id
 
@@ -169,8 +175,11 @@ class CheckpointCoordinator:
     def on_written(self, checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
         """Count a task's part of a checkpoint as written."""
         if self._pending is not None and self._pending.checkpoint_id == checkpoint_id and task in self._pending.awaiting:
+            failpoint("W10")
             self._pending.awaiting.discard(task)
             self._pending.written[task] = written
+            if self._pending.awaiting:
+                failpoint("C4")
             self._complete_when_all_written()
 
     def on_end_written(self, last_checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
@@ -191,9 +200,16 @@ class CheckpointCoordinator:
         self.completed += 1
         self.notified = True
         self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes))
+        self.committing = set(self._tasks)
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))
+            failpoint("C12")
         self._due_ms = max(self._due_ms, now_ms + self._options.checkpoint_min_pause_ms)
+
+    def on_completion_taken(self, checkpoint_id: int, task: TaskId) -> None:
+        """A task has heard of a complete checkpoint, and its sinks have committed."""
+        if self.history and self.history[-1].checkpoint_id == checkpoint_id:
+            self.committing.discard(task)
 
     def give_up(self, checkpoint_id: int, cause: str) -> None:
         """Drop a checkpoint that failed or took too long; the job goes on."""
@@ -210,6 +226,7 @@ class CheckpointCoordinator:
             return
         pending.publishing = True
         self._schedule(pending.started_ms)
+        failpoint("C5")
         if self._io is None:
             self.on_published(pending.checkpoint_id, pending.kind, 0)
             return

@@ -9,6 +9,7 @@ from typing import Any
 from engine.checkpoint_coordinator import CheckpointKind
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock
+from engine.failpoints import failpoint
 from engine.job_messages import SnapshotTaken, TaskEnded, TaskId
 from engine.manifest import Manifest, OperatorEntry
 from engine.snapshots import WrittenTask
@@ -151,4 +152,6 @@ class StoreIo:
         self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
 
     def _written(self, checkpoint_id: int, report: SnapshotTaken | TaskEnded) -> WrittenTask:
-        return self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
+        written = self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
+        failpoint("W9")
+        return written

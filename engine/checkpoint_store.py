@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
+from engine.failpoints import failpoint
 from engine.job_messages import TaskId
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshots import WrittenTask, check_file, damaged, write_task
@@ -114,8 +115,10 @@ class CheckpointStore:
         self.storage.sync_directory()
         self._publish(f"chk-{manifest.checkpoint_id}.manifest", name, data)
         fields = {"manifest": name, "length": len(data), "epoch": self.epoch, "checkpoint_id": manifest.checkpoint_id}
+        failpoint("C10")
         self._check_epoch()
         self._publish(CURRENT, CURRENT, seal({"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, **fields}))
+        failpoint("C11")
         self._check_epoch()
         self._current = manifest.checkpoint_id
         self._manifests[manifest.checkpoint_id] = frozenset(file.name for file in manifest.files)
@@ -123,6 +126,7 @@ class CheckpointStore:
 
     def retire(self) -> None:
         """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises OSError."""
+        failpoint("G1")
         self._collect_garbage(above_too=False)
 
     def record_finished(self, checkpoint_id: int) -> None:
@@ -139,8 +143,13 @@ class CheckpointStore:
         staged = f"{stem}.e{self.epoch}.tmp"
         self.storage.delete(staged)
         self.storage.create(staged)
-        self.storage.append(staged, data)
+        half = len(data) // 2
+        self.storage.append(staged, data[:half])
+        failpoint("C6")
+        self.storage.append(staged, data[half:])
+        failpoint("C7")
         self.storage.sync(staged)
+        failpoint("C8")
         self.storage.publish(staged, target)
 
     def _check_epoch(self) -> None:
@@ -228,6 +237,7 @@ class CheckpointStore:
             self.storage.sync_directory()
         for name in segments + staged:
             self.storage.delete(name)
+            failpoint("G2")
 
 
 def _numbers(pattern: re.Pattern[str], names: Sequence[str]) -> list[int]:

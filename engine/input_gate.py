@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from engine.barriers import Alignment
 from engine.channels import Channel
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
+from engine.failpoints import failpoint
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,10 @@ class InputGate:
                 self._pending.extend(self._watermarks.on_idle(index))
             case Barrier(checkpoint_id, then_stop):
                 self._then_stop = then_stop
-                self._release(self._alignment.on_barrier(index, checkpoint_id))
+                aligned = self._alignment.on_barrier(index, checkpoint_id)
+                if aligned is None:
+                    failpoint("W4")
+                self._release(aligned)
             case EndOfInput():
                 self._on_end(index)
 

@@ -198,6 +198,7 @@ class JobMaster:
             case TaskEnded():
                 self.coordinator.on_task_ended(report)
             case CompletionTaken():
+                self.coordinator.on_completion_taken(report.checkpoint_id, report.task)
                 if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
                     self._last.to_commit.discard(report.task)
             case TaskFailed(error=error):

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
+from engine.failpoints import failpoint
 from engine.storage import check_name, locked
 
 LOCK = "LOCK"
@@ -54,6 +55,7 @@ class LocalStorage:
 
     def publish(self, name: str, target: str) -> None:
         self._path(name).replace(self._path(target))
+        failpoint("C9")
         self.sync_directory()
 
     def list(self) -> list[str]:

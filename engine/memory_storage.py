@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from engine.failpoints import failpoint
 from engine.storage import check_name
 
 
@@ -42,6 +43,7 @@ class MemoryStorage:
 
     def publish(self, name: str, target: str) -> None:
         self._rename({check_name(target): self._file(name), name: None})
+        failpoint("C9")
         self.sync_directory()
 
     def list(self) -> list[str]:

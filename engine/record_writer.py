@@ -11,6 +11,7 @@ from catalog.errors import Kind, PenstockError
 from engine.channels import Channel
 from engine.clock import Clock
 from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.failpoints import failpoint
 from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 
 
@@ -42,6 +43,8 @@ class RecordWriter:
         self.flush()
         for target in self._targets:
             target.put(element)
+            if isinstance(element, Barrier):
+                failpoint("W3")
 
 
 class ShuffleWriter(RecordWriter):

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
+from engine.failpoints import failpoint
 from engine.job_messages import TaskId
 from engine.storage import Storage
 
@@ -111,6 +112,7 @@ class _SegmentWriter:
 
     def finish(self) -> FileEntry:
         """Sync the file and return what must be found in it."""
+        failpoint("W8")
         self._storage.sync(self._name)
         return FileEntry(self._name, self.length, tuple(self._crcs), self._sha.hexdigest())
 
@@ -124,6 +126,7 @@ def write_task(storage: Storage, name: str, task: TaskId, operators: Sequence[Op
     keyed, items = [], []
     for operator in operators:
         keyed += [_write_keyed(writer, operator.operator_id, state, table) for state, table in sorted(operator.keyed.items())]
+        failpoint("W7")
         items += [_write_items(writer, operator.operator_id, state, rows) for state, rows in sorted(operator.items.items())]
     return WrittenTask(task, ids, writer.finish(), tuple(keyed), tuple(items))
 

@@ -11,6 +11,7 @@ from engine.chain import OperatorChain, OperatorSnapshot
 from engine.channels import Wakeup, no_wakeup
 from engine.clock import Clock
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
+from engine.failpoints import failpoint
 from engine.input_gate import InputGate, PortEnd
 from engine.job_messages import (
     CheckpointComplete,
@@ -180,6 +181,7 @@ class Task:
         self.phase = Phase.RUNNING
         self.chain.open()
         if self._restore is not None:
+            failpoint("R1")
             self._restore(self.chain)
             self._restore = None
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
@@ -229,6 +231,7 @@ class Task:
             case Idle():
                 self.chain.idle()
             case Barrier(checkpoint_id, then_stop):
+                failpoint("W5")
                 self._checkpoint(checkpoint_id, then_stop)
             case PortEnd(port):
                 self.chain.port_end(port)
@@ -240,6 +243,7 @@ class Task:
         match message:
             case TriggerCheckpoint(checkpoint_id, then_stop):
                 if self.phase is Phase.RUNNING and self._gate is None:
+                    failpoint("W1")
                     self._checkpoint(checkpoint_id, then_stop)
             case EndSource():
                 if self.phase is Phase.RUNNING and self._gate is None and not self._paused:
@@ -253,6 +257,7 @@ class Task:
         """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks."""
         self.chain.before_barrier(checkpoint_id)
         operators = self._snapshot()
+        failpoint("W2" if self._gate is None else "W6")
         self._output.barrier(checkpoint_id, then_stop)
         self._paused = then_stop
         self._last_checkpoint_id = checkpoint_id
@@ -269,6 +274,7 @@ class Task:
             self._output.watermark(MAX_WATERMARK_US)
         self._output.end()
         self.phase = Phase.ENDED
+        failpoint("W12")
         self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
 
     def _snapshot(self) -> tuple[OperatorSnapshot, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
+        if os.environ.get("PENSTOCK_FAILPOINTS"):
+            from engine.failpoint_arming import warn_of_failpoints
+
+            warn_of_failpoints()
         return _dispatch(words, own_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

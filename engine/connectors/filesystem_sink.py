@@ -24,6 +24,7 @@ from engine.connectors.filesystem_source import csv_dialect
 from engine.connectors.sink import Committable, SinkRequest
 from engine.connectors.staged_files import StagedFiles
 from engine.elements import Batch
+from engine.failpoints import failpoint
 from engine.formats.file_task import CsvDialect
 from engine.formats.file_writers import FileWriter, WriteTask, open_writer
 from engine.formats.text_values import to_text
@@ -107,11 +108,15 @@ class FilesystemSink:
             number += 1
         self._complete = []
         if items:
+            failpoint("S2")
             self._files.sync()
         return items
 
     def commit(self, items: list[Committable]) -> None:
-        published = sum(self._files.publish(item["staged"], item["final"]) for item in items)
+        published = 0
+        for item in items:
+            published += self._files.publish(item["staged"], item["final"])
+            failpoint("S5")
         if items:
             self._files.sync_published([item["final"] for item in items])
         self._request.metrics.count("files_committed", published)

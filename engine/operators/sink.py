@@ -9,6 +9,7 @@ from catalog.errors import Kind, PenstockError
 from engine.connectors.build import sink_writer
 from engine.connectors.sink import SinkRequest
 from engine.elements import Batch
+from engine.failpoints import failpoint
 from engine.job_options import JobOptions
 from engine.operator import Context, ListState, Operator, Output
 from planner.physical import SinkSpec
@@ -56,8 +57,10 @@ class SinkOperator(Operator, ListState):
         self._started = True
         self._writer.recover(pending)
         context = self._context
+        failpoint("R2")
         for item in items[context.subtask :: context.parallelism]:
             self._writer.commit(item["items"])
+        failpoint("R2b")
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._start()
@@ -70,14 +73,19 @@ class SinkOperator(Operator, ListState):
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
         self._start()
+        failpoint("S1")
         items = self._writer.prepare(checkpoint_id)
+        failpoint("S3")
         if items:
             self._pending.append({"checkpoint": checkpoint_id, "items": items})
 
     def on_checkpoint_complete(self, checkpoint_id: int) -> None:
         while self._pending and self._pending[0]["checkpoint"] <= checkpoint_id:
+            failpoint("S4")
             self._writer.commit(self._pending[0]["items"])
+            failpoint("S6")
             del self._pending[0]
+            failpoint("S7")
 
     def on_end(self, out: Output) -> None:
         self._writer.end()
