@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
-from engine.failpoints import failpoint
+from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshots import WrittenTask, check_file, damaged, write_task
@@ -143,10 +143,11 @@ class CheckpointStore:
         staged = f"{stem}.e{self.epoch}.tmp"
         self.storage.delete(staged)
         self.storage.create(staged)
-        half = len(data) // 2
-        self.storage.append(staged, data[:half])
-        failpoint("C6")
-        self.storage.append(staged, data[half:])
+        written = len(data) // 2 if is_armed("C6") else 0
+        if written:
+            self.storage.append(staged, data[:written])
+            failpoint("C6")
+        self.storage.append(staged, data[written:])
         failpoint("C7")
         self.storage.sync(staged)
         failpoint("C8")

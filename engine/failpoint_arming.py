@@ -113,7 +113,9 @@ def _point(entry: str, does: str, words: str, at: int, marks: Path | None) -> Ar
             else:
                 raise ValueError(word)
         except ValueError as cause:
-            raise PenstockError("CLI-6150", f"{word[:40]!r} means nothing in {entry[:80]!r}", hint="p, seed, times, or a delay such as 2 s") from cause
+            raise PenstockError(
+                "CLI-6150", f"{word[:40]!r} means nothing in {entry[:80]!r}", hint="p, seed, times, or a delay such as 2 s"
+            ) from cause
     return point
 
 

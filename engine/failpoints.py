@@ -1,4 +1,4 @@
-"""Failpoints: the named steps of the checkpoint protocol at which tests make a process die, fail or wait. Nothing happens unless a test has armed one.
+"""Failpoints: the named steps of the checkpoint protocol at which tests make a process die, fail or wait. Nothing happens unless one is armed.
 
 They stand once per checkpoint, barrier, commit or restore, never on a path rows take.
 """
@@ -66,6 +66,11 @@ def failpoint(name: str) -> None:
     """Do what a test has armed at this point; otherwise nothing."""
     if _armed is not None and name in _armed:
         _armed[name](name)
+
+
+def is_armed(name: str) -> bool:
+    """Whether a test waits for this point: for steps that are taken in one piece otherwise."""
+    return _armed is not None and name in _armed
 
 
 def check_point(name: str) -> str:
