@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test fuzz lint bench accept clean
+.PHONY: help demo test fuzz soak lint bench accept clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
 	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
 	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
+
+soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
+	@$(BIN)/python -m tests.rel soak
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py

@@ -119,6 +119,7 @@ class Simulation:
         self.clock = ManualClock(1_000)
         self.storage = FaultyStorage()
         self.coverage: Counter[str] = Counter()
+        self.steps = 0
         self._make_graph = graph
         self.graph = graph(self.random)
         self._services = services
@@ -155,6 +156,7 @@ class Simulation:
         for number in range(faulty_steps + healed_steps):
             if number == faulty_steps:
                 self._heal()
+            self.steps += 1
             try:
                 self._step()
             except PowerLoss:

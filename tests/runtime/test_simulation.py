@@ -41,22 +41,27 @@ def fake_graph(random: Random) -> JobGraph:
     return window_job(PLANTED_SPLITS, parallelism=parallelism, sources=sources, batch_rows=random.choice([1, 3, 10]), sink_edge=edge)
 
 
-def simulate(seed: int, *, real: bool) -> tuple[Simulation, Counter[Row]]:
+def truths() -> list[Counter[Row]]:
+    """Return what each window's job must give."""
+    return [real_windows.expected(SPLITS, window) for window in real_windows.WINDOWS]
+
+
+def simulate(seed: int, *, real: bool, steps: int | None = None) -> tuple[Simulation, Counter[Row]]:
     """Run a seed to its end; return the simulation and the rows its sink committed."""
     ledger = Ledger()
     window = real_windows.WINDOWS[seed % len(real_windows.WINDOWS)]
     graph = (lambda random: real_windows.real_job(SPLITS, window, random)) if real else fake_graph
     simulation = Simulation(seed, graph, lambda: services(ledger, Faults()), real_windows.build if real else fakes.build)
-    state = simulation.run(faulty_steps=600 if real else 1_000, healed_steps=8_000)
+    state = simulation.run(faulty_steps=steps or (600 if real else 1_000), healed_steps=8_000)
     assert state is JobState.FINISHED, f"seed {seed} is {state} after healing: {simulation.master.error}"
     return simulation, ledger.rows()
 
 
 def test_seeds_are_exact_and_repeatable() -> None:
     coverage: Counter[str] = Counter()
-    truths = [real_windows.expected(SPLITS, window) for window in real_windows.WINDOWS]
+    expected_of = truths()
     for seed in range(SEEDS):
-        truth = truths[seed % len(truths)]
+        truth = expected_of[seed % len(expected_of)]
         first, rows = simulate(seed, real=True)
         assert rows == truth, f"seed {seed}: {rows - truth} too many, {truth - rows} missing"
         second, _ = simulate(seed, real=True)

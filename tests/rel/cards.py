@@ -1,0 +1,23 @@
+"""The cards: one line each. A card's module has ``add_arguments(parser)`` and ``run(arguments, verdict)``, which fills the verdict.
+
+``arguments`` holds at least ``seed`` (int) and ``directory`` (an empty Path of the run's own). ``soak``: the words of its long run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Card:
+    """One experiment: ``python -m tests.rel <name>``."""
+
+    name: str
+    module: str
+    sentence: str
+    soak: tuple[str, ...] = ()
+
+
+CARDS: tuple[Card, ...] = (
+    Card("sim", "tests.rel.sim", "seeded simulation of master, tasks and storage, each seed twice", ("--seeds", "2000", "--steps", "5000")),
+)
