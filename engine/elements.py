@@ -75,11 +75,13 @@ class Watermark:
 class Barrier:
     """Separates what checkpoint ``checkpoint_id`` holds (before) from what it does not (after).
 
-    ``then_stop``: nothing follows it, neither rows nor time.
+    ``then_stop``: nothing follows it, neither rows nor time. ``overtakes_at_ms``: from when on, in this process's monotonic milliseconds, it
+    need not wait its turn behind rows, which then belong to the checkpoint as rows in flight; between processes the time left travels.
     """
 
     checkpoint_id: int
     then_stop: bool = False
+    overtakes_at_ms: float = float("inf")
 
 
 @dataclass(frozen=True)

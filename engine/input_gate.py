@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.barriers import Alignment
-from engine.channels import Channel
+from engine.channels import ConsumerChannel
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
 from engine.failpoints import failpoint
 
@@ -30,7 +30,7 @@ class InputGate:
     goes back; Idle is given when every open channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
     """
 
-    def __init__(self, channels: Sequence[Channel], ports: Sequence[int], bounded_ports: Sequence[int] = ()) -> None:
+    def __init__(self, channels: Sequence[ConsumerChannel], ports: Sequence[int], bounded_ports: Sequence[int] = ()) -> None:
         self._channels = tuple(channels)
         self._ports = tuple(ports)
         self._alignment = Alignment(len(self._channels))

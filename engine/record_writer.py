@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
-from engine.channels import Channel
+from engine.channels import ProducerChannel
 from engine.clock import Clock
 from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
 from engine.failpoints import failpoint
@@ -18,7 +18,7 @@ from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 class RecordWriter:
     """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target."""
 
-    def __init__(self, targets: Sequence[Channel]) -> None:
+    def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
 
     @property
@@ -50,7 +50,7 @@ class RecordWriter:
 class ShuffleWriter(RecordWriter):
     """Gives whole batches to the targets in turn."""
 
-    def __init__(self, targets: Sequence[Channel], first: int = 0) -> None:
+    def __init__(self, targets: Sequence[ProducerChannel], first: int = 0) -> None:
         super().__init__(targets)
         self._next = first % len(self._targets)
 
@@ -74,7 +74,7 @@ class PartitionWriter(RecordWriter):
     """
 
     def __init__(
-        self, targets: Sequence[Channel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+        self, targets: Sequence[ProducerChannel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
     ) -> None:
         from engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
         from engine.kernels.partition import partition
@@ -205,7 +205,7 @@ class TaskOutput:
 
 
 def record_writer(
-    edge: Edge, targets: Sequence[Channel], *, subtask: int, max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+    edge: Edge, targets: Sequence[ProducerChannel], *, subtask: int, max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
 ) -> RecordWriter:
     """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
     if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
