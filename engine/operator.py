@@ -171,6 +171,10 @@ class Operator:
         """Declare keyed state by name."""
         return {}
 
+    def copied_states(self) -> frozenset[str]:
+        """Name the keyed states that every subtask holds all of: each writes the entries of its own key groups, all are restored everywhere."""
+        return frozenset()
+
     def list_states(self) -> dict[str, ListState]:
         """Declare redistributable state by name."""
         return {}

@@ -63,7 +63,8 @@ class Restorer:
             parts = self._keyed_parts(chained, name)
             self._check_schema(chained, name, state, parts)
             for file, part in parts:
-                table = read_keyed(self._storage, file, part, groups.start, groups.end)
+                start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
+                table = read_keyed(self._storage, file, part, start, end)
                 if table is not None:
                     state.restore(table)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from optimizer.properties import PlanFacts
 from planner.explain import Annotate
-from planner.logical import Exchange, LogicalPlan, StatementSet
+from planner.logical import Exchange, Join, LogicalPlan, StatementSet
 
 
 def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
@@ -22,6 +22,8 @@ def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
         state = facts.state(node)
         if state.keeps is not None:
             said["state"] = f"{facts.state_bound(node)} ({state.keeps})"
+        if isinstance(node, Join) and (why := facts.why_not_copied(node)) is not None:
+            said["note"] = f"the hint BROADCAST has no effect: {why}"
         return said
 
     return known

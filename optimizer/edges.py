@@ -6,7 +6,7 @@ from optimizer.partitioning import is_gathered_by, is_partitioned_by
 from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
 from planner.emit import Emit, EmitKind, final_keys
-from planner.logical import Aggregate, Exchange, Join, JoinKind, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
+from planner.logical import Aggregate, Exchange, Join, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.parallelism import subtasks
@@ -15,19 +15,18 @@ from planner.temporal_sort import TemporalSort
 from planner.windowing import WindowKind
 
 
-def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None, broadcast: bool = False) -> LogicalPlan:
+def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None) -> LogicalPlan:
     """Return the plan with an Exchange wherever rows must leave their subtask; where there is none, the edge is forward.
 
-    With one subtask nothing moves. ``broadcast`` sends the bounded side of a join to every subtask, so that the other side stays where it is; it is
-    for jobs without checkpoints, for the copies are state that does not follow key groups.
+    With one subtask nothing moves. The side of a join that a hint wants copied goes to every subtask, so that the other side stays where it is.
     """
     if parallelism <= 1:
         return plan
     known = facts or PlanFacts()
-    return plan.transform(lambda node: _lay(node, parallelism, known, broadcast))
+    return plan.transform(lambda node: _lay(node, parallelism, known))
 
 
-def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -> tuple[Requirement, ...]:
+def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]:
     """Return what a node requires of each input."""
     match node:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
@@ -39,7 +38,7 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
         case Emit(kind=EmitKind.FINAL, input=inner):
             return (by_keys(final_keys(facts.upsert_key(inner), len(inner.schema))),)
         case Join():
-            return _of_join(node, facts, broadcast)
+            return _of_join(node, facts)
         case TemporalJoin(left_keys=left, right_keys=right):
             return by_keys(left), by_keys(right)
         case WindowTable(window=window) if window.kind is WindowKind.SESSION:
@@ -51,14 +50,10 @@ def requirements(node: LogicalPlan, facts: PlanFacts, broadcast: bool = False) -
     return (ANY,) * len(node.inputs)
 
 
-# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask would give them.
-_COPYABLE = {JoinKind.INNER: (0, 1), JoinKind.LEFT: (1,), JoinKind.SEMI: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: ()}
-
-
-def _of_join(node: Join, facts: PlanFacts, broadcast: bool) -> tuple[Requirement, ...]:
-    for port in facts.bounded_ports(node) if broadcast else ():
-        if port in _COPYABLE[node.kind]:
-            return (ALL, ANY) if port == 0 else (ANY, ALL)
+def _of_join(node: Join, facts: PlanFacts) -> tuple[Requirement, ...]:
+    copied = facts.copied(node)
+    if copied is not None:
+        return (ALL, ANY) if copied == 0 else (ANY, ALL)
     return by_keys(node.left_keys), by_keys(node.right_keys)
 
 
@@ -70,10 +65,10 @@ def _of_sink(node: Sink, facts: PlanFacts) -> Requirement:
     return by_keys(tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in names))
 
 
-def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts, broadcast: bool) -> LogicalPlan:
+def _lay(node: LogicalPlan, parallelism: int, facts: PlanFacts) -> LogicalPlan:
     if not node.inputs or isinstance(node, Exchange):
         return node
-    wants = requirements(node, facts, broadcast)
+    wants = requirements(node, facts)
     if isinstance(node, Join | TemporalJoin | Union):
         return node.with_inputs(_lay_ports(node, wants, parallelism, facts))
     edge = _edge(node.inputs[0], wants[0], parallelism, isinstance(node, Sink))

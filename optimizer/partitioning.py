@@ -75,7 +75,12 @@ def _renamed(known: Partitioning, places: dict[int, list[int]]) -> Partitioning:
 
 
 def _of_join(node: Join) -> Partitioning:
-    """Rows of the preserved side keep their place, and where rows only come in pairs the other side's equal keys say the same."""
+    """Rows of the preserved side keep their place, and where rows only come in pairs the other side's equal keys say the same.
+
+    State moves by the join's keys when it is restored, and where a side is copied the other's rows did not lie by them before.
+    """
+    if node.copied is not None:
+        return _NONE
     width = len(node.left.schema)
     left = partitioning(node.left)
     right = frozenset(tuple(key + width for key in keys) for keys in partitioning(node.right))

@@ -32,12 +32,19 @@ from planner.windowing import WindowKind
 
 T = TypeVar("T")
 
+# The side that may be copied to every subtask: never one whose unmatched rows are given, for every subtask would give them.
+_COPYABLE = {JoinKind.INNER: (0, 1), JoinKind.LEFT: (1,), JoinKind.SEMI: (1,), JoinKind.ANTI: (1,), JoinKind.RIGHT: (0,), JoinKind.FULL: ()}
+
 
 class PlanFacts:
-    """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the life of the object."""
+    """Properties of the nodes of plans. ``boundedness`` answers for tables; answers are remembered for the life of the object.
 
-    def __init__(self, boundedness: Callable[[Table], Boundedness] = table_boundedness) -> None:
+    ``state_ttl_ms``: how long state lives untouched where no hint says otherwise, 0 for ever.
+    """
+
+    def __init__(self, boundedness: Callable[[Table], Boundedness] = table_boundedness, *, state_ttl_ms: int = 0) -> None:
         self._boundedness = boundedness
+        self._state_ttl_ms = state_ttl_ms
         self._known: dict[tuple[str, int], tuple[LogicalPlan, object]] = {}
 
     def _once(self, name: str, node: LogicalPlan, derive: Callable[[LogicalPlan], T]) -> T:
@@ -78,6 +85,22 @@ class PlanFacts:
         if self.bounded(join.right):
             return (1,)
         return (0,) if self.bounded(join.left) else ()
+
+    def copied(self, join: Join) -> int | None:
+        """Return the side of a join that a hint sends to every subtask, ``None`` where there is none or it cannot be heeded."""
+        return None if join.copied is None or self.why_not_copied(join) is not None else join.copied
+
+    def why_not_copied(self, join: Join) -> str | None:
+        """Return why a side that a hint wants copied is not."""
+        if join.copied is None:
+            return None
+        if join.copied not in _COPYABLE[join.kind]:
+            return f"the {('left', 'right')[join.copied]} side of a {join.kind} join has rows without a partner, which every copy would give"
+        if isinstance(join, TimedJoin) and not self.bounded_ports(join):
+            return "the join is settled by time, its rows meet by key"
+        if not self.insert_only(join.inputs[1 - join.copied]):
+            return "the other side takes rows back, which must meet the rows they take back"
+        return None
 
     # -- how rows change ---------------------------------------------------------------------------------------------
 
@@ -150,6 +173,24 @@ class PlanFacts:
     def time_attributes(self, node: LogicalPlan) -> tuple[int, ...]:
         """Return the positions of a node's event-time columns."""
         return tuple(i for i, field in enumerate(node.schema) if field.is_event_time)
+
+    # -- how long it is kept -----------------------------------------------------------------------------------------
+
+    def side_ttl_ms(self, join: Join, port: int) -> int:
+        """Return how long a row of a side of a join is kept untouched, milliseconds; 0: for ever, or as long as time or a complete side says."""
+        if isinstance(join, TimedJoin) or self.bounded_ports(join):
+            return 0
+        hint = None if join.ttl_ms is None else join.ttl_ms[port]
+        return self._state_ttl_ms if hint is None else hint
+
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop) -> int:
+        """Return how long a group or a partition is kept untouched, milliseconds; 0: for ever, or as long as time says."""
+        keys = node.keys if isinstance(node, Aggregate) else node.partition
+        by_time = isinstance(node, Over) and self.in_time(node)
+        in_window = not isinstance(node, Aggregate) and node.window is not None
+        if not keys or by_time or in_window or (isinstance(node, Aggregate) and node.phase is Phase.LOCAL):
+            return 0
+        return self._state_ttl_ms if node.ttl_ms is None else node.ttl_ms
 
     # -- what is kept ------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
 from planner.binder_tables import Source, bind_source, bounded, one_row
 from planner.binder_temporal import as_of_column, split_keys, versions
 from planner.binder_unnest import bind_table_function
+from planner.block_hints import BlockHints, table_name
 from planner.expressions import Call, Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
@@ -47,20 +48,26 @@ class FromClause:
 
 @dataclass(frozen=True)
 class Halves:
-    """The sides of an inner join and its conditions over left ++ right."""
+    """The sides of an inner join, its conditions over left ++ right, and what hints say of it."""
 
     left: FromClause
     right: FromClause
     parts: tuple[Expression, ...]
+    hinted: Hinted
 
 
 Combine = Callable[[tuple[Expression, ...]], FromClause]
 """Joins two sides on conditions over left ++ right."""
 
 
-def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -> FromClause:
-    """Return the rows of FROM with its joins, left to right."""
+Hinted = Callable[[LogicalPlan], LogicalPlan]
+"""Writes into a join what hints say of its sides."""
+
+
+def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None) -> FromClause:
+    """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first table goes by a name that ``hints`` know."""
     left = _first(tree, context)
+    first, hints = table_name(tree), hints or BlockHints()
     for join in joins:
         consume(join, "this", "kind", "on", "using", "natural")
         if isinstance(join.this, TableFunctionCall):
@@ -71,7 +78,8 @@ def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext) -
             continue
         right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
         _refuse_same_name(left.scope, right, join)
-        left = _joined(left, right, join, context)
+        hinted = partial(hints.on_join, left=first, right=table_name(join.this))
+        left, first = _joined(left, right, join, context, hinted), None
     return left
 
 
@@ -145,10 +153,10 @@ def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
         raise PenstockError("SQL-1045", f'table name "{name}" stands twice in FROM', span=span_of(join.this), hint=hint, sqlstate="42712")
 
 
-def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext) -> FromClause:
+def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
     kind = _KINDS[str(join.args["kind"])]
     other = FromClause(right.relation.plan, right.scope)
-    combine = partial(_on, left, other, kind)
+    combine = partial(_on, left, other, kind, hinted)
     if isinstance(join.this, AsOf):
         time = as_of_column(join.this, left.scope, other.plan, kind, context)
         if time is not None:
@@ -174,14 +182,14 @@ def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Ident
     return [place(name, span.start, span.end) if span is not None else name for name in found]
 
 
-def _on(left: FromClause, right: FromClause, kind: JoinKind, parts: tuple[Expression, ...]) -> FromClause:
+def _on(left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, parts: tuple[Expression, ...]) -> FromClause:
     times = None if bounded(left.plan) or bounded(right.plan) else (time_roles(left.scope), time_roles(right.scope))
     width = len(left.plan.schema)
-    plan = join_on(left.plan, right.plan, kind, parts, times)
+    plan = hinted(join_on(left.plan, right.plan, kind, parts, times))
     if holds_timed(plan):
         return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
     inner = kind is JoinKind.INNER and times is not None
-    return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts) if inner else None)
+    return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None)
 
 
 def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]) -> FromClause:
@@ -212,13 +220,13 @@ def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromC
     left, rest_of_left = settled_by(halves.left, of_left)
     rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
     shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
-    joined = _on(left, halves.right, JoinKind.INNER, (*halves.parts, *shared))
+    joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))
     if holds_timed(joined.plan):
         rest = tuple(part for part in rest if part not in shared)
     elif left is halves.left:
         return source, parts
     else:
-        joined = _on(left, halves.right, JoinKind.INNER, halves.parts)
+        joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, halves.parts)
     by_index = {c.index: c for c in joined.scope.columns}
     columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
     return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest

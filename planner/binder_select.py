@@ -21,6 +21,7 @@ from planner.binder_nested import orderable, row_fields
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
+from planner.block_hints import BlockHints
 from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
@@ -44,7 +45,10 @@ class Item:
 
 @dataclass
 class BoundSelect:
-    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows."""
+    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows.
+
+    ``ttl_ms``: how long a hint lets the rows of DISTINCT live.
+    """
 
     rows: LogicalPlan
     fields: Sequence[Field]
@@ -55,6 +59,7 @@ class BoundSelect:
     binder: ExpressionBinder
     distinct: bool
     over: OverList = dataclass_field(default_factory=OverList)
+    ttl_ms: int | None = None
 
     def over_rows(self, tree: exp.Expr) -> Expression:
         """Bind an expression where the select list is bound."""
@@ -75,7 +80,7 @@ class BoundSelect:
             fields = without_event_time(fields)
         plan = self._projected(rows, expressions, names)
         if self.distinct:
-            plan = Aggregate(plan, tuple(range(len(fields))), (), ())
+            plan = Aggregate(plan, tuple(range(len(fields))), (), (), ttl_ms=self.ttl_ms)
             fields = tuple(replace(field, role=None) for field in fields)
         return Relation(plan, fields)
 
@@ -93,9 +98,17 @@ class BoundSelect:
 
 def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
     """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
+    hints = BlockHints.of(tree)
+    source = _source(tree, context, hints)
+    bound = _over_source(tree, context, order, source)
+    bound = replace(bound, rows=hints.on_block(bound.rows, source.plan), ttl_ms=hints.on_distinct() if bound.distinct else None)
+    hints.check_used()
+    return bound
+
+
+def _over_source(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause) -> BoundSelect:
     after = ("order", "limit", "offset", "with_", "emit", "late_rows")
     consume(tree, "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "group_window", *after)
-    source = _source(tree, context)
     aggregates = AggregateList()
     plan = source.plan
     if tree.args.get("where") is not None:
@@ -171,11 +184,11 @@ def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClau
     return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
 
 
-def _source(tree: exp.Select, context: BindContext) -> FromClause:
+def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromClause:
     from_ = tree.args.get("from_")
     if from_ is None:
         return FromClause(one_row(), Scope())
-    return bind_from(from_.this, tree.args.get("joins") or [], context)
+    return bind_from(from_.this, tree.args.get("joins") or [], context, hints)
 
 
 def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:

@@ -1,4 +1,4 @@
-"""Hints: ``/*+ NAME(..) */``, read strictly. OPTIONS behind a table's name changes its options for one query; what has no effect is refused."""
+"""Hints: ``/*+ NAME(..) */``, read strictly: OPTIONS behind a table's name, the others behind SELECT. None is passed over in silence."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from planner.statement_nodes import OptionEntry
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
 _OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
+_NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
+_OF_SELECT = {
+    "BROADCAST": "BROADCAST(t)",
+}
 _WITHOUT_EFFECT = {
-    "BROADCAST": "a join with a bounded table loads it first without being told",
     "SHUFFLE_HASH": "joins choose by what their inputs are",
     "SHUFFLE_MERGE": "joins choose by what their inputs are",
     "NEST_LOOP": "joins choose by what their inputs are",
-    "LOOKUP": "how a table is looked up is said by its options",
     "STATE_TTL": "state is freed by watermarks: group by a window, or join within an interval; EXPLAIN says what bounds it",
+    "LOOKUP": "how a table is looked up is said by its options",
 }
 
 
@@ -34,6 +37,16 @@ class Hint:
     span: Span
     start: int
     end: int
+
+
+@dataclass(frozen=True)
+class SelectHint:
+    """A hint behind SELECT: what it says of tables of its FROM, either ``options`` (keys as written) or bare ``names``."""
+
+    name: str
+    span: Span
+    options: tuple[OptionEntry, ...] = ()
+    names: tuple[tuple[str, Span], ...] = ()
 
 
 def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
@@ -57,28 +70,56 @@ def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
     for hint in read_hints(text, *found.span()):
         if hint.name != "OPTIONS":
             raise _no_effect(hint)
-        options += _options(text, hint.start, hint.end, hint.span)
-    return tuple(options)
+        options += _options(text, hint, "OPTIONS('key' = 'value', ..)")
+    return tuple(OptionEntry(o.key.lower(), o.value, o.key_span, o.value_span) for o in options)
 
 
-def _options(text: str, start: int, end: int, span: Span) -> Iterator[OptionEntry]:
-    position = start
-    while position < end or position == start:
-        option = _OPTION.match(text, position, end)
-        if option is None or (option[3] == "," and option.end() == end):
-            hint = "write /*+ OPTIONS('key' = 'value', ..) */"
-            raise PenstockError("SQL-1009", "these options cannot be read", span=span, hint=hint, sqlstate="42601")
-        yield OptionEntry(_unquoted(option[1]).lower(), _unquoted(option[2]), Span(*option.span(1)), Span(*option.span(2)))
+def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
+    """Return the hints between two places, which are those of the SELECT before them; SQL-1602 for one that says nothing there."""
+    found = _HINT.search(text, start, end)
+    return () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
+
+
+def _select_hint(text: str, hint: Hint) -> SelectHint:
+    usage = _OF_SELECT.get(hint.name)
+    if usage is None:
+        raise _no_effect(hint)
+    if "=" in usage:
+        return SelectHint(hint.name, hint.span, tuple(_options(text, hint, usage)))
+    return SelectHint(hint.name, hint.span, names=tuple(_names(text, hint, usage)))
+
+
+def _options(text: str, hint: Hint, usage: str) -> Iterator[OptionEntry]:
+    position = hint.start
+    while position < hint.end or position == hint.start:
+        option = _OPTION.match(text, position, hint.end)
+        if option is None or (option[3] == "," and option.end() == hint.end):
+            raise PenstockError("SQL-1009", "these options cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+        yield OptionEntry(_unquoted(option[1]), _unquoted(option[2]), Span(*option.span(1)), Span(*option.span(2)))
         position = option.end()
+
+
+def _names(text: str, hint: Hint, usage: str) -> Iterator[tuple[str, Span]]:
+    position = hint.start
+    while position < hint.end or position == hint.start:
+        name = _NAME.match(text, position, hint.end)
+        if name is None or (name[2] == "," and name.end() == hint.end):
+            raise PenstockError("SQL-1009", "these names cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+        quoted = name[1].startswith("`")
+        yield name[1][1:-1].replace("``", "`") if quoted else name[1], Span(*name.span(1))
+        position = name.end()
 
 
 def _unquoted(text: str) -> str:
     return text[1:-1].replace("''", "'")
 
 
-def refuse_other_hints(text: str, tables: Iterable[exp.Expr]) -> None:
-    """Refuse every hint of a statement but those its tables have taken: none is passed over in silence."""
-    taken = {option.key_span.start for table in tables for option in table.meta.get("options", ())}
+def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
+    """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is passed over in silence."""
+    taken = set()
+    for node in queries:
+        taken |= {option.key_span.start for option in node.meta.get("options", ())}
+        taken |= {hint.span.start for hint in node.meta.get("hints", ())}
     for kind, start, end in scan(text):
         if kind == "hint" and not any(start < place < end for place in taken):
             raise _no_effect(next(read_hints(text, start, end)))
@@ -88,9 +129,12 @@ def _no_effect(hint: Hint) -> PenstockError:
     if hint.name == "OPTIONS":
         instead = "write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */"
         return PenstockError("SQL-1602", "OPTIONS has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
+    if hint.name in _OF_SELECT:
+        instead = f"write it behind SELECT: SELECT /*+ {_OF_SELECT[hint.name]} */ .."
+        return PenstockError("SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
     reason = _WITHOUT_EFFECT.get(hint.name)
     if reason is None:
-        near = did_you_mean(hint.name, ("OPTIONS", *_WITHOUT_EFFECT), others=True)
+        near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *_WITHOUT_EFFECT), others=True)
         return PenstockError("SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601")
     message = f"the hint {hint.name} would have no effect"
     return PenstockError("SQL-1602", message, span=hint.span, hint=f"leave it out: {reason}", sqlstate="0A000")

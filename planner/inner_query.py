@@ -14,6 +14,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, time_roles
 from planner.binder_joins import FromClause, bind_from, settled_by
 from planner.binder_tables import one_row
+from planner.block_hints import BlockHints
 from planner.expressions import Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, LogicalPlan
 from planner.scope import Scope
@@ -90,7 +91,9 @@ def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContex
 def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering) -> InnerRows:
     """Bind FROM and WHERE of a plain subquery: conditions on its own rows filter them, the others are shared."""
     from_ = tree.args.get("from_")
-    source = FromClause(one_row(), Scope()) if from_ is None else bind_from(from_.this, tree.args.get("joins") or [], context)
+    hints = BlockHints.of(tree)
+    source = FromClause(one_row(), Scope()) if from_ is None else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
+    hints.check_used()
     seen = Scope(Scope().beside(source.scope, width).columns, outer)
     binder = ExpressionBinder(seen, context, "WHERE")
     where = tree.args.get("where")

@@ -205,13 +205,14 @@ class Aggregate(_Unary):
 
     ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No aggregates: DISTINCT.
     LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an ordinary aggregate over those rows (a count
-    merges by ``sum0``); the rule that splits makes both equal SINGLE.
+    merges by ``sum0``); the rule that splits makes both equal SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
     """
 
     keys: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
     names: tuple[str, ...]
     phase: Phase = Phase.SINGLE
+    ttl_ms: int | None = None
 
     def __post_init__(self) -> None:
         demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
@@ -268,7 +269,10 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True)
 class Join(LogicalPlan):
-    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI)."""
+    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI).
+
+    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a hint sends to every subtask.
+    """
 
     left: LogicalPlan
     right: LogicalPlan
@@ -276,6 +280,8 @@ class Join(LogicalPlan):
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
     residual: Expression | None = None
+    ttl_ms: tuple[int | None, int | None] | None = None
+    copied: int | None = None
 
     def __post_init__(self) -> None:
         demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")

@@ -78,6 +78,9 @@ class Facts(Protocol):
     def bounded_ports(self, join: Join) -> tuple[int, ...]:
         """Return the side of a join that is loaded first."""
 
+    def copied(self, join: Join) -> int | None:
+        """Return the side of a join that every subtask has."""
+
 
 class SettingValues(Protocol):
     """Typed values by setting key."""
@@ -156,6 +159,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         facts.bounded_ports(node),
         (facts.insert_only(left), facts.insert_only(right)),
         node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
+        facts.copied(node),
     )
 
 

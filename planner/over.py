@@ -71,7 +71,7 @@ class Over(LogicalPlan):
 
     Ties of the order are broken by all columns. ``timely``: the order begins with an event-time attribute, ascending; then rows without a time are
     dropped and counted, and a stream's rows wait until the watermark has passed their time. ``window``: the window columns, when the partition
-    is within windows.
+    is within windows. ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
     """
 
     input: LogicalPlan
@@ -82,6 +82,7 @@ class Over(LogicalPlan):
     names: tuple[str, ...]
     timely: bool = False
     window: AttachedWindow | None = None
+    ttl_ms: int | None = None
 
     def __post_init__(self) -> None:
         demand(len(self.calls) == len(self.names), "OVER with unequal names and calls")
@@ -144,6 +145,7 @@ class PartitionTop(LogicalPlan):
 
     ``rank_name``: the rank is appended as a column of that name. Ties of row_number are broken by all columns. ``window``: the window columns, when
     the partition is within windows: then an insert-only stream's rows come once, when their window closes.
+    ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
     """
 
     input: LogicalPlan
@@ -153,6 +155,7 @@ class PartitionTop(LogicalPlan):
     limit: int
     rank_name: str | None = None
     window: AttachedWindow | None = None
+    ttl_ms: int | None = None
 
     def __post_init__(self) -> None:
         demand(self.rank in RANKS and self.limit >= 1, "the first rows by no rank")

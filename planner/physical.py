@@ -135,6 +135,7 @@ class JoinSpec(OperatorSpec):
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
     ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
+    ``copied``: the port whose rows every subtask has.
     """
 
     left_schema: Schema
@@ -146,6 +147,7 @@ class JoinSpec(OperatorSpec):
     bounded_ports: tuple[int, ...]
     insert_only: tuple[bool, bool]
     time: JoinTime | None = None
+    copied: int | None = None
 
 
 @dataclass(frozen=True)

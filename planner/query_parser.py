@@ -9,6 +9,7 @@ from sqlglot.tokens import TokenType
 
 from catalog.errors import PenstockError
 from planner.emit_parser import EmitParser
+from planner.hints import select_hints
 from planner.keywords import CLAUSES
 from planner.lexical import MAX_DEPTH
 from planner.named_windows import with_windows
@@ -122,12 +123,15 @@ class QueryParser(EmitParser):
 
     def _select(self, begin: int) -> exp.Expr:
         self._advance()
+        hints = select_hints(self.sql, self._prev.end + 1, len(self.sql) if self._curr is None else self._curr.start)
         distinct = self.take_words("DISTINCT")
         if distinct and self.at_words("ON"):
             raise self.not_yet("DISTINCT ON", "use GROUP BY with any_value, min or max")
         if not distinct:
             self.take_words("ALL")
         node = exp.Select(expressions=self.separated(self._item), distinct=exp.Distinct() if distinct else None)
+        if hints:
+            node.meta["hints"] = hints
         if self.take_words("FROM"):
             self._from(node)
         if self.take_words("WHERE"):

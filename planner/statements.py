@@ -81,7 +81,7 @@ def parse_statement(text: str) -> Statement:
     _refuse_early(text)
     node = _parsed(text)
     if "/*+" in text:
-        refuse_other_hints(text, _tables(node))
+        refuse_other_hints(text, _hinted(node))
     return node
 
 
@@ -97,15 +97,15 @@ def _parsed(text: str) -> Statement:
         raise error.orig_exc from error
 
 
-def _tables(node: Statement) -> Iterator[exp.Expr]:
-    """Yield the tables that the queries of a statement name."""
+def _hinted(node: Statement) -> Iterator[exp.Expr]:
+    """Yield what takes hints in the queries of a statement: the tables they name, and their SELECTs."""
     if isinstance(node, Query):
-        yield from node.tree.find_all(exp.Table)
+        yield from node.tree.find_all(exp.Table, exp.Select)
         return
     for part in vars(node).values():
         for inner in part if isinstance(part, tuple) else (part,):
             if isinstance(inner, Statement):
-                yield from _tables(inner)
+                yield from _hinted(inner)
 
 
 def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:

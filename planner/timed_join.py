@@ -150,4 +150,4 @@ class TimedJoin(Join):
 
 def timed(join: Join, time: JoinTime) -> TimedJoin:
     """Return a join with what time says of its sides."""
-    return TimedJoin(join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, time=time)
+    return TimedJoin(join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms, join.copied, time=time)

@@ -71,6 +71,8 @@ class JoinOperator(Operator, ListState):
         groups = context.key_groups.max_parallelism
         self._index = KeyIndex([self._schemas[0].field(key).type for key in self._spec.left_keys])
         self._sides = (self._side(0, groups), self._side(1, groups))
+        if self._spec.copied is not None:
+            self._sides[self._spec.copied].copy_of(context.key_groups)
         self._held = None
         if self._load_first is not None:
             port = 1 - self._load_first
@@ -90,6 +92,9 @@ class JoinOperator(Operator, ListState):
     def keyed_states(self) -> dict[str, KeyedState]:
         states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
         return states if self._held is None else {**states, "held": self._held}
+
+    def copied_states(self) -> frozenset[str]:
+        return frozenset() if self._spec.copied is None else frozenset({("left", "right")[self._spec.copied]})
 
     def list_states(self) -> dict[str, ListState]:
         return {} if self._load_first is None else {"loaded": self}
@@ -123,7 +128,7 @@ class JoinOperator(Operator, ListState):
             self._finish_loading(port, out)
             self._ended[1 - port] = self._ended_held
         for ended in (0, 1):
-            if self._ended[ended]:
+            if self._ended[ended] and self._spec.copied != 1 - ended:
                 self._forget(1 - ended)
 
     @property
@@ -149,7 +154,7 @@ class JoinOperator(Operator, ListState):
 
     def _join(self, batch: Batch, port: int, out: Output) -> None:
         own, other = self._sides[port], self._sides[1 - port]
-        keep = not self._ended[1 - port]
+        keep = not self._ended[1 - port] or port == self._spec.copied  # a copy is also what other subtasks are restored from
         batch = own.consolidated(batch, keep=keep)
         batch = self._without_null_keys(batch, port, out)
         if not batch.num_rows:

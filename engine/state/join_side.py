@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.elements import Batch
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
-from engine.operator import KeyedState
+from engine.operator import KeyedState, KeyGroups
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
@@ -34,6 +34,7 @@ class JoinSide(KeyedState):
         self.counts = counts
         self._keys = keys
         self._max_parallelism = max_parallelism
+        self._own: KeyGroups | None = None
         self.clear()
 
     def clear(self) -> None:
@@ -48,6 +49,10 @@ class JoinSide(KeyedState):
 
     def __len__(self) -> int:
         return len(self.store)
+
+    def copy_of(self, own: KeyGroups) -> None:
+        """Hold all rows in every subtask: snapshots have those of ``own`` only, all of them are restored."""
+        self._own = own
 
     def consolidated(self, batch: Batch, *, keep: bool) -> Batch:
         """Return a batch with equal rows made one and their weights added, rows of weight 0 gone; ``keep`` when the rows will be stored."""
@@ -155,6 +160,9 @@ class JoinSide(KeyedState):
         groups = np.zeros(ids.size, np.uint16)
         if self.key_columns and ids.size:
             groups = groups_of_hashes(stable_hash([rows.column(key) for key in self.key_columns]), self._max_parallelism)
+        if self._own is not None:
+            mine = np.flatnonzero((groups >= self._own.start) & (groups < self._own.end))
+            ids, rows, groups = ids[mine], rows.take(pa.array(mine)), groups[mine]
         order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
         rows = rows.take(pa.array(order))

@@ -34,7 +34,7 @@ def _kept_to(over: Over, parts: tuple[Expression, ...]) -> LogicalPlan | None:
     limit = min(bounds.values(), default=0)
     if limit < 1:
         return None
-    top = PartitionTop(over.input, over.partition, over.order, over.calls[0].function, limit, over.names[0], over.window)
+    top = PartitionTop(over.input, over.partition, over.order, over.calls[0].function, limit, over.names[0], over.window, over.ttl_ms)
     rest = tuple(part for part in parts if part not in bounds or (_is_equal(part) and bounds[part] > 1))
     return Filter(top, conjunction(rest)) if rest else top
 

@@ -210,7 +210,7 @@ def _rebuild_aggregate(
     keys = tuple(positions[key] for key in node.keys)
     calls = tuple(call.map(lambda expression: expression.remap(positions)) for call in aggregates)
     if isinstance(node, Aggregate):
-        return Aggregate(child, keys, calls, names)
+        return Aggregate(child, keys, calls, names, ttl_ms=node.ttl_ms)
     window: Windowing | AttachedWindow
     if isinstance(node.window, AttachedWindow):
         window = AttachedWindow(positions[node.window.start_column], positions[node.window.end_column])
@@ -243,7 +243,7 @@ def _prune_partition_top(node: PartitionTop, needed: Needed) -> Pruned:
     order = tuple(replace(key, expression=key.expression.remap(positions)) for key in node.order)
     partition, window = tuple(positions[key] for key in node.partition), _moved_window(node.window, positions)
     shown = node.rank_name if width in needed else None
-    pruned = PartitionTop(child, partition, order, node.rank, node.limit, shown, window)
+    pruned = PartitionTop(child, partition, order, node.rank, node.limit, shown, window, node.ttl_ms)
     return pruned, positions | ({} if shown is None else {width: len(child.schema)})
 
 
@@ -269,6 +269,8 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
         tuple(left_positions[key] for key in node.left_keys),
         tuple(right_positions[key] for key in node.right_keys),
         None if node.residual is None else node.residual.remap(moved),
+        node.ttl_ms,
+        node.copied,
     )
     if isinstance(node, TimedJoin):
         pruned = timed(pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions)))

@@ -96,7 +96,7 @@ def _split(node: Aggregate | WindowAggregate, parts: list[_Parts]) -> LogicalPla
     )
     keys = tuple(range(width))
     if isinstance(node, Aggregate):
-        return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL), parts)
+        return _finish(node, Aggregate(local, keys, merged, names, Phase.GLOBAL, node.ttl_ms), parts)
     assert isinstance(node.window, Windowing)
     window = replace(node.window, time_column=len(local.schema) - 1, sliced=True)
     return _finish(node, WindowAggregate(local, window, keys, merged, names, Phase.GLOBAL, node.emission), parts)

@@ -9,9 +9,9 @@ from planner.parallelism import subtasks
 from tests.optimizer.sql import bind
 
 
-def laid(text: str, parallelism: int = 2, broadcast: bool = False, split: bool = False) -> LogicalPlan:
+def laid(text: str, parallelism: int = 2, split: bool = False) -> LogicalPlan:
     plan = optimize(optimize(bind(text)), runtime="streaming", parallelism=parallelism if split else 1)
-    return lay_edges(plan, parallelism, broadcast=broadcast)
+    return lay_edges(plan, parallelism)
 
 
 def edges(plan: LogicalPlan) -> list[Edge]:
@@ -80,13 +80,20 @@ def test_cross_joins_run_in_one_task() -> None:
     assert subtasks(plan, 2) == 1
 
 
-def test_a_bounded_side_is_broadcast_only_where_its_unmatched_rows_are_not_given() -> None:
-    inner = laid("SELECT o.a, p.name FROM orders AS o JOIN people AS p ON o.k = p.k", broadcast=True)
+def test_a_hint_copies_a_side_only_where_its_unmatched_rows_are_not_given() -> None:
+    inner = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM orders AS o JOIN people AS p ON o.k = p.k")
     assert edges(inner) == [Broadcast()]
-    left = laid("SELECT o.a, p.name FROM orders AS o LEFT JOIN people AS p ON o.k = p.k", broadcast=True)
+    left = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM orders AS o LEFT JOIN people AS p ON o.k = p.k")
     assert edges(left) == [Broadcast()]
-    preserved = laid("SELECT o.a, p.name FROM people AS p LEFT JOIN orders AS o ON o.k = p.k", broadcast=True)
+    stream = laid("SELECT /*+ BROADCAST(o) */ o.a, q.k FROM orders AS o JOIN arrivals AS q ON o.k = q.k")
+    assert edges(stream) == [Broadcast()]
+    preserved = laid("SELECT /*+ BROADCAST(p) */ o.a, p.name FROM people AS p LEFT JOIN orders AS o ON o.k = p.k")
     assert len(edges(preserved)) == 2 and all(isinstance(edge, Partition) for edge in edges(preserved))
+
+
+def test_beside_a_copied_side_rows_lie_by_no_key() -> None:
+    plan = laid("SELECT /*+ BROADCAST(p) */ g.k, p.name FROM (SELECT DISTINCT k FROM orders) AS g JOIN people AS p ON g.k = p.k")
+    assert partitioning(plan) == frozenset()
 
 
 def test_partitioning_follows_the_columns() -> None:

@@ -1,9 +1,37 @@
-SELECT /*+ BROADCAST(c) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+SELECT /*+ BROADCAST(city) */ * FROM bid AS b JOIN city AS cities ON b.channel = cities.name
 ---
-error[SQL-1602]: the hint BROADCAST would have no effect
-  1 | SELECT /*+ BROADCAST(c) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+error[SQL-1602]: BROADCAST names "city", which is no table of this FROM
+  1 | SELECT /*+ BROADCAST(city) */ * FROM bid AS b JOIN city AS cities ON b.channel = cities.name
+    |                      ^^^^
+hint: there is b, cities
+====
+SELECT /*+ BROADCAST(bid) */ COUNT(*) FROM bid
+---
+error[SQL-1602]: BROADCAST of "bid" has no effect in this SELECT
+  1 | SELECT /*+ BROADCAST(bid) */ COUNT(*) FROM bid
+    |                      ^^^
+hint: it names a table that is joined by JOIN with another: the right side, or the first table of FROM
+====
+SELECT /*+ BROADCAST(b,) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
+---
+error[SQL-1009]: these names cannot be read
+  1 | SELECT /*+ BROADCAST(b,) */ * FROM bid AS b JOIN city AS c ON b.channel = c.name
     |            ^^^^^^^^^
-hint: leave it out: a join with a bounded table loads it first without being told
+hint: write /*+ BROADCAST(t) */
+====
+SELECT * FROM bid /*+ BROADCAST(bid) */
+---
+error[SQL-1602]: BROADCAST has no effect here
+  1 | SELECT * FROM bid /*+ BROADCAST(bid) */
+    |                       ^^^^^^^^^
+hint: write it behind SELECT: SELECT /*+ BROADCAST(t) */ ..
+====
+SELECT name FROM city AS c WHERE EXISTS (SELECT /*+ BROADCAST(x) */ 1 FROM bid AS b WHERE b.channel = c.name)
+---
+error[SQL-1602]: BROADCAST names "x", which is no table of this FROM
+  1 | SELECT name FROM city AS c WHERE EXISTS (SELECT /*+ BROADCAST(x) */ 1 FROM bid AS b WHERE b.channel = c.name)
+    |                                                               ^
+hint: there is b
 ====
 SELECT * FROM bid /*+ STATE_TTL('b' = '1 h') */
 ---
