@@ -154,7 +154,7 @@ def describe(job: Job) -> Result:
         ("windows closed", str(metrics.windows_closed)),
         ("watermark", moment_text(metrics.watermark_us)),
         ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
-        ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes" if last else None),
+        ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, {last.new_bytes:,} new" if last else None),
     ]
     for operator in metrics.operators:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"

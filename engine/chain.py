@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from catalog.errors import Kind, PenstockError
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.frozen_state import Snapshot
+from engine.layers import Layers
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
 from engine.record_writer import TaskOutput
@@ -17,10 +17,10 @@ from engine.record_writer import TaskOutput
 
 @dataclass(frozen=True)
 class OperatorSnapshot:
-    """The declared state of one operator of one subtask: keyed tables and list items by state name."""
+    """The declared state of one operator of one subtask: keyed states and list items by state name."""
 
     operator_id: str
-    keyed: dict[str, pa.Table] = field(default_factory=dict)
+    keyed: dict[str, Snapshot] = field(default_factory=dict)
     items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
 
@@ -119,10 +119,11 @@ class _Tail:
 
 
 class OperatorChain:
-    """The operators of one task, first to last, linked into one another and into the task's output."""
+    """The operators of one task, first to last, linked into one another and into the task's output. ``incremental``: snapshots may tell changes."""
 
-    def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput) -> None:
+    def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True) -> None:
         self.operators = tuple(operators)
+        self._layers = Layers(incremental)
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
         for upstream, target in zip(reversed(self.operators[:-1]), reversed(self.operators[1:]), strict=True):
             self._outs.insert(0, _Link(upstream.metrics, target, self._outs[0]))
@@ -220,12 +221,19 @@ class OperatorChain:
         for index, chained in enumerate(self.operators):
             self._guarded(index, lambda index=index, chained=chained: chained.operator.before_barrier(checkpoint_id, self._outs[index]))
 
-    def snapshot(self) -> tuple[OperatorSnapshot, ...]:
-        """Return the declared state of every operator as it is now."""
-        return tuple(self._guarded(index, lambda chained=chained: _snapshot(chained)) for index, chained in enumerate(self.operators))
+    def snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
+        """Return the declared state of every operator as it is now, or what of it has changed since the last completed checkpoint."""
+        return tuple(self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id)) for i, chained in enumerate(self.operators))
+
+    def _snapshot(self, chained: ChainedOperator, checkpoint_id: int) -> OperatorSnapshot:
+        operator, operator_id = chained.operator, chained.context.operator_id
+        keyed = {name: self._layers.freeze(operator_id, name, state, checkpoint_id) for name, state in operator.keyed_states().items()}
+        items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
+        return OperatorSnapshot(operator_id, keyed, items)
 
     def checkpoint_complete(self, checkpoint_id: int) -> None:
         """Tell every operator that a checkpoint is durable."""
+        self._layers.complete(checkpoint_id)
         for index, chained in enumerate(self.operators):
             self._guarded(index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id))
 
@@ -246,10 +254,3 @@ class OperatorChain:
             return call()
         except Exception as cause:
             raise failure_in(self.operators[index].context.name, cause) from cause
-
-
-def _snapshot(chained: ChainedOperator) -> OperatorSnapshot:
-    operator = chained.operator
-    keyed = {name: state.snapshot() for name, state in operator.keyed_states().items()}
-    items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
-    return OperatorSnapshot(chained.context.operator_id, keyed, items)

@@ -28,13 +28,14 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """A completed checkpoint as shown to people; times in milliseconds."""
+    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were written for it, the others are shared."""
 
     checkpoint_id: int
     kind: CheckpointKind
     completed_at_ms: int
     duration_ms: float
     size_bytes: int
+    new_bytes: int
 
 
 @dataclass
@@ -189,7 +190,7 @@ class CheckpointCoordinator:
             self._pending.ended.add(task)
             self.on_written(self._pending.checkpoint_id, task, written)
 
-    def on_published(self, checkpoint_id: int, kind: CheckpointKind, size_bytes: int) -> None:
+    def on_published(self, checkpoint_id: int, kind: CheckpointKind, size_bytes: int, new_bytes: int) -> None:
         """A checkpoint is durable: tell every task, so that sinks commit."""
         now_ms = self._clock.monotonic_ms()
         if self._pending is None or self._pending.checkpoint_id != checkpoint_id:
@@ -199,7 +200,7 @@ class CheckpointCoordinator:
         self._failures_in_a_row = 0
         self.completed += 1
         self.notified = True
-        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes))
+        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes, new_bytes))
         self.committing = set(self._tasks)
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))
@@ -228,7 +229,7 @@ class CheckpointCoordinator:
         self._schedule(pending.started_ms)
         failpoint("C5")
         if self._io is None:
-            self.on_published(pending.checkpoint_id, pending.kind, 0)
+            self.on_published(pending.checkpoint_id, pending.kind, 0, 0)
             return
         tasks = [pending.written[task] for task in sorted(self._tasks)]
         self._io.publish(pending.checkpoint_id, pending.kind, [task for task in tasks if task is not None], frozenset(pending.ended))

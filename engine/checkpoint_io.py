@@ -39,12 +39,13 @@ class EndWritten:
 
 @dataclass(frozen=True)
 class Published:
-    """A checkpoint is durable."""
+    """A checkpoint is durable; ``new_bytes`` of its bytes were written for it."""
 
     attempt: int
     checkpoint_id: int
     kind: CheckpointKind
     size_bytes: int
+    new_bytes: int
 
 
 @dataclass(frozen=True)
@@ -143,11 +144,10 @@ class StoreIo:
             tasks=tuple(tasks),
             ended=ended,
         )
-        size = sum(file.length for file in manifest.files)
 
         def work() -> Published:
             self._store.publish(manifest)
-            return Published(self._attempt, checkpoint_id, kind, size)
+            return Published(self._attempt, checkpoint_id, kind, manifest.size_bytes, manifest.new_bytes)
 
         self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from engine.checkpoint_store import CURRENT
 from engine.manifest import Manifest, check_version, decode_manifest, unseal
-from engine.snapshots import FileEntry, KeyedPart, check_file, damaged, read_items, read_keyed
+from engine.snapshots import check_file, damaged, read_items, read_state
 from engine.storage import Storage
 
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
@@ -30,7 +30,10 @@ class CheckpointLine:
 
 @dataclass(frozen=True)
 class StateLine:
-    """One state of one operator over all its subtasks. ``rows`` are entries of a keyed state, items of a list state."""
+    """One state of one operator over all its subtasks. ``rows`` are entries of a keyed state with those that later layers supersede, items of a list.
+
+    ``layers``: the most any subtask's has. ``new_bytes``: those written for this checkpoint.
+    """
 
     operator_id: str
     operator: str
@@ -38,7 +41,8 @@ class StateLine:
     keyed: bool
     rows: int
     size_bytes: int
-    key_groups: int
+    new_bytes: int
+    layers: int
 
 
 class CheckpointReader:
@@ -99,36 +103,34 @@ class CheckpointReader:
     def states(self, manifest: Manifest) -> list[StateLine]:
         """Return the states of a checkpoint, by operator in the order of the plan."""
         sums: dict[tuple[str, str, bool], list[int]] = {}
+        new = f"-c{manifest.checkpoint_id}-"
         for task in manifest.tasks:
-            for part in task.keyed:
-                total = sums.setdefault((part.operator_id, part.state, True), [0, 0, 0])
-                total[0] += sum(group.rows for group in part.groups)
-                total[1] += part.schema_length + sum(group.length for group in part.groups)
-                total[2] += len({group.group for group in part.groups})
-            for items in task.items:
-                total = sums.setdefault((items.operator_id, items.state, False), [0, 0, 0])
-                total[0] += items.count
-                total[1] += items.length
+            lines = [(part.key, True, sum(group.rows for group in part.groups), part.length, part.file) for part in task.keyed]
+            lines += [((part.operator_id, part.state), False, part.count, part.length, part.file) for part in task.items]
+            for key, keyed, rows, length, file in lines:
+                total = sums.setdefault((*key, keyed), [0, 0, 0, 0])
+                total[0] += rows
+                total[1] += length
+                total[2] += length if new in file else 0
+                total[3] = max(total[3], len(task.layers(*key)))
         names = {operator.operator_id: operator.name for operator in manifest.operators}
         order = {operator_id: place for place, operator_id in enumerate(names)}
-        lines = [StateLine(operator_id, names.get(operator_id, "?"), state, keyed, *total) for (operator_id, state, keyed), total in sums.items()]
-        return sorted(lines, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
+        found = [StateLine(operator_id, names.get(operator_id, "?"), state, keyed, *total) for (operator_id, state, keyed), total in sums.items()]
+        return sorted(found, key=lambda line: (order.get(line.operator_id, len(order)), line.state))
 
     def items(self, manifest: Manifest) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield operator id, state and item of every list state: positions of splits, watermarks, pending commits."""
         for task in sorted(manifest.tasks, key=lambda task: task.task):
             for part in task.items:
-                for item in read_items(self._storage, _file(task.file), part):
+                for item in read_items(self._storage, task.file_of(part), part):
                     yield part.operator_id, part.state, item
 
     def table(self, manifest: Manifest, operator_id: str, state: str) -> pa.Table | None:
         """Return a keyed state of all subtasks with its first column ``key_group``; ``None`` when it is empty."""
-        pieces = [self._piece(_file(file), part, manifest.max_parallelism) for file, part in _parts(manifest, operator_id, state)]
+        tasks = sorted(manifest.tasks, key=lambda task: task.task)
+        pieces = [read_state(self._storage, task, task.layers(operator_id, state), 0, manifest.max_parallelism) for task in tasks]
         held = [piece for piece in pieces if piece is not None]
         return pa.concat_tables(held) if held else None
-
-    def _piece(self, file: FileEntry, part: KeyedPart, max_parallelism: int) -> pa.Table | None:
-        return read_keyed(self._storage, file, part, 0, max_parallelism)
 
     def _numbers(self) -> list[int]:
         return sorted(int(match[1]) for name in self._storage.list() if (match := _MANIFEST.fullmatch(name)))
@@ -146,13 +148,3 @@ class CheckpointReader:
     def _read(self, number: int) -> Manifest:
         name = f"chk-{number}.manifest.json"
         return decode_manifest(name, self._storage.read(name))
-
-
-def _parts(manifest: Manifest, operator_id: str, state: str) -> list[tuple[FileEntry | None, KeyedPart]]:
-    tasks = sorted(manifest.tasks, key=lambda task: task.task)
-    return [(task.file, part) for task in tasks for part in task.keyed if (part.operator_id, part.state) == (operator_id, state)]
-
-
-def _file(file: FileEntry | None) -> FileEntry:
-    assert file is not None  # a task with parts has a file
-    return file

@@ -6,7 +6,6 @@ hear of the checkpoint. No durable file is ever written again: names carry epoch
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,8 @@ from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
-from engine.snapshots import WrittenTask, check_file, damaged, write_task
+from engine.snapshot_writer import SnapshotWriter
+from engine.snapshots import WrittenTask, check_file, damaged
 from engine.storage import Storage
 
 CURRENT = "CURRENT"
@@ -46,6 +46,7 @@ class CheckpointStore:
         self._retained = max(2, retained)
         self._manifests: dict[int, frozenset[str]] = {}
         self._current: int | None = None
+        self._writer: SnapshotWriter | None = None
 
     def open(self) -> Opened:
         """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs left unreferenced.
@@ -93,15 +94,9 @@ class CheckpointStore:
 
     def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
         """Write and sync one task's part of a checkpoint. Raises OSError, and then leaves nothing behind if it can."""
-        name = f"seg-e{self.epoch}-a{attempt}-c{checkpoint_id}-t{task}"
-        try:
-            return write_task(self.storage, name, task, operators)
-        except FileExistsError:
-            raise  # not ours to delete
-        except OSError:
-            with contextlib.suppress(OSError):  # the first failure is the one to tell; the file is garbage either way
-                self.storage.delete(name)
-            raise
+        if self._writer is None or self._writer.attempt != attempt:
+            self._writer = SnapshotWriter(self.storage, self.epoch, attempt)
+        return self._writer.write(checkpoint_id, task, operators)
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Make a checkpoint of written parts durable and current; returns it as published.
@@ -113,6 +108,7 @@ class CheckpointStore:
         data = encode_manifest(manifest)
         self._check_epoch()
         self.storage.sync_directory()
+        self._check_files(manifest)
         self._publish(f"chk-{manifest.checkpoint_id}.manifest", name, data)
         fields = {"manifest": name, "length": len(data), "epoch": self.epoch, "checkpoint_id": manifest.checkpoint_id}
         failpoint("C10")
@@ -152,6 +148,12 @@ class CheckpointStore:
         self.storage.sync(staged)
         failpoint("C8")
         self.storage.publish(staged, target)
+
+    def _check_files(self, manifest: Manifest) -> None:
+        """A checkpoint may be published only while all it shares with earlier ones is still there."""
+        missing = sorted({file.name for file in manifest.files} - set(self.storage.list()))
+        if missing:
+            raise FileNotFoundError(f"{missing[0]}, which checkpoint {manifest.checkpoint_id} shares with an earlier one, is gone")
 
     def _check_epoch(self) -> None:
         newest = max(_numbers(_EPOCH, self.storage.list()), default=0)

@@ -61,7 +61,8 @@ class Deployer:
         for chain in self.graph.chains:
             for subtask in range(chain.parallelism):
                 output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
-                operators = OperatorChain([self._operator(chain, spec, subtask, attempt) for spec in chain.operators], output)
+                specs = [self._operator(chain, spec, subtask, attempt) for spec in chain.operators]
+                operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
                 made.append(
                     Task(
                         TaskId(chain.chain_id, subtask),

@@ -230,7 +230,7 @@ class JobMaster:
 
     def _on_published(self, outcome: Published) -> None:
         self._budget.progress()
-        self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes)
+        self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
 
     # Deployment and its end.
 

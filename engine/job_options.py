@@ -36,6 +36,7 @@ class JobOptions:
     channel_capacity: int = 8
     retained_checkpoints: int = 2
     tolerable_failed_checkpoints: int = 10
+    incremental_checkpoints: bool = True
     savepoint: Path | None = None
 
     @classmethod
@@ -51,6 +52,9 @@ class JobOptions:
             checkpoint_min_pause_ms=settings.get("execution.checkpointing.min-pause") or 0,
             state_dir=Path(directory) if directory else None,
             restart=_strategy(settings),
+            retained_checkpoints=settings.get("execution.checkpointing.num-retained"),
+            tolerable_failed_checkpoints=settings.get("execution.checkpointing.tolerable-failed-checkpoints"),
+            incremental_checkpoints=settings.get("execution.checkpointing.incremental"),
             time_zone=settings.get("table.local-time-zone") or "UTC",
             savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,

@@ -14,7 +14,9 @@ from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, Writte
 from engine.storage import check_name
 
 FORMAT = "penstock-checkpoint"
-VERSION = (1, 0)
+VERSION = (1, 1)
+FEATURES = ("layers",)
+"""What a reader must know beyond version 1.0 to read what this engine writes."""
 MAX_BYTES = 1 << 28
 _SEAL = "#sha256="
 
@@ -47,8 +49,18 @@ class Manifest:
 
     @property
     def files(self) -> tuple[FileEntry, ...]:
-        """The segment files the checkpoint consists of."""
-        return tuple(task.file for task in self.tasks if task.file is not None)
+        """The segment files the checkpoint consists of, also those it shares with earlier ones."""
+        return tuple({file.name: file for task in self.tasks for file in task.files}.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of its files."""
+        return sum(file.length for file in self.files)
+
+    @property
+    def new_bytes(self) -> int:
+        """The bytes of the files that were written for it; the others are shared with earlier checkpoints."""
+        return sum(file.length for file in self.files if f"-c{self.checkpoint_id}-" in file.name)
 
     def finished(self, operator_id: str) -> bool:
         """Whether every subtask of an operator had given all it had."""
@@ -82,6 +94,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
         {
             "format": FORMAT,
             "version": list(VERSION),
+            "requires": list(FEATURES),
             "job_id": manifest.job_id,
             "epoch": manifest.epoch,
             "checkpoint_id": manifest.checkpoint_id,
@@ -103,12 +116,12 @@ def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
         "subtask": task.task.subtask,
         "ended": ended,
         "operators": list(task.operators),
-        "file": task.file.name if task.file else None,
+        "files": [file.name for file in task.files],
         "keyed": [
-            [p.operator_id, p.state, p.offset, p.schema_length, p.fingerprint, [[g.group, g.offset, g.length, g.rows] for g in p.groups]]
+            [*p.key, p.offset, p.schema_length, p.fingerprint, [[g.group, g.offset, g.length, g.rows, g.last] for g in p.groups], p.file, p.changed]
             for p in task.keyed
         ],
-        "items": [[p.operator_id, p.state, p.offset, p.length, p.count] for p in task.items],
+        "items": [[p.operator_id, p.state, p.offset, p.length, p.count, p.file] for p in task.items],
     }
 
 
@@ -120,13 +133,21 @@ def decode_manifest(name: str, data: bytes) -> Manifest:
 
 
 def check_version(name: str, fields: dict[str, Any]) -> None:
-    """Refuse a format this engine does not know."""
+    """Refuse a format, or a feature it requires, that this engine does not know."""
     version = fields.get("version")
     known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
+    reads = f"this engine reads {FORMAT} {VERSION[0]}.x up to {VERSION[0]}.{VERSION[1]} with {', '.join(FEATURES)}"
     if fields.get("format") != FORMAT or not known:
-        found = f"{fields.get('format')} {version}"
-        message = f"checkpoint file {name} has format {found}; this engine reads {FORMAT} {VERSION[0]}.x"
-        raise PenstockError("STA-3006", message, kind=Kind.EXTERNAL, sqlstate="0A000")
+        raise _too_new(f"checkpoint file {name} has format {fields.get('format')} {version}; {reads}")
+    unknown = [str(feature) for feature in fields.get("requires", []) if feature not in FEATURES]
+    if unknown:
+        found = ".".join(map(str, version or []))
+        raise _too_new(f"checkpoint file {name} of format {found} requires {', '.join(unknown)[:80]}; {reads}")
+
+
+def _too_new(message: str) -> PenstockError:
+    hint = "run the job with the penstock that wrote it, or a newer one"
+    return PenstockError("STA-3006", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="0A000")
 
 
 def _shaped(name: str, build: Callable[[], Manifest]) -> Manifest:
@@ -158,10 +179,20 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
 
 
 def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
-    keyed = tuple(
-        KeyedPart(str(o), str(s), int(at), int(n), str(print_), tuple(GroupEntry(int(g), int(off), int(len_), int(r)) for g, off, len_, r in groups))
-        for o, s, at, n, print_, groups in entry["keyed"]
+    """Version 1.0 had one file per task, one layer per state and one key group per record batch."""
+    own = entry.get("file")
+    names = entry.get("files", [] if own is None else [own])
+    keyed = tuple(_keyed(*part[:6], *(part[6:] or (own, None))) for part in entry["keyed"])
+    items = tuple(ItemsPart(str(o), str(s), int(at), int(n), int(count), str(*(file or [own]))) for o, s, at, n, count, *file in entry["items"])
+    task = WrittenTask(
+        TaskId(int(entry["chain"]), int(entry["subtask"])), tuple(map(str, entry["operators"])), tuple(files[name] for name in names), keyed, items
     )
-    items = tuple(ItemsPart(str(o), str(s), int(at), int(n), int(count)) for o, s, at, n, count in entry["items"])
-    file = None if entry["file"] is None else files[entry["file"]]
-    return WrittenTask(TaskId(int(entry["chain"]), int(entry["subtask"])), tuple(map(str, entry["operators"])), file, keyed, items)
+    if not {part.file for part in keyed} | {item.file for item in items} <= set(names):
+        raise ValueError("a part lies in no file of its task")
+    return task
+
+
+def _keyed(operator: Any, state: Any, at: Any, length: Any, fingerprint: Any, groups: Any, file: Any, changed: Any) -> KeyedPart:
+    entries = tuple(GroupEntry(int(g), int(off), int(n), int(rows), int(*(last or [g]))) for g, off, n, rows, *last in groups)
+    superseded = None if changed is None else (int(changed[0]), int(changed[1]))
+    return KeyedPart(str(operator), str(state), int(at), int(length), str(fingerprint), entries, str(file), superseded)

@@ -52,10 +52,20 @@ class OperatorMetrics:
 
 @dataclass
 class TaskMetrics:
-    """What one task has spent: milliseconds busy, idle and backpressured, and its operators' counters by operator id."""
+    """What one task has spent: milliseconds busy, idle and backpressured, and its operators' counters by operator id.
+
+    ``checkpoint_sync_ms``: how long rows waited for the last snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    """
 
     busy_ms: float = 0.0
     idle_ms: float = 0.0
     backpressured_ms: float = 0.0
+    checkpoint_sync_ms: float = 0.0
+    checkpoint_sync_ms_max: float = 0.0
     batches: int = 0
     operators: dict[str, OperatorMetrics] = field(default_factory=dict)
+
+    def snapshot(self, took_ms: float) -> None:
+        """Note how long a snapshot has kept rows waiting."""
+        self.checkpoint_sync_ms = took_ms
+        self.checkpoint_sync_ms_max = max(self.checkpoint_sync_ms_max, took_ms)

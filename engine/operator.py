@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
 
 from engine.clock import Clock
 from engine.elements import Batch
 from engine.metrics import OperatorMetrics
+from engine.state.slot_changes import SlotChanges
 
 
 class Output(Protocol):
@@ -54,6 +57,18 @@ class KeyedState(Protocol):
 
     def restore(self, part: pa.Table) -> None:
         """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask."""
+
+
+@runtime_checkable
+class TrackedState(KeyedState, Protocol):
+    """Keyed state by slots that knows which of them have changed. ``len()`` counts live entries."""
+
+    changes: SlotChanges
+
+    def __len__(self) -> int: ...
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Return what makes the table of a ``FrozenState`` later in any thread: of the live ones among these slots, ``None``: of all."""
 
 
 class ListState(Protocol):

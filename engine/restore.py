@@ -12,7 +12,7 @@ from catalog.names import did_you_mean
 from engine.chain import ChainedOperator, OperatorChain
 from engine.manifest import Manifest, OperatorEntry
 from engine.operator import KeyedState
-from engine.snapshots import FileEntry, KeyedPart, read_items, read_keyed, schema_fingerprint
+from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
 
 
@@ -60,11 +60,11 @@ class Restorer:
     def _restore_keyed(self, chained: ChainedOperator) -> None:
         groups = chained.context.key_groups
         for name, state in chained.operator.keyed_states().items():
-            parts = self._keyed_parts(chained, name)
-            self._check_schema(chained, name, state, parts)
-            for file, part in parts:
+            found = self._tasks_with(chained, name)
+            self._check_schema(chained, name, state, found)
+            for task, layers in found:
                 start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
-                table = read_keyed(self._storage, file, part, start, end)
+                table = read_state(self._storage, task, layers, start, end)
                 if table is not None:
                     state.restore(table)
 
@@ -73,25 +73,23 @@ class Restorer:
             items: list[dict[str, Any]] = []
             for task in sorted(self._manifest.tasks, key=lambda t: t.task):
                 for part in task.items:
-                    if task.file is not None and (part.operator_id, part.state) == (chained.context.operator_id, name):
-                        items += read_items(self._storage, task.file, part)
+                    if (part.operator_id, part.state) == (chained.context.operator_id, name):
+                        items += read_items(self._storage, task.file_of(part), part)
             state.restore_items(items)
 
-    def _keyed_parts(self, chained: ChainedOperator, name: str) -> list[tuple[FileEntry, KeyedPart]]:
-        mine = [
-            (task.file, part)
-            for task in sorted(self._manifest.tasks, key=lambda t: t.task)
-            for part in task.keyed
-            if task.file is not None and part.operator_id == chained.context.operator_id
-        ]
-        found = [(file, part) for file, part in mine if part.state == name]
-        if mine and not found:
-            raise _foreign(chained, f"it has no state {name}", did_you_mean(name, (part.state for _, part in mine), others=True))
+    def _tasks_with(self, chained: ChainedOperator, name: str) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
+        """Return the tasks that hold a keyed state, with its layers there."""
+        operator_id = chained.context.operator_id
+        tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
+        found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
+        states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id}
+        if states and not found:
+            raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
         return found
 
-    def _check_schema(self, chained: ChainedOperator, name: str, state: KeyedState, parts: list[tuple[FileEntry, KeyedPart]]) -> None:
+    def _check_schema(self, chained: ChainedOperator, name: str, state: KeyedState, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
         fresh: pa.Schema = state.snapshot().schema
-        for _, part in parts:
+        for part in (part for _, layers in found for part in layers):
             if len(fresh) > 1 and part.fingerprint != schema_fingerprint(fresh):
                 raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(fresh)})", None)
 

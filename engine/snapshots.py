@@ -1,6 +1,7 @@
-"""The bytes of a snapshot: one segment file per task, its parts addressable by key group, every block with a checksum that is checked before use.
+"""The bytes of a snapshot: segment files, their parts addressable by key group, every block with a checksum that is checked before use.
 
-A keyed part is an Arrow IPC stream whose record batches each hold one key group and are found by offset; a list part is a JSON array.
+A keyed part is an Arrow IPC stream whose record batches each hold a few key groups and are found by offset; a list part is a JSON array. A keyed
+state is one part, or several in layers: of entries with one slot the last layer's counts, and none when a later layer only says that it changed.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
-from engine.chain import OperatorSnapshot
-from engine.failpoints import failpoint
+from engine.frozen_state import SLOT
 from engine.job_messages import TaskId
 from engine.storage import Storage
 
 BLOCK_BYTES = 1 << 20
-ALIGNMENT = 8
-STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MAX_MESSAGE_BYTES = 1 << 31
 
 
@@ -39,17 +37,21 @@ class FileEntry:
 
 @dataclass(frozen=True)
 class GroupEntry:
-    """Where one record batch of one key group lies in its file."""
+    """Where one record batch of the key groups ``group`` to ``last`` lies in its file."""
 
     group: int
     offset: int
     length: int
     rows: int
+    last: int
 
 
 @dataclass(frozen=True)
 class KeyedPart:
-    """One keyed state of one operator of one subtask: where its schema and each key group lie."""
+    """One layer of one keyed state of one operator of one subtask: where its schema and its key groups lie in which file.
+
+    ``changed``: where the slots it supersedes lie (offset, bytes; uint32 each), None for a first layer.
+    """
 
     operator_id: str
     state: str
@@ -57,6 +59,18 @@ class KeyedPart:
     schema_length: int
     fingerprint: str
     groups: tuple[GroupEntry, ...]
+    file: str
+    changed: tuple[int, int] | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which state it is a layer of."""
+        return self.operator_id, self.state
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+        return self.schema_length + sum(group.length for group in self.groups) + (self.changed[1] if self.changed else 0)
 
 
 @dataclass(frozen=True)
@@ -68,109 +82,58 @@ class ItemsPart:
     offset: int
     length: int
     count: int
+    file: str
 
 
 @dataclass(frozen=True)
 class WrittenTask:
-    """What a checkpoint holds of one task; ``file`` is None when its operators have no state."""
+    """What a checkpoint holds of one task: all files it needs, also those earlier checkpoints wrote; layers of a state from the first to the last."""
 
     task: TaskId
     operators: tuple[str, ...]
-    file: FileEntry | None
+    files: tuple[FileEntry, ...]
     keyed: tuple[KeyedPart, ...]
     items: tuple[ItemsPart, ...]
 
+    def layers(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
+        """Return the layers of a state."""
+        return tuple(part for part in self.keyed if part.key == (operator_id, state))
 
-class _SegmentWriter:
-    """Appends to a new file, counting and checking bytes on the way."""
-
-    def __init__(self, storage: Storage, name: str) -> None:
-        self._storage = storage
-        self._name = name
-        self._sha = hashlib.sha256()
-        self._crcs: list[int] = []
-        self._room = 0
-        self.length = 0
-        storage.create(name)
-
-    def append(self, data: bytes | pa.Buffer) -> int:
-        """Append bytes, padded to the alignment; return where they begin."""
-        offset = self.length
-        padded = bytes(data) + bytes(-len(data) % ALIGNMENT)
-        self._storage.append(self._name, padded)
-        self._sha.update(padded)
-        self.length += len(padded)
-        view = memoryview(padded)
-        while view:
-            if not self._room:
-                self._crcs.append(0)
-                self._room = BLOCK_BYTES
-            piece, view = view[: self._room], view[self._room :]
-            self._crcs[-1] = zlib.crc32(piece, self._crcs[-1])
-            self._room -= len(piece)
-        return offset
-
-    def finish(self) -> FileEntry:
-        """Sync the file and return what must be found in it."""
-        failpoint("W8")
-        self._storage.sync(self._name)
-        return FileEntry(self._name, self.length, tuple(self._crcs), self._sha.hexdigest())
-
-
-def write_task(storage: Storage, name: str, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
-    """Write a task's snapshot into a new file ``name`` and sync it; tasks without state write none. Raises OSError."""
-    ids = tuple(operator.operator_id for operator in operators)
-    if not any(operator.keyed or operator.items for operator in operators):
-        return WrittenTask(task, ids, None, (), ())
-    writer = _SegmentWriter(storage, name)
-    keyed, items = [], []
-    for operator in operators:
-        keyed += [_write_keyed(writer, operator.operator_id, state, table) for state, table in sorted(operator.keyed.items())]
-        failpoint("W7")
-        items += [_write_items(writer, operator.operator_id, state, rows) for state, rows in sorted(operator.items.items())]
-    return WrittenTask(task, ids, writer.finish(), tuple(keyed), tuple(items))
-
-
-def _write_keyed(writer: _SegmentWriter, operator_id: str, state: str, table: pa.Table) -> KeyedPart:
-    schema = table.schema.remove_metadata()
-    offset = writer.append(schema.serialize())
-    schema_length = writer.length - offset
-    groups = []
-    for batch in table.combine_chunks().to_batches():
-        for group, piece in _by_group(batch, f"{operator_id}.{state}"):
-            start = writer.append(piece.serialize())
-            groups.append(GroupEntry(group, start, writer.length - start, piece.num_rows))
-    writer.append(STREAM_END)
-    return KeyedPart(operator_id, state, offset, schema_length, schema_fingerprint(schema), tuple(groups))
-
-
-def _write_items(writer: _SegmentWriter, operator_id: str, state: str, items: Sequence[dict[str, Any]]) -> ItemsPart:
-    data = json.dumps(list(items), sort_keys=True, separators=(",", ":")).encode()
-    return ItemsPart(operator_id, state, writer.append(data), len(data), len(items))
-
-
-def _by_group(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Cut a batch whose first column is its ascending key group into one piece per group."""
-    if batch.num_rows == 0:
-        return
-    groups = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    steps = np.diff(groups)
-    if batch.schema.field(0).name != "key_group" or (steps < 0).any():
-        raise PenstockError("INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000")
-    starts = np.concatenate(([0], np.flatnonzero(steps) + 1))
-    ends = np.append(starts[1:], batch.num_rows)
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield int(groups[start]), batch.slice(start, end - start)
+    def file_of(self, part: KeyedPart | ItemsPart) -> FileEntry:
+        """Return the file a part lies in."""
+        return next(file for file in self.files if file.name == part.file)
 
 
 def schema_fingerprint(schema: pa.Schema) -> str:
     """Return what two states must agree on: the names and types of their columns, in order."""
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
+    return ", ".join(f"{field.name} {field.type}" for field in schema if field.name != SLOT)
 
 
-def read_keyed(storage: Storage, file: FileEntry, part: KeyedPart, start_group: int, end_group: int) -> pa.Table | None:
-    """Return the entries of groups ``start_group <= group < end_group``, or ``None`` when there are none; reads no other part of the file."""
-    wanted = [entry for entry in part.groups if start_group <= entry.group < end_group]
+def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> pa.Table | None:
+    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none; reads no other entries of its files."""
+    tables = []
+    gone = np.zeros(0, np.uint32)
+    for part in reversed(layers):
+        file = task.file_of(part)
+        table = _read_layer(storage, file, part, start_group, end_group)
+        if table is not None:
+            tables.append(table.filter(pa.array(~np.isin(table.column(SLOT).to_numpy(), gone))) if gone.size else table)
+        if part.changed is not None:
+            gone = np.union1d(gone, np.frombuffer(read_checked(storage, file, *part.changed), "<u4"))
+    tables = [table for table in tables if table.num_rows]
+    if not tables:
+        return None
+    whole = pa.concat_tables(tables)
+    if SLOT not in whole.column_names:
+        return whole
+    if len(tables) > 1:
+        groups, slots = (whole.column(place).to_numpy() for place in (0, 1))
+        whole = whole.take(pa.array(np.lexsort((slots, groups))))
+    return whole.drop_columns([SLOT])
+
+
+def _read_layer(storage: Storage, file: FileEntry, part: KeyedPart, start_group: int, end_group: int) -> pa.Table | None:
+    wanted = [entry for entry in part.groups if start_group <= entry.last and entry.group < end_group]
     if not wanted:
         return None
     schema = pa.ipc.read_schema(pa.py_buffer(read_checked(storage, file, part.offset, part.schema_length)))
@@ -178,7 +141,9 @@ def read_keyed(storage: Storage, file: FileEntry, part: KeyedPart, start_group: 
     data = read_checked(storage, file, first, wanted[-1].offset + wanted[-1].length - first)
     view = memoryview(data)
     pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in wanted]
-    return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
+    table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
+    low, high = np.searchsorted(table.column(0).to_numpy(), [start_group, end_group])
+    return table.slice(low, high - low)
 
 
 def read_items(storage: Storage, file: FileEntry, part: ItemsPart) -> list[dict[str, Any]]:

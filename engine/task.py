@@ -186,7 +186,7 @@ class Task:
             self._restore = None
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
         if self._finished:
-            self._say_end(self._snapshot())
+            self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
     def _keep_time(self, now_ms: float) -> float:
         """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due again (infinity: never)."""
@@ -256,7 +256,7 @@ class Task:
     def _checkpoint(self, checkpoint_id: int, then_stop: bool) -> None:
         """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks."""
         self.chain.before_barrier(checkpoint_id)
-        operators = self._snapshot()
+        operators = self._snapshot(checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
         self._output.barrier(checkpoint_id, then_stop)
         self._paused = then_stop
@@ -267,7 +267,7 @@ class Task:
         """End the chain. Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed."""
         self.chain.end()
         self.chain.before_barrier(self._last_checkpoint_id + 1)
-        self._say_end(self._snapshot())
+        self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
         if self._finished:
@@ -277,5 +277,11 @@ class Task:
         failpoint("W12")
         self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
 
-    def _snapshot(self) -> tuple[OperatorSnapshot, ...]:
-        return self.chain.snapshot() if self._keep_snapshots else ()
+    def _snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
+        """Take what a checkpoint needs; only this keeps rows waiting, the rest is done elsewhere."""
+        if not self._keep_snapshots:
+            return ()
+        started_ms = self._clock.monotonic_ms()
+        operators = self.chain.snapshot(checkpoint_id)
+        self.metrics.snapshot(self._clock.monotonic_ms() - started_ms)
+        return operators

@@ -51,12 +51,12 @@ def _list(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
             if line.manifest is None:
                 assert line.error is not None
                 errors.append(line.error)
-                rows.append((job, line.checkpoint_id, mark, "damaged", None, None, None, None))
+                rows.append((job, line.checkpoint_id, mark, "damaged", None, None, None, None, None))
                 continue
             manifest = line.manifest
-            size = sum(file.length for file in manifest.files)
-            rows.append((job, line.checkpoint_id, mark, manifest.kind, _moment(manifest), len(manifest.tasks), len(manifest.files), size))
-    show(("job", "checkpoint", "current", "kind", "taken", "tasks", "files", "bytes"), rows)
+            sizes = (len(manifest.tasks), len(manifest.files), manifest.size_bytes, manifest.new_bytes)
+            rows.append((job, line.checkpoint_id, mark, manifest.kind, _moment(manifest), *sizes))
+    show(("job", "checkpoint", "current", "kind", "taken", "tasks", "files", "bytes", "new bytes"), rows)
     return errors
 
 
@@ -75,10 +75,12 @@ def _show(arguments: argparse.Namespace, show: Print, note: Callable[[str], None
             "keyed" if line.keyed else "list",
             line.rows,
             line.size_bytes,
+            line.new_bytes,
+            line.layers if line.keyed else None,
         )
         for line in reader.states(manifest)
     ]
-    show(("operator", "id", "parallelism", "state", "kind", "rows", "bytes"), rows)
+    show(("operator", "id", "parallelism", "state", "kind", "rows", "bytes", "new bytes", "layers"), rows)
     names = {operator.operator_id: operator.name for operator in manifest.operators}
     items = [(names.get(operator, operator), state, json.dumps(item, sort_keys=True)) for operator, state, item in reader.items(manifest)]
     if items:
@@ -95,7 +97,7 @@ def _verify(arguments: argparse.Namespace, show: Print, note: Callable[[str], No
             if arguments.checkpoint not in (None, line.checkpoint_id):
                 continue
             found = [line.error] if line.error is not None else reader.damage(line.manifest) if line.manifest is not None else []
-            size = 0 if line.manifest is None else sum(file.length for file in line.manifest.files)
+            size = 0 if line.manifest is None else line.manifest.size_bytes
             rows.append((job, line.checkpoint_id, "damaged" if found else "intact", size))
             errors += [error for error in found if error is not None]
     show(("job", "checkpoint", "state", "bytes read"), rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -13,52 +11,15 @@ from engine.elements import Batch
 from engine.held_batches import HeldBatches
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.kernels.partition import counting_sort
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
+from engine.state.group_state import GroupState
 from engine.state.row_changes import changed_pairs
 from engine.state.slot_sets import DistinctSlots
 from planner.expressions import AggregateCall
 from planner.physical import GroupAggregateSpec
 
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
-
-
-class GroupState:
-    """Keys, their aggregates, and last among these the number of rows of each key."""
-
-    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
-        self.keys = KeyIndex(key_types)
-        self.accumulators = accumulators
-        self._num_keys = len(key_types)
-        self._max_parallelism = max_parallelism
-
-    def slots(self, key_columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
-        """Return the slot of each row, new keys getting one."""
-        slots = self.keys.lookup_or_insert(key_columns, num_rows)
-        self.accumulators.reserve(self.keys.capacity)
-        return slots
-
-    def remove(self, slots: np.ndarray) -> None:
-        """Forget keys and their aggregates."""
-        self.accumulators.clear(slots)
-        self.keys.remove(slots)
-
-    def snapshot(self) -> pa.Table:
-        """Return key_group, key columns k0.., then the accumulators' columns."""
-        slots = self.keys.live_slots()
-        groups = self.keys.key_groups(slots, self._max_parallelism)
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        slots = slots[order]
-        columns = {"key_group": pa.array(groups[order])} | {f"k{i}": column for i, column in enumerate(self.keys.keys(slots))}
-        return pa.table(columns | self.accumulators.columns(slots))
-
-    def restore(self, part: pa.Table) -> None:
-        """Add keys of a snapshot."""
-        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
-        slots = self.slots([columns[f"k{i}"] for i in range(self._num_keys)], part.num_rows)
-        self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
 
 
 class GroupAggregateOperator(Operator):
@@ -109,6 +70,7 @@ class GroupAggregateOperator(Operator):
         known = len(state.keys)
         slots = [state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches]
         touched = self._distinct.of(slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity)
+        state.changes.mark(touched, state.keys.capacity)
         before = accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
             accumulators.add(its, batch.rows, batch.weights)
@@ -142,4 +104,5 @@ class GroupAggregateOperator(Operator):
     def _give_the_one_row(self, out: Output) -> None:
         if self._owns_the_one_row and not len(self._state.keys):
             slots = self._state.slots([], 1)
+            self._state.changes.mark(slots, 1)
             out.collect(Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema)))

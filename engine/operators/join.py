@@ -236,12 +236,11 @@ class JoinOperator(Operator, ListState):
         rows, inverse = np.unique(ids, return_inverse=True)
         change = np.zeros(rows.size, np.int64)
         np.add.at(change, inverse, by)
-        before = side.matches[rows]
-        side.matches[rows] = before + change
+        before, after = side.match(rows, change)
         prompt = self._prompt(port)
         if prompt is Alone.NEVER:
             return
-        sign = prompt.shows(before + change).astype(np.int64) - prompt.shows(before)
+        sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
         ids = rows[turned]
         self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], None, port, out)

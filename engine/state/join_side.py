@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
+from engine.frozen_state import SLOT, by_group
 from engine.kernels.hash import stable_hash
-from engine.kernels.partition import counting_sort
-from engine.operator import KeyedState, KeyGroups
+from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
 from engine.state.row_store import RowStore
+from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class JoinSide(KeyedState):
+class JoinSide(TrackedState):
     """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
 
     ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
@@ -35,11 +36,13 @@ class JoinSide(KeyedState):
         self._keys = keys
         self._max_parallelism = max_parallelism
         self._own: KeyGroups | None = None
+        self.changes = SlotChanges()
         self.clear()
 
     def clear(self) -> None:
         """Forget all rows."""
-        self.store = RowStore(self.schema)
+        self.changes.mark_all()
+        self.store = RowStore(self.schema, self.changes)
         self.links = MultiIndex()
         self.matches = np.zeros(self.store.capacity, np.int64)
         self.all_ones = True
@@ -154,20 +157,33 @@ class JoinSide(KeyedState):
             self._id_of = grown(self._id_of, self._identity.capacity)
             self._id_of[used:] = -1
 
+    def match(self, ids: np.ndarray, changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Change the match counts of distinct rows; return them as they were and as they are."""
+        before = self.matches[ids]
+        after = self.matches[ids] = before + changes
+        self.changes.mark(ids, self.store.capacity)
+        return before, after
+
     def snapshot(self) -> pa.Table:
-        ids = self.store.live_ids()
-        rows = self.store.take(ids)
-        groups = np.zeros(ids.size, np.uint16)
-        if self.key_columns and ids.size:
-            groups = groups_of_hashes(stable_hash([rows.column(key) for key in self.key_columns]), self._max_parallelism)
-        if self._own is not None:
-            mine = np.flatnonzero((groups >= self._own.start) & (groups < self._own.end))
-            ids, rows, groups = ids[mine], rows.take(pa.array(mine)), groups[mine]
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Rows are shared as they lie in their chunks; places, weights and match counts are copied."""
+        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
+        rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
-        rows = rows.take(pa.array(order))
-        columns = [pa.array(groups[order]), pa.array(self.store.weights(ids)[order]), pa.array(matches[order]), *rows.columns]
-        return pa.table(columns, names=["key_group", "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]])
+        keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
+
+        def table() -> pa.Table:
+            groups = np.zeros(ids.size, np.uint16)
+            if keys and ids.size:
+                groups = groups_of_hashes(stable_hash(rows(None, keys).columns), self._max_parallelism)
+            mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
+            order, first = by_group(groups[mine], ids[mine])
+            order = mine[order]
+            return pa.table([*first, pa.array(weights[order]), pa.array(matches[order]), *rows(order, None).columns], names=names)
+
+        return table
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
 from engine.state.key_groups import groups_of_hashes
+from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 _FIRST_IDS = 64
@@ -24,8 +25,9 @@ class RowStore:
     dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows.
     """
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None) -> None:
         self.schema = schema
+        self.changes = SlotChanges() if changes is None else changes
         self._clear()
 
     def _clear(self) -> None:
@@ -50,6 +52,7 @@ class RowStore:
         ids = self._take_ids(rows.num_rows)
         self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
         self._weights[ids] = 1 if weights is None else weights
+        self.changes.mark(ids, self.capacity)
         self._rows += rows.num_rows
         self._live += rows.num_rows
         if rows.num_rows:
@@ -85,6 +88,7 @@ class RowStore:
     def add_weights(self, ids: np.ndarray, changes: np.ndarray) -> np.ndarray:
         """Add to the weights of live rows (an id may be named more than once); return the ids of the rows that are gone now."""
         np.add.at(self._weights, ids, changes)
+        self.changes.mark(ids, self.capacity)
         gone = np.unique(ids[self._weights[ids] == 0])
         self._release(gone)
         return gone
@@ -92,6 +96,7 @@ class RowStore:
     def drop(self, ids: np.ndarray) -> None:
         """Forget distinct live rows whatever their weights."""
         self._weights[ids] = 0
+        self.changes.mark(ids, self.capacity)
         self._release(ids)
 
     def _release(self, gone: np.ndarray) -> None:
@@ -117,24 +122,17 @@ class RowStore:
 
     def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions."""
-        chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
-        positions = self._positions[ids]
-        if len(chunks) == 1:
-            return chunks[0].take(pa.array(positions))
-        starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
-        chunk_of = np.searchsorted(starts, positions, side="right") - 1
-        order, offsets = counting_sort(chunk_of, len(chunks))
-        pieces = [
-            chunk.take(pa.array(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
-            for i, chunk in enumerate(chunks)
-            if offsets[i] < offsets[i + 1]
-        ]
-        gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
-        if len(pieces) == 1:
-            return gathered
-        back = np.empty(order.size, np.int64)
-        back[order] = np.arange(order.size)
-        return gathered.take(pa.array(back))
+        return _taken(self._chunks, self._positions[ids], columns)
+
+    def frozen(self, ids: np.ndarray) -> Callable[[np.ndarray | None, list[int] | None], pa.RecordBatch]:
+        """Return what gives, whatever becomes of the store, these rows as they are now: those at places in ``ids`` (None: all), and columns."""
+        chunks, positions = list(self._chunks), self._positions[ids]
+        return lambda places, columns: _taken(chunks, positions if places is None else positions[places], columns)
+
+    def live_among(self, ids: np.ndarray) -> np.ndarray:
+        """Return those ids that are rows' now."""
+        ids = ids[ids < self._given]
+        return ids[self._weights[ids] != 0]
 
     def snapshot(self, key_columns: Sequence[int], max_parallelism: int) -> pa.Table:
         """Return all live rows: key_group (of the columns at these positions; none: group 0), weight, then the row's columns as c0, c1, ..."""
@@ -154,6 +152,27 @@ class RowStore:
         batches = pa.Table.from_arrays(part.columns[2:], schema=self.schema).combine_chunks().to_batches()
         rows = batches[0] if batches else _no_rows(self.schema)
         return self.append(rows, part.column("weight").to_numpy()), rows
+
+
+def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None) -> pa.RecordBatch:
+    """Return the rows at positions in the concatenation of chunks."""
+    chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
+    if len(chunks) == 1:
+        return chunks[0].take(pa.array(positions))
+    starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
+    chunk_of = np.searchsorted(starts, positions, side="right") - 1
+    order, offsets = counting_sort(chunk_of, len(chunks))
+    pieces = [
+        chunk.take(pa.array(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
+        for i, chunk in enumerate(chunks)
+        if offsets[i] < offsets[i + 1]
+    ]
+    gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
+    if len(pieces) == 1:
+        return gathered
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    return gathered.take(pa.array(back))
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -17,8 +17,13 @@ from engine.job_messages import TaskId
 from engine.local_storage import LocalStorage
 from engine.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
 from engine.memory_storage import MemoryStorage
-from engine.snapshots import read_items, read_keyed, write_task
+from engine.snapshot_writer import PIECE_BYTES, SnapshotWriter
+from engine.snapshots import WrittenTask, read_items, read_state
 from tests.runtime.simulation import FaultyStorage, PowerLoss
+
+
+def written_by(storage: MemoryStorage, operators: list[OperatorSnapshot]) -> WrittenTask:
+    return SnapshotWriter(storage, 1, 1).write(1, TaskId(0, 0), operators)
 
 
 def table(rows: int, groups: int = 8, seed: int = 1) -> pa.Table:
@@ -50,31 +55,31 @@ def opened(storage: MemoryStorage | LocalStorage) -> CheckpointStore:
 
 def test_any_range_of_key_groups_is_read_without_the_rest() -> None:
     storage = MemoryStorage()
-    whole = table(1000)
-    written = write_task(storage, "seg", TaskId(0, 0), [OperatorSnapshot("agg", {"sums": whole}, {})])
-    assert written.file is not None
-    (part,) = written.keyed
+    whole = table(10_000)
+    written = written_by(storage, [OperatorSnapshot("agg", {"sums": whole}, {})])
+    (file,), (part,) = written.files, written.keyed
+    assert len(part.groups) == 3 and max(entry.length for entry in part.groups) < 3 * PIECE_BYTES
     for start, end in itertools.combinations(range(9), 2):
         mask = (whole["key_group"].to_numpy() >= start) & (whole["key_group"].to_numpy() < end)
-        assert read_keyed(storage, written.file, part, start, end).equals(whole.filter(pa.array(mask)).combine_chunks())
-    assert read_keyed(storage, written.file, part, 8, 9) is None
-    everything = pa.ipc.open_stream(storage.read("seg")).read_all()
+        assert read_state(storage, written, [part], start, end).combine_chunks().equals(whole.filter(pa.array(mask)).combine_chunks())
+    assert read_state(storage, written, [part], 8, 9) is None
+    everything = pa.ipc.open_stream(storage.read(file.name)).read_all().combine_chunks()
     assert everything.equals(whole)  # any Arrow reader can read the segment
 
 
 def test_items_come_back_and_tasks_without_state_write_no_file() -> None:
     storage = MemoryStorage()
-    written = write_task(storage, "seg", TaskId(0, 0), snapshot(0, items=5))
-    assert written.file is not None
-    assert read_items(storage, written.file, written.items[0]) == [{"n": i} for i in range(5)]
-    assert write_task(storage, "none", TaskId(0, 1), [OperatorSnapshot("pass")]).file is None
-    assert storage.list() == ["seg"]
+    written = written_by(storage, snapshot(0, items=5))
+    (file,) = written.files
+    assert read_items(storage, file, written.items[0]) == [{"n": i} for i in range(5)]
+    assert SnapshotWriter(storage, 1, 2).write(1, TaskId(0, 1), [OperatorSnapshot("pass")]).files == ()
+    assert storage.list() == [file.name]
 
 
 def test_unordered_key_groups_are_refused() -> None:
     backwards = pa.table({"key_group": np.array([2, 1], np.uint16)})
     with pytest.raises(PenstockError, match="not ordered by key group"):
-        write_task(MemoryStorage(), "seg", TaskId(0, 0), [OperatorSnapshot("agg", {"sums": backwards}, {})])
+        written_by(MemoryStorage(), [OperatorSnapshot("agg", {"sums": backwards}, {})])
 
 
 def test_manifest_survives_its_encoding() -> None:
@@ -88,8 +93,11 @@ def test_newer_formats_are_refused_naming_both() -> None:
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))
-    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x") as refused:
+    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.1") as refused:
         decode_manifest("m", seal({**fields, "version": [2, 0]}))
+    with pytest.raises(PenstockError, match=r"format 1.7 requires ribbons; this engine reads penstock-checkpoint 1.x up to 1.1 with layers"):
+        decode_manifest("m", seal({**fields, "version": [1, 7], "requires": ["layers", "ribbons"]}))
+    assert decode_manifest("m", seal({**fields, "version": [1, 7], "colour": "blue"})).checkpoint_id == 1
     assert refused.value.code == "STA-3006"
 
 
@@ -155,11 +163,10 @@ def read_all(store: CheckpointStore) -> None:
     latest = store.latest()
     assert latest is not None
     for task in latest.tasks:
-        assert task.file is not None
-        for part in task.keyed:
-            read_keyed(store.storage, task.file, part, 0, 8)
+        for key in {part.key for part in task.keyed}:
+            read_state(store.storage, task, task.layers(*key), 0, 8)
         for items in task.items:
-            read_items(store.storage, task.file, items)
+            read_items(store.storage, task.file_of(items), items)
 
 
 def test_a_newer_epoch_fences_the_older_writer() -> None:

@@ -1,0 +1,34 @@
+"""FrozenState: keyed state as it was at a barrier, made into a table later and elsewhere; whole, or what changed since an earlier checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+SLOT = "@slot"
+"""The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""
+
+
+@dataclass(frozen=True)
+class FrozenState:
+    """``table`` may be called once by any thread: key_group (ascending), SLOT (uint32), then the state's columns.
+
+    ``base``: the checkpoint it is told against, None when it is whole. ``changed``: then every slot touched since, live or not.
+    """
+
+    table: Callable[[], pa.Table]
+    base: int | None = None
+    changed: np.ndarray | None = None
+
+
+Snapshot = FrozenState | pa.Table
+"""A keyed state in a snapshot: tracked by slot, or simply all of it."""
+
+
+def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
+    """Return the order of entries by key group (within one: as they came), and the first two columns of a frozen table in that order."""
+    order = np.argsort(groups, kind="stable")
+    return order, [pa.array(groups[order]), pa.array(slots[order].astype(np.uint32))]

@@ -1,0 +1,68 @@
+"""GroupState: the groups of an unbounded GROUP BY: keys to slots, and the aggregates of each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.frozen_state import SLOT, by_group
+from engine.kernels.hash import stable_hash
+from engine.operator import TrackedState
+from engine.state.accumulators import Accumulators
+from engine.state.key_groups import groups_of_hashes
+from engine.state.key_index import KeyIndex
+from engine.state.slot_changes import SlotChanges
+
+
+class GroupState(TrackedState):
+    """Keys, their aggregates, and last among these the number of rows of each key."""
+
+    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
+        self.keys = KeyIndex(key_types)
+        self.accumulators = accumulators
+        self._num_keys = len(key_types)
+        self._max_parallelism = max_parallelism
+        self.changes = SlotChanges()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def slots(self, key_columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        """Return the slot of each row, new keys getting one."""
+        slots = self.keys.lookup_or_insert(key_columns, num_rows)
+        self.accumulators.reserve(self.keys.capacity)
+        return slots
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Forget keys and their aggregates."""
+        self.changes.mark(slots, self.keys.capacity)
+        self.accumulators.clear(slots)
+        self.keys.remove(slots)
+
+    def snapshot(self) -> pa.Table:
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators' columns."""
+        live = self.keys.live_slots()
+        slots = live if slots is None else slots[np.isin(slots, live, assume_unique=True)]
+        keys = self.keys.keys(slots)
+        columns = {f"k{i}": column for i, column in enumerate(keys)} | self.accumulators.columns(slots)
+
+        def table() -> pa.Table:
+            groups = np.zeros(slots.size, np.uint16)
+            if keys:
+                groups = groups_of_hashes(stable_hash(keys), self._max_parallelism)
+            order, first = by_group(groups, slots)
+            places = pa.array(order)
+            return pa.table([*first, *(column.take(places) for column in columns.values())], names=["key_group", SLOT, *columns])
+
+        return table
+
+    def restore(self, part: pa.Table) -> None:
+        """Add keys of a snapshot."""
+        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        slots = self.slots([columns[f"k{i}"] for i in range(self._num_keys)], part.num_rows)
+        self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
