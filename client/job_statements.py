@@ -162,7 +162,7 @@ def describe(job: Job) -> Result:
     for task in metrics.tasks:
         spent = task.busy_ms + task.idle_ms + task.backpressured_ms or 1.0
         shares = f"{task.busy_ms / spent:.0%} busy, {task.idle_ms / spent:.0%} idle, {task.backpressured_ms / spent:.0%} backpressured"
-        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}"))
+        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {task.checkpoint_sync_ms:.1f} ms longest checkpoint sync"))
     return text_rows(["fact", "value"], facts)
 
 

@@ -32,7 +32,7 @@ class OperatorReport:
 
 @dataclass(frozen=True)
 class TaskReportLine:
-    """How one task has spent its time, in milliseconds."""
+    """How one task has spent its time, in milliseconds; ``checkpoint_sync_ms``: the longest its rows waited for a snapshot to be taken."""
 
     name: str
     subtask: int
@@ -41,6 +41,7 @@ class TaskReportLine:
     idle_ms: float
     backpressured_ms: float
     batches: int
+    checkpoint_sync_ms: float
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def task_lines(tasks: Sequence[TaskHandle]) -> tuple[TaskReportLine, ...]:
             task.metrics.idle_ms,
             task.metrics.backpressured_ms,
             task.metrics.batches,
+            task.metrics.checkpoint_sync_ms_max,
         )
         for task in tasks
     )
