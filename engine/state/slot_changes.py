@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.state.word_index import grown
-
 
 class SlotChanges:
     """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a snapshot that came to nothing loses no change.
@@ -22,7 +20,7 @@ class SlotChanges:
         """Say that slots (all below ``capacity``) have changed, were given or were freed."""
         if self._snapshots and slots.size:
             if capacity > self._marks.size:
-                self._marks = grown(self._marks, capacity)
+                self._marks = np.concatenate([self._marks, np.zeros(capacity - self._marks.size, np.int64)])
             self._marks[slots] = self._snapshots
 
     def mark_all(self) -> None:
