@@ -74,6 +74,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
     Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
     Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
+    Setting("metrics.prometheus.port", SettingKind.INT, "0", "port on 127.0.0.1 where /metrics answers; 0 is off", most=65535),
     Setting("deployment", SettingKind.ENUM, "embedded", "where tasks run", ("embedded",)),
     Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
     Setting("result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")),

@@ -13,10 +13,12 @@ from catalog.python_functions import PythonFunction
 from client import exceptions
 from client.cursor import Cursor
 from client.exceptions import NotSupportedError, client_error
+from client.metrics_statements import metrics_now
 from client.session import Session
 
 if TYPE_CHECKING:
     from engine.job import Job
+    from engine.metric_registry import Metric
     from planner.table_api import Table
 
 
@@ -96,6 +98,14 @@ class Connection:
     def jobs(self) -> Iterable[Job]:
         """Return the jobs this connection has started."""
         return self.session.jobs()
+
+    def metrics(self, job_id: str | None = None, like: str | None = None) -> list[Metric]:
+        """Return what the jobs of this connection, or one of them, have counted; ``like`` is a LIKE pattern over names. ProgrammingError."""
+        self._check_open()
+        try:
+            return metrics_now(self.session, job_id, like)
+        except PenstockError as error:
+            raise client_error(error) from error
 
     def commit(self) -> None:
         """Do nothing: every statement takes effect at once."""

@@ -36,9 +36,9 @@ def analysis(session: Session, job: Job) -> list[str]:
 
     lines = [f"job {job.job_id} is {job.state.lower()}", *explain.explain_job(graph, counted).split("\n")]
     for task in metrics.tasks:
-        spent = task.busy_ms + task.idle_ms + task.backpressured_ms or 1.0
-        shares = f"{task.busy_ms / spent:.0%} busy, {task.idle_ms / spent:.0%} idle, {task.backpressured_ms / spent:.0%} backpressured"
-        lines.append(f"task {task.subtask} of {task.name}: {task.busy_ms:,.0f} ms busy ({shares}), {task.phase}")
+        spent = sum(task.time) or 1.0
+        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
+        lines.append(f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}")
     return lines
 
 

@@ -160,9 +160,9 @@ def describe(job: Job) -> Result:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
         facts.append((f"{operator.name} × {operator.parallelism}", counts))
     for task in metrics.tasks:
-        spent = task.busy_ms + task.idle_ms + task.backpressured_ms or 1.0
-        shares = f"{task.busy_ms / spent:.0%} busy, {task.idle_ms / spent:.0%} idle, {task.backpressured_ms / spent:.0%} backpressured"
-        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {task.checkpoint_sync_ms:.1f} ms longest checkpoint sync"))
+        spent = sum(task.time) or 1.0
+        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
+        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"))
     return text_rows(["fact", "value"], facts)
 
 

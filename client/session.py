@@ -46,6 +46,7 @@ from planner.physical_planner import plan_job
 from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet, Subscribe
 
 if TYPE_CHECKING:
+    from client.metrics_server import MetricsServer
     from engine.bounded.backend import BoundedBackends
     from engine.job import Job
     from engine.job_manager import JobManager
@@ -83,6 +84,8 @@ class Session:
         self._names: Counter[str] = Counter()
         self.started: dict[str, Started] = {}
         self._job_manager: JobManager | None = None
+        self._metrics_server: MetricsServer | None = None
+        self.serve_metrics(self.settings)
         self.stores: dict[str, CatalogStore] = {}
         if catalog_dir is not None:
             self.open_store(CatalogStore(catalog_dir))
@@ -258,9 +261,25 @@ class Session:
         """Return the jobs of this session in the order they were started."""
         return [] if self._job_manager is None else self._job_manager.jobs()
 
+    def serve_metrics(self, settings: Settings) -> None:
+        """Answer on the port ``metrics.prometheus.port`` says, if it says one. CLI-6031 when that port is not to be had; then nothing has changed."""
+        port, before = int(settings.get("metrics.prometheus.port")), self._metrics_server
+        if port == (0 if before is None else before.port):
+            return
+        serving = None
+        if port:
+            from client.metrics_server import MetricsServer  # a web server: only where one is asked for
+
+            serving = MetricsServer(self.jobs, port)
+        if before is not None:
+            before.close()
+        self._metrics_server = serving
+
     def close(self) -> None:
         """Stop what runs and release the engine."""
         with self._lock:
+            if self._metrics_server is not None:
+                self._metrics_server.close()
             if self._job_manager is not None:
                 self._job_manager.close()
             if "backends" in self.__dict__:

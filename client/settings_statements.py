@@ -18,6 +18,7 @@ def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
     match node:
         case nodes.Reset(key):
             settings.reset(key, node.key_span)
+            session.serve_metrics(settings)
             return note_result("all settings have their defaults again" if key is None else f"{key} has its default again")
         case nodes.Set(None, _):
             return all_settings(session)
@@ -25,7 +26,10 @@ def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
             declared = settings.declaration(key or "", node.key_span)
             return text_rows(["key", "value"], [(declared.key, settings.text(declared.key))])
         case nodes.Set(key, value):
-            settings.set(key or "", value or "", node.value_span, key_span=node.key_span)
+            changed = settings.copy()
+            changed.set(key or "", value or "", node.value_span, key_span=node.key_span)
+            session.serve_metrics(changed)
+            settings.set(key or "", value or "")
             return note_result(f"{key} = {value}")
     raise AssertionError(node)
 

@@ -175,6 +175,7 @@ _HELP = (
     ("EXPLAIN JOB", "EXPLAIN ANALYZE JOB 'id'; EXPLAIN WHY NO OUTPUT FOR JOB 'id'"),
     ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),
     ("SHOW", "SHOW CATALOGS | DATABASES | TABLES | [MATERIALIZED] VIEWS | COLUMNS FROM t | FUNCTIONS | CONNECTORS | JOBS | SETTINGS [LIKE '..']"),
+    ("METRICS", "SHOW METRICS [FOR JOB 'id'] [LIKE 'numRecords%']: what jobs, tasks and operators have counted"),
     ("DESCRIBE", "DESCRIBE t; SHOW CREATE TABLE t; SHOW CREATE [MATERIALIZED] VIEW v; DESCRIBE JOB 'id'"),
     ("JOB", "SHOW JOBS; STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]; CANCEL JOB 'id' (now); ALTER JOB 'id' SET PARALLELISM n"),
 )

@@ -13,6 +13,7 @@ from client import (
     job_explanations,
     job_statements,
     materialized_views,
+    metrics_statements,
     place_statements,
     settings_statements,
     show_statements,
@@ -61,6 +62,8 @@ def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any]
             return show_statements.show(session, node)
         case nodes.DescribeJob() | nodes.StopJob() | nodes.CancelJob() | nodes.AlterJob():
             return job_statements.control(session, node)
+        case nodes.ShowMetrics():
+            return metrics_statements.show_metrics(session, node)
         case nodes.ExplainJob():
             return job_explanations.explain_job(session, node)
         case nodes.Quit():

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from engine.elements import Barrier, Element, EndOfInput
+from engine.elements import Barrier, Batch, Element, EndOfInput
 
 Wakeup = Callable[[], None]
+CHANNEL_BYTES = 16 << 20
 
 
 def no_wakeup() -> None:
@@ -45,6 +46,14 @@ class ConsumerChannel(Protocol):
     announced: Barrier | None
     """The newest barrier put, seen before it is reached: it is in the queue, or has been taken."""
 
+    @property
+    def capacity(self) -> int:
+        """How many elements it is meant to hold."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of rows wait, about."""
+
     def __len__(self) -> int:
         """How many elements wait."""
 
@@ -64,16 +73,19 @@ class ConsumerChannel(Protocol):
 class Channel:
     """A queue with credits: the producer looks for credit before it takes more work, and is woken when credit comes back.
 
-    ``put`` always succeeds, so one piece of work may overrun the capacity by what it emits; no further work starts until there is credit.
-    Thread-safe for one producer and one consumer: the producer only appends, the consumer only touches the front, and both are atomic in a deque.
+    It is full when it holds ``capacity`` elements or ``most_bytes`` of rows. ``put`` always succeeds, so one piece of work may overrun both by what
+    it emits; no further work starts until there is credit. Thread-safe for one producer and one consumer: the producer only appends, the consumer
+    only touches the front, both are atomic in a deque, and of the two counts of bytes each side writes its own.
     A barrier stays in line whatever happens, so what it follows is always told by its place; to overtake is for the consumer to act on it before
     it is reached. Hence it is announced when it is in the queue, never sooner.
     """
 
-    __slots__ = ("_capacity", "_queue", "_wake_consumer", "_wake_producer", "announced")
+    __slots__ = ("_capacity", "_most_bytes", "_put_bytes", "_queue", "_taken_bytes", "_wake_consumer", "_wake_producer", "announced")
 
-    def __init__(self, capacity: int, wake_consumer: Wakeup = no_wakeup, wake_producer: Wakeup = no_wakeup) -> None:
+    def __init__(self, capacity: int, wake_consumer: Wakeup = no_wakeup, wake_producer: Wakeup = no_wakeup, most_bytes: int = CHANNEL_BYTES) -> None:
         self._capacity = capacity
+        self._most_bytes = most_bytes
+        self._put_bytes = self._taken_bytes = 0
         self._queue: deque[Element] = deque()
         self._wake_consumer = wake_consumer
         self._wake_producer = wake_producer
@@ -84,16 +96,29 @@ class Channel:
 
     @property
     def credit(self) -> int:
-        """How many more elements the consumer is willing to hold (negative when overrun)."""
-        return self._capacity - len(self._queue)
+        """How many more elements the consumer is willing to hold (negative when overrun, none while it has bytes enough)."""
+        left = self._capacity - len(self._queue)
+        return left if self.size_bytes < self._most_bytes else min(left, 0)
 
     @property
     def full(self) -> bool:
         """Whether the producer must wait."""
-        return len(self._queue) >= self._capacity
+        return len(self._queue) >= self._capacity or self.size_bytes >= self._most_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of rows it holds."""
+        return self._put_bytes - self._taken_bytes
+
+    @property
+    def capacity(self) -> int:
+        """How many elements it is meant to hold."""
+        return self._capacity
 
     def put(self, element: Element) -> None:
         """Append an element and wake the consumer."""
+        if isinstance(element, Batch):
+            self._put_bytes += element.size_bytes
         self._queue.append(element)
         if isinstance(element, Barrier):
             self.announced = element
@@ -118,7 +143,11 @@ class Channel:
         The length is looked at after taking: a producer that fills the channel meanwhile and goes to sleep is woken by this or by a later take.
         """
         element = self._queue.popleft()
-        if len(self._queue) == self._capacity - 1:
+        taken = element.size_bytes if isinstance(element, Batch) else 0
+        self._taken_bytes += taken
+        held = self.size_bytes
+        freed = held < self._most_bytes <= held + taken
+        if len(self._queue) == self._capacity - 1 or (freed and len(self._queue) < self._capacity):
             self._wake_producer()
         return element
 
@@ -133,6 +162,7 @@ class Channel:
 
     def put_back(self, elements: Sequence[Element]) -> None:
         """Put elements before all that waits, in their order; the producer waits until they are taken."""
+        self._taken_bytes -= sum(element.size_bytes for element in elements if isinstance(element, Batch))
         self._queue.extendleft(reversed(elements))
 
     def _queued(self) -> tuple[Element, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from engine.failpoints import failpoint
 from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TriggerCheckpoint
 from engine.job_options import JobOptions
 from engine.snapshots import WrittenTask
+from engine.task_figures import TaskFigures
 
 HISTORY = 100
 
@@ -87,6 +88,7 @@ class CheckpointCoordinator:
         self._sources: tuple[TaskId, ...] = ()
         self._ended: dict[TaskId, WrittenTask | None] = {}
         self._pending: PendingCheckpoint | None = None
+        self._task_parts: dict[TaskId, tuple[float, int]] = {}
         self._due_ms = float("inf")
         self._failures_in_a_row = 0
         self.completed = 0
@@ -101,7 +103,7 @@ class CheckpointCoordinator:
     ) -> None:
         """Take over a new deployment; what was under way in the old one is given up."""
         self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
-        self._ended, self._pending, self.committing = {}, None, set()
+        self._ended, self._pending, self.committing, self._task_parts = {}, None, set(), {}
         self._schedule(self._clock.monotonic_ms())
 
     @property
@@ -179,9 +181,15 @@ class CheckpointCoordinator:
             failpoint("W10")
             self._pending.awaiting.discard(task)
             self._pending.written[task] = written
+            self._task_parts[task] = (self._clock.monotonic_ms() - self._pending.started_ms, 0 if written is None else written.size_bytes)
             if self._pending.awaiting:
                 failpoint("C4")
             self._complete_when_all_written()
+
+    def with_part(self, task: TaskId, figures: TaskFigures) -> TaskFigures:
+        """Return a task's figures with those of its part of the last checkpoint: how long until it was written, and its bytes."""
+        duration_ms, size_bytes = self._task_parts.get(task, (0.0, 0))
+        return replace(figures, part_ms=duration_ms, part_bytes=size_bytes)
 
     def on_end_written(self, last_checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
         """Count a task as ended; it stands in for its part of a checkpoint whose barrier it never saw."""

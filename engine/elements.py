@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,15 @@ class Batch:
     def num_rows(self) -> int:
         """The number of (weighted) rows."""
         return self.rows.num_rows
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """About how much memory the rows take, exact unless they are a slice of less than 64 bytes a row; measured once.
+
+        A slice shares its columns with others: only where those look too large for it is the slow exact measure worth its time.
+        """
+        size = self.rows.get_total_buffer_size()
+        return size if size <= 4096 + 64 * self.rows.num_rows else self.rows.nbytes
 
     def with_rows(self, rows: pa.RecordBatch) -> Batch:
         """Return the batch with other columns for the same rows."""

@@ -10,6 +10,7 @@ from engine.barriers import Alignment
 from engine.channels import ConsumerChannel
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
 from engine.failpoints import failpoint
+from engine.task_figures import Queues
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,12 @@ class InputGate:
     def aligning(self) -> bool:
         """Whether a barrier has come on some channels and is awaited on others."""
         return self._alignment.checkpoint_id is not None
+
+    def queues(self) -> Queues:
+        """Return how full the channels are; any thread may ask."""
+        channels = self._channels
+        capacity = sum(channel.capacity for channel in channels)
+        return Queues(sum(len(channel) for channel in channels), capacity, sum(channel.size_bytes for channel in channels))
 
     def next(self, *, only_barriers: bool = False) -> GateEvent | None:
         """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no rows and no news of time."""

@@ -82,7 +82,7 @@ class Job:
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""
-        return JobMetrics((), (), 0, 0, 0, ()) if self._master is None else self._master.metrics()
+        return JobMetrics() if self._master is None else self._master.metrics()
 
     @property
     def checkpoints(self) -> tuple[CheckpointInfo, ...]:

@@ -38,7 +38,7 @@ from engine.job_messages import (
     TaskReport,
     TasksReleased,
 )
-from engine.job_metrics import JobMetrics, has_delivered, operator_reports, task_lines
+from engine.job_metrics import JobMetrics, has_delivered
 from engine.job_state import JobState, check_transition
 from engine.manifest import Manifest
 from engine.rescaling import RescaleRequested
@@ -85,6 +85,7 @@ class JobMaster:
         self._mailbox: deque[Posted] = deque()
         self._attempt = 0
         self._deployed = self._releasing = False
+        self._deployed_ms = 0.0
         self._restart_at_ms = float("inf")
         self._ending: JobState | None = None
         self._io_outstanding = 0
@@ -134,16 +135,16 @@ class JobMaster:
         """Return the job's numbers as they are now, or were at its end; any thread may ask."""
         if self._last_metrics is not None:
             return self._last_metrics
-        tasks, coordinator = self.tasks, self.coordinator
-        history = tuple(coordinator.history)
+        coordinator = self.coordinator
         return JobMetrics(
-            operator_reports(tasks),
-            task_lines(tasks),
+            tuple(coordinator.with_part(task.task_id, task.figures()) for task in self.tasks),
             max(0, self._attempt - 1 - self._rescales),
             coordinator.completed,
             coordinator.failed,
-            history,
+            tuple(coordinator.history),
             coordinator.last_failure,
+            self._clock.monotonic_ms() - self._deployed_ms if self.tasks else 0.0,
+            self._clock.wall_ms(),
         )
 
     def _keep_checkpoints(self) -> None:
@@ -251,7 +252,7 @@ class JobMaster:
         self.tasks = tasks
         by_id = {task.task_id: task for task in tasks}
         self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], lambda task, message: by_id[task].post(message), io)
-        self._deployed = True
+        self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
         if self._stop_wanted or self._drain_wanted:
             self._to(JobState.STOPPING)
             self._drain_sources()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from engine.checkpoint_coordinator import CheckpointInfo
-from engine.metrics import OperatorMetrics, SplitProgress
+from engine.metrics import SplitProgress
+from engine.task_figures import OperatorFigures, TaskFigures
 from engine.task_handle import TaskHandle
 from planner.physical import JobGraph, SinkSpec
 
@@ -31,30 +33,25 @@ class OperatorReport:
 
 
 @dataclass(frozen=True)
-class TaskReportLine:
-    """How one task has spent its time, in milliseconds; ``checkpoint_sync_ms``: the longest its rows waited for a snapshot to be taken."""
-
-    name: str
-    subtask: int
-    phase: str
-    busy_ms: float
-    idle_ms: float
-    backpressured_ms: float
-    batches: int
-    checkpoint_sync_ms: float
-
-
-@dataclass(frozen=True)
 class JobMetrics:
-    """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission."""
+    """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission.
 
-    operators: tuple[OperatorReport, ...]
-    tasks: tuple[TaskReportLine, ...]
-    restarts: int
-    checkpoints_completed: int
-    checkpoints_failed: int
-    checkpoints: tuple[CheckpointInfo, ...]
+    ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds.
+    """
+
+    tasks: tuple[TaskFigures, ...] = ()
+    restarts: int = 0
+    checkpoints_completed: int = 0
+    checkpoints_failed: int = 0
+    checkpoints: tuple[CheckpointInfo, ...] = ()
     checkpoint_failure: str | None = None
+    uptime_ms: float = 0.0
+    read_at_ms: int = 0
+
+    @cached_property
+    def operators(self) -> tuple[OperatorReport, ...]:
+        """One report per operator, summed over its subtasks, in plan order."""
+        return operator_reports(self.tasks)
 
     @property
     def rows_in(self) -> int:
@@ -66,7 +63,7 @@ class JobMetrics:
         """Seconds the busiest slot has worked; waiting for others, bounded tables among them, does not count."""
         by_slot: dict[int, float] = {}
         for task in self.tasks:
-            by_slot[task.subtask] = by_slot.get(task.subtask, 0.0) + task.busy_ms / 1e3
+            by_slot[task.subtask] = by_slot.get(task.subtask, 0.0) + task.time.busy / 1e3
         return max(by_slot.values(), default=0.0)
 
     @property
@@ -90,51 +87,34 @@ class JobMetrics:
         return self.checkpoints[-1] if self.checkpoints else None
 
 
-def operator_reports(tasks: Sequence[TaskHandle]) -> tuple[OperatorReport, ...]:
+def operator_reports(tasks: Sequence[TaskFigures]) -> tuple[OperatorReport, ...]:
     """Return one report per operator, in plan order."""
     reports: dict[str, OperatorReport] = {}
     for task in tasks:
-        for index, operator in enumerate(task.operators):
-            report = reports.setdefault(operator.operator_id, OperatorReport(operator.operator_id, operator.name, task.is_source and index == 0))
-            _add(report, task.metrics.operators[operator.operator_id])
+        for index, figures in enumerate(task.operators):
+            report = reports.setdefault(figures.operator_id, OperatorReport(figures.operator_id, figures.name, task.is_source and index == 0))
+            _add(report, figures)
     return tuple(reports.values())
 
 
-def _add(report: OperatorReport, metrics: OperatorMetrics) -> None:
+def _add(report: OperatorReport, figures: OperatorFigures) -> None:
     report.parallelism += 1
-    report.rows_in += metrics.rows_in
-    report.rows_out += metrics.rows_out
-    report.late_rows += metrics.late_rows
-    report.windows_closed += metrics.windows_closed
-    report.state_entries += metrics.state_entries
-    if metrics.watermark_us is not None:
-        report.watermark_us = metrics.watermark_us if report.watermark_us is None else min(report.watermark_us, metrics.watermark_us)
-    report.splits |= metrics.splits.copy()
-    if metrics.next_close_us is not None:
-        report.next_close_us = min(metrics.next_close_us, metrics.next_close_us if report.next_close_us is None else report.next_close_us)
-    for name, count in metrics.counters.copy().items():
+    report.rows_in += figures.rows_in
+    report.rows_out += figures.rows_out
+    report.late_rows += figures.late_rows
+    report.windows_closed += figures.windows_closed
+    report.state_entries += figures.state_entries
+    if figures.watermark_us is not None:
+        report.watermark_us = figures.watermark_us if report.watermark_us is None else min(report.watermark_us, figures.watermark_us)
+    report.splits |= figures.splits
+    if figures.next_close_us is not None:
+        report.next_close_us = min(figures.next_close_us, figures.next_close_us if report.next_close_us is None else report.next_close_us)
+    for name, count in figures.counters.items():
         report.counters[name] = report.counters.get(name, 0) + count
-
-
-def task_lines(tasks: Sequence[TaskHandle]) -> tuple[TaskReportLine, ...]:
-    """Return one line per task, in plan order."""
-    return tuple(
-        TaskReportLine(
-            " -> ".join(operator.name for operator in task.operators),
-            task.task_id.subtask,
-            str(task.phase),
-            task.metrics.busy_ms,
-            task.metrics.idle_ms,
-            task.metrics.backpressured_ms,
-            task.metrics.batches,
-            task.metrics.checkpoint_sync_ms_max,
-        )
-        for task in tasks
-    )
 
 
 def has_delivered(graph: JobGraph, tasks: Sequence[TaskHandle]) -> bool:
     """Return whether rows have gone to a client, who cannot be asked to forget them."""
     sinks = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, SinkSpec) and spec.table is None]
     collects = {spec.operator_id for spec in sinks}
-    return any(task.metrics.operators[i].rows_in > 0 for task in tasks for i in collects & task.metrics.operators.keys())
+    return any(operator.rows_in > 0 for task in tasks for operator in task.figures().operators if operator.operator_id in collects)

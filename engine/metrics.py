@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from engine.latency_histogram import LatencyHistogram
+from engine.time_spent import TimeSpent
+
 LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
 """Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""
 
@@ -25,7 +28,8 @@ class SplitProgress:
 class OperatorMetrics:
     """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..).
 
-    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is open.
+    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is open. ``latency``: of a sink, how long
+    latency markers took to come here, by the source they come from.
     """
 
     rows_in: int = 0
@@ -38,6 +42,7 @@ class OperatorMetrics:
     late_log: LateLog | None = None
     splits: dict[str, SplitProgress] = field(default_factory=dict)
     next_close_us: int | None = None
+    latency: dict[str, LatencyHistogram] = field(default_factory=dict)
 
     def late(self, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None = None) -> None:
         """Count rows that came too late, and tell of them."""
@@ -52,17 +57,18 @@ class OperatorMetrics:
 
 @dataclass
 class TaskMetrics:
-    """What one task has spent: milliseconds busy, idle and backpressured, and its operators' counters by operator id.
+    """What one task has counted, and its operators by operator id.
 
-    ``checkpoint_sync_ms``: how long rows waited for the last snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how long rows waited for the last snapshot of a
+    checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
     """
 
-    busy_ms: float = 0.0
-    idle_ms: float = 0.0
-    backpressured_ms: float = 0.0
+    time: TimeSpent
     checkpoint_sync_ms: float = 0.0
     checkpoint_sync_ms_max: float = 0.0
     batches: int = 0
+    bytes_in: int = 0
+    alignment_ms: float = 0.0
     operators: dict[str, OperatorMetrics] = field(default_factory=dict)
 
     def snapshot(self, took_ms: float) -> None:

@@ -155,10 +155,11 @@ def _joined(pieces: Sequence[Batch], columns: Sequence[np.ndarray | None], absen
 
 
 class TaskOutput:
-    """All record writers of a task: each element goes to every edge."""
+    """All record writers of a task: each element goes to every edge. ``bytes_out``: of the rows taken, about."""
 
     def __init__(self, writers: Sequence[RecordWriter]) -> None:
         self._writers = tuple(writers)
+        self.bytes_out = 0
 
     @property
     def blocked(self) -> bool:
@@ -180,6 +181,8 @@ class TaskOutput:
 
     def collect(self, batch: Batch) -> None:
         """Write rows to every edge."""
+        if self._writers:
+            self.bytes_out += batch.size_bytes
         for writer in self._writers:
             writer.write(batch)
 

@@ -99,6 +99,11 @@ class WrittenTask:
         """Return the layers of a state."""
         return tuple(part for part in self.keyed if part.key == (operator_id, state))
 
+    @property
+    def size_bytes(self) -> int:
+        """How much its files hold, those it shares with earlier checkpoints included."""
+        return sum(file.length for file in self.files)
+
     def file_of(self, part: KeyedPart | ItemsPart) -> FileEntry:
         """Return the file a part lies in."""
         return next(file for file in self.files if file.name == part.file)

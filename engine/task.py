@@ -27,6 +27,8 @@ from engine.job_messages import (
 from engine.metrics import TaskMetrics
 from engine.operator import Context
 from engine.record_writer import TaskOutput
+from engine.task_figures import NO_QUEUES, TaskFigures, task_figures
+from engine.time_spent import Spending, TimeSpent
 
 TICK_MS = 50.0
 NOT_READY_RETRY_MS = 5.0
@@ -90,7 +92,7 @@ class Task:
         self.task_id = task_id
         self.chain = chain
         self.phase = Phase.NEW
-        self.metrics = TaskMetrics(operators={o.context.operator_id: o.metrics for o in chain.operators})
+        self.metrics = TaskMetrics(TimeSpent(clock.monotonic_ms()), operators={o.context.operator_id: o.metrics for o in chain.operators})
         self._gate = gate
         self._output = output
         self._clock = clock
@@ -105,8 +107,7 @@ class Task:
         self._paused = False
         self._poll_again_ms = 0.0
         self._next_tick_ms = 0.0
-        self._last: Did = Did.WORKED
-        self._last_ms = clock.monotonic_ms()
+        self._aligning_since_ms: float | None = None
 
     @property
     def attempt(self) -> int:
@@ -131,15 +132,19 @@ class Task:
     def step(self) -> StepResult:
         """Do one piece of work: a message, or one element, or one poll of the source."""
         started_ms = self._clock.monotonic_ms()
-        self._account(started_ms)
         result = self._advance(started_ms)
-        self._last = result.did
         if result.did is Did.WORKED:
-            self._last_ms = self._clock.monotonic_ms()
-            self.metrics.busy_ms += self._last_ms - started_ms
-        else:
-            self._last_ms = started_ms
+            self.metrics.time.worked(started_ms, self._clock.monotonic_ms())
+        elif result.did is not Did.ENDED:
+            self.metrics.time.waits(Spending.BACKPRESSURED if result.did is Did.BLOCKED else Spending.IDLE, started_ms)
         return result
+
+    def figures(self) -> TaskFigures:
+        """Return what the task has counted until now; any thread may ask."""
+        queues = NO_QUEUES if self._gate is None else self._gate.queues()
+        operators = [(context.operator_id, context.name, context.metrics) for context in self.operators]
+        bytes_out, now_ms = self._output.bytes_out, self._clock.monotonic_ms()
+        return task_figures(self.task_id, str(self.phase), self.is_source, self.metrics, operators, queues, bytes_out, now_ms)
 
     def close(self) -> None:
         """Close the operators; raises the first failure after all are closed."""
@@ -148,13 +153,6 @@ class Task:
             self.phase = Phase.CLOSED
             if opened:
                 self.chain.close()
-
-    def _account(self, now_ms: float) -> None:
-        """Count the time since the last step as what that step found."""
-        if self._last is Did.WAITING:
-            self.metrics.idle_ms += now_ms - self._last_ms
-        elif self._last is Did.BLOCKED:
-            self.metrics.backpressured_ms += now_ms - self._last_ms
 
     def _advance(self, now_ms: float) -> StepResult:
         if self.phase is Phase.NEW:
@@ -168,7 +166,7 @@ class Task:
         due_ms = self._keep_time(now_ms)
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
-        if self._poll_source(now_ms, blocked) if self._gate is None else self._take(self._gate, blocked):
+        if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
             return WORKED
         if self._gate is None and not self._paused and not blocked:
             due_ms = min(due_ms, self._poll_again_ms)
@@ -217,20 +215,25 @@ class Task:
             return gave_rows
         return True
 
-    def _take(self, gate: InputGate, blocked: bool) -> bool:
+    def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
         """Act on the next event of the gate (only barriers pass while there is no room); return whether there was one."""
         event = gate.next(only_barriers=blocked)
+        if gate.aligning and self._aligning_since_ms is None:
+            self._aligning_since_ms = now_ms
         if event is None:
             return False
         match event:
             case Batch():
                 self.metrics.batches += 1
+                self.metrics.bytes_in += event.size_bytes
                 self.chain.push(event, gate.port)
             case Watermark(time_us):
                 self.chain.watermark(time_us)
             case Idle():
                 self.chain.idle()
             case Barrier(checkpoint_id, then_stop):
+                since_ms, self._aligning_since_ms = self._aligning_since_ms, None
+                self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
                 failpoint("W5")
                 self._checkpoint(checkpoint_id, then_stop)
             case PortEnd(port):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engine.job_messages import TaskId, TaskMessage
-from engine.metrics import TaskMetrics
+from engine.task_figures import TaskFigures
 
 
 class NamedOperator(Protocol):
@@ -40,9 +40,8 @@ class TaskHandle(Protocol):
     def phase(self) -> str:
         """Where it is in its life."""
 
-    @property
-    def metrics(self) -> TaskMetrics:
-        """What it has counted, as far as is known here."""
+    def figures(self) -> TaskFigures:
+        """Return what it has counted, as far as is known here; any thread may ask."""
 
     def post(self, message: TaskMessage) -> None:
         """Leave a message for the task; any thread may."""

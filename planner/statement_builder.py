@@ -323,6 +323,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         like = next((_text(child) for child in children if isinstance(child, Token)), None)
         return nodes.Show(_one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, Name), like, span=self.span)
 
+    def show_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
+        return nodes.ShowMetrics(None, _text(children[0]) if children else None, span=self.span)
+
+    def show_job_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
+        job, *like = children
+        return nodes.ShowMetrics(_text(job), _text(like[0]) if like else None, _span(job), span=self.span)
+
     def show_create(self, children: list[Any]) -> nodes.ShowCreate:
         return nodes.ShowCreate(_one(children, Name), _has(children, "view"), span=self.span)
 

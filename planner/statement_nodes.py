@@ -291,6 +291,15 @@ class Show(Statement):
 
 
 @dataclass(frozen=True)
+class ShowMetrics(Statement):
+    """SHOW METRICS [FOR JOB 'id'] [LIKE 'pattern'], the pattern over names of metrics."""
+
+    job_id: str | None = None
+    like: str | None = None
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class ShowCreate(Statement):
     """SHOW CREATE TABLE or VIEW."""
 

@@ -124,6 +124,7 @@ def run_parser() -> Parser:
     parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
+    parser.add_argument("--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)
@@ -191,6 +192,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
     return int(text)
+
+
+def _port(text: str) -> int:
+    host, _, number = text.rpartition(":")
+    if host not in ("", "127.0.0.1", "localhost"):
+        raise argparse.ArgumentTypeError(f"metrics are served on 127.0.0.1 only, not on {host}: they have no password; put a proxy before them")
+    if not number.isdecimal() or not 0 < int(number) < 65_536:
+        raise argparse.ArgumentTypeError(f"{text} is not a port from 1 to 65535")
+    return int(number)
 
 
 def key_values(pairs: list[str], flag: str, parser: Parser) -> dict[str, str]:

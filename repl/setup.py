@@ -24,6 +24,8 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
     settings = key_values(arguments.settings, "--set", parser)
     if arguments.parallelism is not None:
         settings["parallelism.default"] = str(arguments.parallelism)
+    if getattr(arguments, "metrics_port", None) is not None:
+        settings["metrics.prometheus.port"] = str(arguments.metrics_port)
     return with_flags(load_config(), url=getattr(arguments, "url", None), format=arguments.format, settings=settings)
 
 

@@ -188,7 +188,7 @@ def test_busy_idle_and_backpressured_time_add_up() -> None:
     assert rig.task.step().did is Did.BLOCKED
     rig.clock.advance(30)
     rig.task.step()
-    assert rig.task.metrics.backpressured_ms == 30
+    assert rig.task.figures().time.backpressured == 30
     rig.sent()
     source = rig.operators[0]
     assert isinstance(source, Endless)
@@ -199,7 +199,7 @@ def test_busy_idle_and_backpressured_time_add_up() -> None:
     assert (result.did, result.wake_ms) == (Did.WAITING, 1100)
     rig.clock.advance(20)
     rig.task.step()
-    assert rig.task.metrics.idle_ms == 20
+    assert rig.task.figures().time.idle == 20
     assert rig.task.metrics.batches == 2
 
 
