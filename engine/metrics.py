@@ -59,8 +59,8 @@ class OperatorMetrics:
 class TaskMetrics:
     """What one task has counted, and its operators by operator id.
 
-    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how long rows waited for the last snapshot of a
-    checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how long rows waited for the last
+    snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
     """
 
     time: TimeSpent

@@ -49,8 +49,8 @@ class OperatorFigures:
 class TaskFigures:
     """What one task has counted. Times are milliseconds, ``per_second`` milliseconds a second over the last one or two.
 
-    Of its last checkpoint: ``alignment_ms`` it waited for barriers, ``checkpoint_sync_ms`` no row flowed for the snapshot (``_max``: for any), ``part_ms``
-    passed from its start until the task's part was written, ``part_bytes`` are in that part's files.
+    Of its last checkpoint: ``alignment_ms`` it waited for barriers, ``checkpoint_sync_ms`` no row flowed for the snapshot (``_max``: for any),
+    ``part_ms`` passed from its start until the task's part was written, ``part_bytes`` are in that part's files.
     """
 
     chain: int
