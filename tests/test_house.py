@@ -45,6 +45,8 @@ THREAD_EXEMPT = {
     "engine/connectors/pump.py": "reads the program's iterables, which may block",
     "engine/connectors/bad_record_store.py": "written by slots, read by anyone",
     "engine/connectors/late_row_store.py": "written by slots, read by anyone",
+    "engine/network/data_plane.py": "owns the listener and the thread that drives all connections",
+    "engine/network/link_socket.py": "a socket that never waits",
     "engine/bounded/backend.py": "hands rows from a backend to a source",
     "engine/bounded/spark.py": "one Spark query, watched",
     "engine/bounded/spark_launcher.py": "starts the Java process",

@@ -1,0 +1,387 @@
+"""The data plane of one task manager: a listener, one connection per peer, and the one thread that drives them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import os
+import selectors
+import socket
+import ssl
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from catalog.errors import Kind, PenstockError
+from engine.channels import Wakeup
+from engine.clock import Clock
+from engine.network.credited_channel import CreditedChannel
+from engine.network.hello import Identity
+from engine.network.link import Link
+from engine.network.link_counters import LinkCounters
+from engine.network.link_limits import LinkLimits
+from engine.network.link_socket import LinkSocket, Secure
+from engine.network.network_errors import INTERNAL, NEEDS_TLS, STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
+from engine.network.remote_channel import RemoteChannel
+
+_TIMER_MS = 100.0
+
+Address = tuple[str, int]
+LinkLost = Callable[[str, PenstockError], None]
+
+
+@dataclass(frozen=True)
+class TlsContexts:
+    """How connections are secured: ``server`` for those accepted, ``client`` for those dialled."""
+
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+class DataPlane:
+    """Carries the channels between this task manager and others for one deployment: made anew for every attempt, so nothing of an older one can
+    arrive in it.
+
+    ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not wait. Listens from the start; ``address`` is
+    what the peers are to be told. Of two peers the one whose name sorts first dials. NET-5012 for an address off loopback without TLS.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        clock: Clock,
+        link_lost: LinkLost,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: TlsContexts | None = None,
+        limits: LinkLimits | None = None,
+        checksum: bool = True,
+    ) -> None:
+        _check_host(host, tls, "listen on")
+        self.refused: Counter[str] = Counter()
+        self._identity = identity
+        self._clock = clock
+        self._link_lost = link_lost
+        self._tls = tls
+        self._limits = limits or LinkLimits()
+        self._checksum = checksum
+        self._secure_accepted: Secure | None = None
+        if tls is not None:
+            self._secure_accepted = lambda plain: tls.server.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._awake = False
+        self._next_timer_ms = 0.0
+        self._sockets: list[LinkSocket] = []
+        self._peers: dict[str, LinkSocket] = {}
+        self._lost: set[str] = set()
+        self._reported: set[str] = set()
+        self._awaited: dict[str, float] = {}
+        self._senders: dict[str, list[RemoteChannel]] = {}
+        self._receivers: dict[str, CreditedChannel] = {}
+        self._dirty: set[LinkSocket] = set()
+        self._gone = LinkCounters()
+        self._closing_ms: float | None = None
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=512)
+        self._listener.setblocking(False)
+        self.address: Address = self._listener.getsockname()[:2]
+        self._waker, self._woken = socket.socketpair()
+        for end in (self._waker, self._woken):
+            end.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._run, name=f"data-plane-{identity.name}", daemon=True)
+        self._thread.start()
+
+    def connect(self, peer: str, address: Address) -> None:
+        """Have a connection with a peer; one that is not there within the hello's time is reported as lost."""
+        _check_host(address[0], self._tls, "connect to")
+        self._call(lambda: self._connect(peer, address))
+
+    def sender(self, key: str, peer: str, wake_producer: Wakeup) -> RemoteChannel:
+        """Return the producer's end of a channel to a peer. It has no credit until the peer's ``receiver`` of the same key is there."""
+        channel = RemoteChannel(key, peer, wake_producer, self._signal, self._limits.max_payload)
+        self._call(lambda: self._add_sender(channel))
+        return channel
+
+    def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> CreditedChannel:
+        """Return the consumer's end of a channel; ``key`` is unique in the deployment."""
+        channel = CreditedChannel(capacity, wake_consumer, self._give_credit)
+        self._call(lambda: self._add_receiver(key, channel))
+        return channel
+
+    def counters(self) -> LinkCounters:
+        """Return what all connections together have counted."""
+        counted = [self._gone, *(each.link.counters for each in list(self._sockets))]
+        return LinkCounters(*(sum(getattr(one, field.name) for one in counted) for field in fields(LinkCounters)))
+
+    def close(self) -> None:
+        """Say goodbye to the peers and end; waits for them to have read everything, but not long. No loss is reported from here on."""
+        self._call(self._begin_closing)
+        self._thread.join()
+
+    # From other threads.
+
+    def _call(self, work: Callable[[], None]) -> None:
+        self._calls.append(work)
+        self._wake()
+
+    def _signal(self, channel: RemoteChannel) -> None:
+        if not channel.scheduled:
+            self._call(lambda: self._schedule(channel))
+
+    def _give_credit(self, channel: CreditedChannel) -> None:
+        self._call(lambda: self._send_credit(channel))
+
+    def _wake(self) -> None:
+        if not self._awake:
+            self._awake = True
+            with contextlib.suppress(OSError):  # full: it will wake; closed: nobody is left to be woken
+                self._waker.send(b"\0")
+
+    # From here on: the plane's thread.
+
+    def admit(self, peer: str) -> bool:
+        """Whether there is no other connection with this peer, and has been none."""
+        return peer not in self._peers and peer not in self._lost
+
+    def claim(self, key: str) -> CreditedChannel | None:
+        """Return the consumer's channel of a key, once; ``None`` when its task is not there yet."""
+        return self._receivers.pop(key, None)
+
+    def _run(self) -> None:
+        try:
+            while not self._closed():
+                self._turn()
+        except Exception as error:
+            for peer in {*self._peers, *self._awaited, *self._senders}:
+                self._report(peer, network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300]))
+            raise
+        finally:
+            self._end()
+
+    def _turn(self) -> None:
+        """Wait for something to do, and do it."""
+        events = self._selector.select(0 if self._calls else _TIMER_MS / 1000)
+        now_ms = self._clock.monotonic_ms()
+        for key, mask in events:
+            if isinstance(key.data, LinkSocket):
+                self._dirty.add(key.data)
+                if mask & selectors.EVENT_READ:
+                    self._guarded(key.data, self._read, now_ms)
+            elif key.fileobj is self._listener:
+                self._accept(now_ms)
+            else:
+                with contextlib.suppress(BlockingIOError):
+                    self._woken.recv(4096)
+        self._awake = False  # before the calls: one made meanwhile wakes again
+        for _ in range(len(self._calls)):
+            self._calls.popleft()()
+        dirty, self._dirty = self._dirty, set()
+        for one in dirty:
+            self._guarded(one, self._write, now_ms)
+        if now_ms >= self._next_timer_ms:
+            self._next_timer_ms = now_ms + _TIMER_MS
+            for one in list(self._sockets):
+                self._guarded(one, self._check_time, now_ms)
+            self._check_awaited(now_ms)
+
+    def _guarded(self, one: LinkSocket, work: Callable[[LinkSocket, float], None], now_ms: float) -> None:
+        """Let whatever is wrong with a connection end that connection and no other."""
+        if one.fileno() < 0:
+            return
+        try:
+            work(one, now_ms)
+        except PenstockError as error:
+            self._lose(one, error)
+        except OSError as error:
+            who = one.link.peer or "a peer"
+            self._lose(one, network_error(UNREACHABLE, f"the connection with {who} broke: {error.strerror or error}"))
+        except Exception as error:  # noqa: BLE001 - a fault in here must not take the other connections along, nor go unheard
+            who = one.link.peer or "a peer"
+            self._lose(one, network_error(INTERNAL, f"the connection with {who} was given up: a fault of penstock", detail=repr(error)[:300]))
+
+    def _read(self, one: LinkSocket, now_ms: float) -> None:
+        was_open = one.link.is_open
+        more = one.read(now_ms)
+        if one.link.is_open and not was_open:
+            self._opened(one)
+        if not more:
+            one.link.stream_ended()
+            self._drop(one)
+
+    def _write(self, one: LinkSocket, now_ms: float) -> None:
+        one.write(now_ms)
+        mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if one.writing else 0)
+        if self._selector.get_key(one).events != mask:
+            self._selector.modify(one, mask, one)
+        if self._closing_ms is not None and not one.writing:
+            one.shut_down()
+
+    def _opened(self, one: LinkSocket) -> None:
+        assert one.link.peer is not None
+        self._peers[one.link.peer] = one
+        self._awaited.pop(one.link.peer, None)
+        for channel in self._senders.pop(one.link.peer, []):
+            one.link.add(channel)
+
+    def _accept(self, now_ms: float) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:  # none left, or one that has gone again
+                return
+            self._make_room()
+            self._start(sock, now_ms, None, self._secure_accepted)
+
+    def _make_room(self) -> None:
+        """Drop the oldest connections that have not said who they are, so that they cannot keep others out."""
+        greeting = [one for one in self._sockets if not one.link.is_open and one.link.peer is None]
+        for one in greeting[: max(0, len(greeting) - self._limits.greeting + 1)]:
+            self.refused["dropped"] += 1
+            self._drop(one)
+
+    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> LinkSocket:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link = Link(self._identity, self, self._limits, now_ms, expected=peer, checksum=self._checksum)
+        one = LinkSocket(sock, link, connecting=peer is not None, secure=secure)
+        self._sockets.append(one)
+        self._selector.register(one, selectors.EVENT_READ | (selectors.EVENT_WRITE if peer else 0), one)
+        self._dirty.add(one)
+        return one
+
+    def _connect(self, peer: str, address: Address) -> None:
+        now_ms = self._clock.monotonic_ms()
+        if peer in self._peers or peer in self._lost or self._closing_ms is not None:
+            return
+        if self._identity.name > peer:
+            self._awaited.setdefault(peer, now_ms + self._limits.hello_ms)
+            return
+        sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        sock.setblocking(False)
+        fault = sock.connect_ex(address)
+        if fault not in (0, errno.EINPROGRESS):
+            sock.close()
+            self._report(peer, network_error(UNREACHABLE, f"{peer} cannot be reached: {os.strerror(fault)}"))
+            return
+        secure = None
+        if self._tls is not None:
+            client = self._tls.client
+            secure = lambda plain: client.wrap_socket(plain, server_hostname=address[0], do_handshake_on_connect=False)  # noqa: E731
+        one = self._start(sock, now_ms, peer, secure)
+        self._peers[peer] = one
+        for channel in self._senders.pop(peer, []):
+            one.link.add(channel)
+
+    def _add_sender(self, channel: RemoteChannel) -> None:
+        one = self._peers.get(channel.peer)
+        if one is None:
+            self._senders.setdefault(channel.peer, []).append(channel)
+        else:
+            one.link.add(channel)
+            self._dirty.add(one)
+
+    def _add_receiver(self, key: str, channel: CreditedChannel) -> None:
+        for one in self._peers.values():
+            if one.link.attach(key, channel):
+                self._dirty.add(one)
+                return
+        self._receivers[key] = channel
+
+    def _schedule(self, channel: RemoteChannel) -> None:
+        one = self._peers.get(channel.peer)
+        if one is not None:
+            one.link.schedule(channel)
+            self._dirty.add(one)
+
+    def _send_credit(self, channel: CreditedChannel) -> None:
+        link, incoming = channel.source
+        one = self._peers.get(link.peer)
+        if one is not None and one.link is link:
+            link.give_credit(incoming)
+            self._dirty.add(one)
+
+    def _check_time(self, one: LinkSocket, now_ms: float) -> None:
+        one.link.check_time(now_ms)
+        self._dirty.add(one)
+
+    def _check_awaited(self, now_ms: float) -> None:
+        for peer, deadline_ms in list(self._awaited.items()):
+            if now_ms >= deadline_ms:
+                self._report(peer, network_error(UNREACHABLE, f"{peer} did not connect within {self._limits.hello_ms / 1000:g} s"))
+
+    def _lose(self, one: LinkSocket, error: PenstockError) -> None:
+        link, peer = one.link, one.link.peer
+        if peer is None:
+            self.refused[error.code] += 1
+            if error.code in (TOKEN, STALE, UNEXPECTED):
+                link.refuse(error)
+                with contextlib.suppress(OSError):
+                    one.write(self._clock.monotonic_ms())
+                    one.shut_down()
+        self._drop(one)
+        if peer is not None:
+            self._report(peer, error)
+
+    def _drop(self, one: LinkSocket) -> None:
+        self._selector.unregister(one)
+        one.close()
+        self._sockets.remove(one)
+        self._dirty.discard(one)
+        if one.link.peer is not None and self._peers.get(one.link.peer) is one:
+            del self._peers[one.link.peer]
+            self._lost.add(one.link.peer)
+        for field in fields(LinkCounters):
+            setattr(self._gone, field.name, getattr(self._gone, field.name) + getattr(one.link.counters, field.name))
+
+    def _report(self, peer: str, error: PenstockError) -> None:
+        self._awaited.pop(peer, None)
+        self._lost.add(peer)
+        if self._closing_ms is None and peer not in self._reported:
+            self._reported.add(peer)
+            self._link_lost(peer, error)
+
+    def _begin_closing(self) -> None:
+        if self._closing_ms is None:
+            self._closing_ms = self._clock.monotonic_ms() + self._limits.close_ms
+            self._selector.unregister(self._listener)
+            self._listener.close()
+            for one in list(self._sockets):
+                if one.link.is_open:
+                    one.link.leave()
+                    self._dirty.add(one)
+                else:
+                    self._drop(one)
+
+    def _closed(self) -> bool:
+        if self._closing_ms is None:
+            return False
+        return not self._sockets or self._clock.monotonic_ms() >= self._closing_ms
+
+    def _end(self) -> None:
+        for one in list(self._sockets):
+            self._drop(one)
+        self._selector.close()
+        self._waker.close()
+        self._woken.close()
+
+
+def _check_host(host: str, tls: TlsContexts | None, what: str) -> None:
+    """Refuse to let rows leave the machine unencrypted."""
+    try:
+        inside = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        inside = host == "localhost"
+    if not inside and tls is None:
+        raise PenstockError(
+            NEEDS_TLS,
+            f"cannot {what} {host} without TLS: the address is not on this machine's loopback, and rows would travel readable by anyone",
+            hint="give certificates for the connections between task managers, or use 127.0.0.1",
+            kind=Kind.USER,
+            sqlstate="28000",
+        )

@@ -1,0 +1,177 @@
+"""Elements as payloads of frames and back: rows as Arrow IPC, everything else as a few fixed bytes. Nothing read is believed unchecked."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import fields
+from enum import Enum
+from typing import Any, get_type_hints
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.network import frame_kinds as kinds
+from engine.network.frames import MAX_PAYLOAD_BYTES, Frame
+from engine.network.network_errors import PAYLOAD, TOO_LONG, network_error
+
+_BATCH = struct.Struct("<BB6xqQ40x")  # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
+_TIME = struct.Struct("<q")
+_HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
+_SLACK_BYTES = 4096
+_NUMBER_BYTES = 8
+
+Encoded = tuple[int, list[bytes | memoryview]]
+
+
+class ElementEncoder:
+    """Encodes what one channel carries; a schema is sent when it differs from that of the batch before."""
+
+    def __init__(self) -> None:
+        self._schema: pa.Schema | None = None
+
+    def encode(self, element: Element) -> list[Encoded]:
+        """Return the kinds and payload parts of the frames to send; the parts share memory with the element where they can."""
+        match element:
+            case Batch():
+                return self._batch(element)
+            case Watermark(time_us):
+                return [(kinds.WATERMARK, [_TIME.pack(time_us)])]
+            case Idle():
+                return [(kinds.IDLE, [])]
+            case Barrier():
+                return [(kinds.BARRIER, [json.dumps(_plain(element)).encode("ascii")])]
+            case EndOfInput():
+                return [(kinds.END_OF_INPUT, [])]
+
+    def _batch(self, batch: Batch) -> list[Encoded]:
+        rows, marks = batch.rows, 0
+        numbers = []
+        for mark, column in ((_HAS_WEIGHTS, batch.weights), (_HAS_BEHIND, batch.behind)):
+            if column is not None:
+                marks |= mark
+                numbers.append(np.ascontiguousarray(column, np.int64).view(np.uint8).data)
+        schema = rows.schema
+        frames: list[Encoded] = []
+        if any(_has_dictionary(column.type) for column in schema):
+            marks |= _WHOLE_STREAM  # dictionaries travel with the batch they belong to
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, schema) as stream:
+                stream.write_batch(rows)
+            body = sink.getvalue()
+        else:
+            if self._schema is None or (schema is not self._schema and not schema.equals(self._schema, check_metadata=True)):
+                frames.append((kinds.SCHEMA, [memoryview(schema.serialize())]))
+            self._schema = schema
+            body = rows.serialize()
+        frames.append((kinds.BATCH, [_BATCH.pack(marks, 0, batch.origin, rows.num_rows), *numbers, memoryview(body)]))
+        return frames
+
+
+class ElementDecoder:
+    """Decodes what one channel carries. Rows stay in the frame's buffer; they are validated in full, so a bad offset never reaches a kernel."""
+
+    def __init__(self) -> None:
+        self._schema: pa.Schema | None = None
+
+    def decode(self, frame: Frame) -> Element | None:
+        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). NET-5006 when the payload is not what its kind says."""
+        try:
+            return self._decode(frame.kind, frame.payload)
+        except (pa.ArrowException, ValueError, TypeError, KeyError, OSError, struct.error, OverflowError, RecursionError, MemoryError) as error:
+            raise network_error(PAYLOAD, "a message carries what cannot be read", detail=str(error)[:300]) from error
+
+    def _decode(self, kind: int, payload: memoryview) -> Element | None:
+        match kind:
+            case kinds.SCHEMA:
+                self._schema = pa.ipc.read_schema(pa.py_buffer(payload))
+                return None
+            case kinds.BATCH:
+                return self._batch(payload)
+            case kinds.WATERMARK:
+                return Watermark(*_TIME.unpack(payload))
+            case kinds.BARRIER:
+                return _barrier(json.loads(bytes(payload)))
+        if len(payload):
+            raise ValueError(f"kind {kind} has no payload")
+        if kind not in (kinds.IDLE, kinds.END_OF_INPUT):
+            raise ValueError(f"kind {kind} is no element")
+        return Idle() if kind == kinds.IDLE else EndOfInput()
+
+    def _batch(self, payload: memoryview) -> Batch:
+        marks, zero, origin, count = _BATCH.unpack_from(payload)
+        if marks & ~(_HAS_WEIGHTS | _HAS_BEHIND | _WHOLE_STREAM) or zero:
+            raise ValueError("unknown marks")
+        numbers: list[np.ndarray | None] = []
+        position = _BATCH.size
+        for mark in (_HAS_WEIGHTS, _HAS_BEHIND):
+            if marks & mark:
+                if position + _NUMBER_BYTES * count > len(payload):
+                    raise ValueError("more rows than bytes")
+                numbers.append(np.frombuffer(payload, np.int64, count, position))
+                position += _NUMBER_BYTES * count
+            else:
+                numbers.append(None)
+        body = pa.py_buffer(payload[position:])
+        if marks & _WHOLE_STREAM:
+            rows = pa.ipc.open_stream(body).read_next_batch()
+        elif self._schema is None:
+            raise ValueError("rows came before their schema")
+        else:
+            rows = pa.ipc.read_record_batch(body, self._schema)
+        if rows.num_rows != count:
+            raise ValueError(f"{count} rows were announced, {rows.num_rows} came")
+        rows.validate(full=True)
+        return Batch(rows, numbers[0], numbers[1], origin)
+
+
+def pieces_that_fit(batch: Batch, max_payload: int = MAX_PAYLOAD_BYTES) -> Sequence[Batch]:
+    """Return the batch cut into pieces whose frames are not longer than ``max_payload``. NET-5002 when one row alone is."""
+    pending, fitting = [batch], []
+    while pending:
+        piece = pending.pop()
+        if piece.rows.nbytes + _NUMBER_BYTES * 2 * piece.num_rows + _SLACK_BYTES * (1 + piece.rows.num_columns) <= max_payload:
+            fitting.append(piece)
+        elif piece.num_rows <= 1:
+            raise _row_too_long(piece, max_payload)
+        else:
+            half = piece.num_rows // 2
+            pending += [piece.slice(half, piece.num_rows - half), piece.slice(0, half)]
+    return fitting
+
+
+def _row_too_long(batch: Batch, max_payload: int) -> PenstockError:
+    return network_error(TOO_LONG, f"a row of {batch.rows.nbytes} bytes is too long to be sent between processes: {max_payload} are allowed")
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return True
+    if isinstance(kind, pa.BaseExtensionType):
+        return _has_dictionary(kind.storage_type)
+    return any(_has_dictionary(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _plain(barrier: Barrier) -> dict[str, Any]:
+    values = {field.name: getattr(barrier, field.name) for field in fields(barrier)}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _barrier(said: Any) -> Barrier:
+    """Build a barrier from exactly its fields, each of exactly its type."""
+    hints = get_type_hints(Barrier)
+    if not isinstance(said, dict) or set(said) != {field.name for field in fields(Barrier)}:
+        raise ValueError("a barrier of another shape")
+    values: dict[str, Any] = {}
+    for name, value in said.items():
+        hint = hints[name]
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            values[name] = hint(value)
+        elif type(value) is hint or (not isinstance(hint, type) and isinstance(value, hint)):
+            values[name] = value
+        else:
+            raise ValueError(f"a barrier's {name} cannot be {value!r}")
+    return Barrier(**values)

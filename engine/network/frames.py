@@ -1,0 +1,150 @@
+"""Frames: how messages are cut out of a stream of bytes, checked before anything is made of them. Knows no socket."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from engine.network.network_errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, TOO_LONG, network_error
+
+MAGIC = b"PSK1"
+_CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, zero, channel, sequence, payload length
+_CRC = struct.Struct("<I")
+HEADER_BYTES = _CHECKED.size + _CRC.size
+MAX_PAYLOAD_BYTES = 128 * 2**20
+STAGE_BYTES = 64 * 2**10
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One message: ``payload`` is a buffer of its own, aligned to 8 bytes or better, valid for as long as it is held."""
+
+    kind: int
+    flags: int
+    channel: int
+    payload: memoryview
+
+
+class FrameWriter:
+    """Makes the frames of one direction of a connection, numbered from 0."""
+
+    def __init__(self) -> None:
+        self._sequence = 0
+
+    def encode(self, kind: int, channel: int = 0, parts: Sequence[bytes | memoryview] = (), flags: int = 0) -> list[memoryview]:
+        """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are not copied."""
+        views = [memoryview(part) for part in parts if len(part)]
+        length = sum(view.nbytes for view in views)
+        head = _CHECKED.pack(MAGIC, kind, flags, 0, channel, self._sequence, length)
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        crc = zlib.crc32(head)
+        for view in views:
+            crc = zlib.crc32(view, crc)
+        return [memoryview(head + _CRC.pack(crc)), *views]
+
+
+class FrameReader:
+    """Cuts frames out of what arrives on one direction of a connection.
+
+    Bytes come by ``feed``, or without a copy for large payloads: receive into ``room()``, then say how many by ``received(n)``.
+    ``max_payload`` (bytes) may be raised once the peer is known; a longer frame is refused before anything is allocated for it.
+    ``checksum=False`` is for tests that show what the checksum is for. After an error the reader must not be used again.
+    """
+
+    def __init__(self, max_payload: int = MAX_PAYLOAD_BYTES, *, checksum: bool = True) -> None:
+        self.max_payload = max_payload
+        self._checksum = checksum
+        self._sequence = 0
+        self._stage = memoryview(bytearray(STAGE_BYTES))
+        self._staged = 0
+        self._head: tuple[int, int, int, int] | None = None  # kind, flags, channel, crc of a frame whose payload is being filled
+        self._head_bytes = b""
+        self._payload = memoryview(b"")
+        self._filled = 0
+
+    def room(self) -> memoryview:
+        """Return where the next bytes belong; never empty."""
+        return self._stage[self._staged :] if self._head is None else self._payload[self._filled :]
+
+    def received(self, count: int) -> list[Frame]:
+        """Take note of ``count`` bytes written to the room; return the frames they complete, in order. Raises NET-5001 to NET-5004."""
+        frames: list[Frame] = []
+        if self._head is not None:
+            self._filled += count
+            if self._filled == len(self._payload):
+                frames.append(self._complete())
+            return frames
+        self._staged += count
+        position = 0
+        while self._head is None and self._staged - position > 0:
+            taken = self._begin(self._stage[position : self._staged])
+            if taken == 0:
+                break
+            position += taken
+            if self._filled == len(self._payload):
+                frames.append(self._complete())
+        rest = self._staged - position
+        if position and rest:
+            self._stage[:rest] = bytes(self._stage[position : self._staged])
+        self._staged = rest
+        return frames
+
+    def feed(self, data: bytes | memoryview) -> list[Frame]:
+        """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to NET-5004."""
+        view, frames = memoryview(data), []
+        while view:
+            room = self.room()
+            count = min(len(room), len(view))
+            room[:count] = view[:count]
+            frames += self.received(count)
+            view = view[count:]
+        return frames
+
+    def end(self) -> None:
+        """The stream has ended: raises NET-5005 when that is inside a frame."""
+        if self._head is not None or self._staged:
+            raise network_error(CUT, "the connection ended inside a message")
+
+    def _begin(self, data: memoryview) -> int:
+        """Read a header and what is there of its payload; return how many bytes that took, 0 when the header is not whole yet."""
+        if bytes(data[: len(MAGIC)]) != MAGIC[: len(data)]:
+            raise network_error(BAD_MAGIC, f"what arrived is not a message of penstock but {_guess(bytes(data[:8]))}")
+        if len(data) < HEADER_BYTES:
+            return 0
+        _, kind, flags, zero, channel, sequence, length = _CHECKED.unpack_from(data)
+        if length > self.max_payload:
+            raise network_error(TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed")
+        if self._checksum and (zero or sequence != self._sequence):
+            raise network_error(SEQUENCE, f"message {self._sequence} was due, {sequence} came" if not zero else "a message has an unknown header")
+        self._sequence = (self._sequence + 1) & 0xFFFFFFFF
+        self._head = (kind, flags, channel, _CRC.unpack_from(data, _CHECKED.size)[0])
+        self._head_bytes = bytes(data[: _CHECKED.size])
+        self._payload = memoryview(pa.allocate_buffer(length)).cast("B") if length else memoryview(b"")
+        body = data[HEADER_BYTES : HEADER_BYTES + length]
+        if length:
+            self._payload[: len(body)] = body
+        self._filled = len(body)
+        return HEADER_BYTES + len(body)
+
+    def _complete(self) -> Frame:
+        assert self._head is not None
+        kind, flags, channel, crc = self._head
+        payload, self._payload, self._head, self._filled = self._payload, memoryview(b""), None, 0
+        if self._checksum and zlib.crc32(payload, zlib.crc32(self._head_bytes)) != crc:
+            raise network_error(CHECKSUM, "a message was changed on its way: its checksum is wrong")
+        return Frame(kind, flags, channel, payload.toreadonly())
+
+
+def _guess(start: bytes) -> str:
+    """Say what other program a stream that begins so may come from."""
+    if start[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"PRI ", b"HTTP"):
+        return "HTTP"
+    if start[:2] == b"\x16\x03":
+        return "TLS: one side has been given certificates, the other has not"
+    if start[:4] == b"SSH-":
+        return "SSH"
+    return f"something else that begins with {start.hex()}"

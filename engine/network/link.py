@@ -1,0 +1,293 @@
+"""One connection between two task managers as a state machine: bytes in, bytes out, no socket and no clock of its own."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from catalog.errors import PenstockError
+from engine.elements import Barrier, Batch, EndOfInput
+from engine.network import frame_kinds as kinds
+from engine.network.credited_channel import CreditedChannel
+from engine.network.element_codec import ElementDecoder
+from engine.network.frames import Frame, FrameReader, FrameWriter
+from engine.network.hello import HELLO_BYTES_MAX, Identity, check_identity, read_identity
+from engine.network.link_counters import LinkCounters
+from engine.network.link_limits import LinkLimits
+from engine.network.network_errors import CREDIT, LEFT, PAYLOAD, SILENT, UNEXPECTED, network_error
+from engine.network.remote_channel import Overtaking, RemoteChannel
+
+KEY_BYTES_MAX = 512
+CHANNELS_MAX = 65_536
+OVERRUN_MAX = 64  # barriers that overtake need no credit; more than these a peer in its right mind never has under way
+_COUNT = struct.Struct("<I")
+_PULL_BYTES = 256 * 2**10
+
+
+class LinkHost(Protocol):
+    """What a connection asks of the task manager it belongs to."""
+
+    def admit(self, peer: str) -> bool:
+        """Whether there is no other connection with this peer."""
+
+    def claim(self, key: str) -> CreditedChannel | None:
+        """Return the consumer's channel of a key, or ``None`` when its task is not there yet: then ``Link.attach`` is called later."""
+
+
+@dataclass(eq=False)
+class Incoming:
+    """A channel of the peer's: who takes from it (``None`` until the task is deployed), and how much the peer may send."""
+
+    key: str
+    number: int
+    channel: CreditedChannel | None = None
+    decoder: ElementDecoder = field(default_factory=ElementDecoder)
+    granted: int = 0
+    received: int = 0
+    ended: bool = False
+
+
+class Link:
+    """The protocol of a connection. Every method that takes input raises the error the connection ends with.
+
+    The side that dials says whom it expects. Until a channel has a consumer its producer has no credit, so nothing waits here.
+    """
+
+    def __init__(
+        self, mine: Identity, host: LinkHost, limits: LinkLimits, now_ms: float, *, expected: str | None = None, checksum: bool = True
+    ) -> None:
+        self.peer: str | None = expected
+        self.is_open = False
+        self.counters = LinkCounters()
+        self._mine = mine
+        self._expected = expected
+        self._host = host
+        self._limits = limits
+        self._reader = FrameReader(HELLO_BYTES_MAX, checksum=checksum)
+        self._writer = FrameWriter()
+        self._out: deque[memoryview] = deque()
+        self._began_ms = self._heard_ms = self._spoke_ms = now_ms
+        self._incoming: dict[int, Incoming] = {}
+        self._waiting: dict[str, Incoming] = {}
+        self._outgoing: list[RemoteChannel] = []
+        self._ready: deque[RemoteChannel] = deque()
+        self._leaving = False
+        self._left = False
+        if expected is not None:
+            self._say(kinds.HELLO, parts=[mine.to_bytes()])
+
+    def room(self) -> memoryview:
+        """Return where the next bytes belong."""
+        return self._reader.room()
+
+    def received(self, count: int, now_ms: float) -> None:
+        """Take note of bytes written to the room, and act on the frames they complete."""
+        self._heard_ms = now_ms
+        self.counters.bytes_in += count
+        for frame in self._reader.received(count):
+            self._on_frame(frame)
+
+    def stream_ended(self) -> None:
+        """The peer sends no more: raises unless it has said so and every channel of the connection had ended."""
+        if not self.is_open:
+            raise network_error(LEFT, "the connection ended before the peer had said who it is")
+        if not self._left:
+            self._reader.end()
+            raise network_error(LEFT, f"the connection with {self.peer} broke")
+        self._check_nothing_open()
+
+    def check_time(self, now_ms: float) -> None:
+        """Say that this side is alive when it is due; raises NET-5009 when the peer has been silent for too long."""
+        if not self.is_open:
+            if now_ms - self._began_ms >= self._limits.hello_ms:
+                who = self._expected or "the peer"
+                raise network_error(SILENT, f"{who} did not say within {self._limits.hello_ms / 1000:g} s who it is")
+        elif now_ms - self._heard_ms >= self._limits.silence_ms:
+            raise network_error(SILENT, f"nothing has come from {self.peer} for {self._limits.silence_ms / 1000:g} s")
+        elif now_ms - self._spoke_ms >= self._limits.ping_ms and not self._leaving:
+            self._spoke_ms = now_ms
+            if not self._out:
+                self._say(kinds.PING)
+
+    def pull(self, now_ms: float) -> deque[memoryview]:
+        """Return the buffers to send, which the caller takes off the front as they go out; filled up from the channels in turn."""
+        waiting = sum(view.nbytes for view in self._out)
+        while self._ready and waiting < _PULL_BYTES:
+            channel = self._ready.popleft()
+            channel.scheduled = False
+            element = channel.next_to_send()
+            if element is None:
+                continue
+            waiting += self._send(channel, element)
+            self.schedule(channel)
+        if self._out:
+            self._spoke_ms = now_ms
+        return self._out
+
+    def add(self, channel: RemoteChannel) -> None:
+        """Send what this channel holds over the connection, from when it is open."""
+        channel.number = len(self._outgoing)
+        self._outgoing.append(channel)
+        if self.is_open:
+            self._announce(channel)
+
+    def schedule(self, channel: RemoteChannel) -> None:
+        """Let a channel take part in the next pulls if it has something it may send."""
+        if self.is_open and not channel.scheduled and channel.sendable:
+            channel.scheduled = True
+            self._ready.append(channel)
+
+    def attach(self, key: str, channel: CreditedChannel) -> bool:
+        """Give a waiting channel of the peer's its consumer; return whether the peer has such a channel."""
+        incoming = self._waiting.pop(key, None)
+        if incoming is None:
+            return False
+        self._begin(incoming, channel)
+        return True
+
+    def give_credit(self, incoming: Incoming) -> None:
+        """Tell the producer how much its consumer has taken since it was last told."""
+        assert incoming.channel is not None
+        credit = incoming.channel.taken + incoming.channel.capacity - incoming.granted
+        if credit > 0 and not incoming.ended:
+            incoming.granted += credit
+            self.counters.credits_out += credit
+            self._say(kinds.CREDIT, incoming.number, [_COUNT.pack(credit)])
+
+    def leave(self) -> None:
+        """Say goodbye: nothing follows what is on its way."""
+        if not self._leaving:
+            self._leaving = True
+            self._ready.clear()
+            if self.is_open:
+                self._say(kinds.GOODBYE)
+
+    def refuse(self, error: PenstockError) -> None:
+        """Tell a peer whose hello was not accepted why."""
+        self._out.clear()
+        self._say(kinds.REFUSED, parts=[json.dumps({"code": error.code, "message": error.message}).encode("ascii")])
+
+    def _say(self, kind: int, channel: int = 0, parts: list[bytes | memoryview] | None = None, flags: int = 0) -> int:
+        buffers = self._writer.encode(kind, channel, parts or [], flags)
+        self._out.extend(buffers)
+        size = sum(view.nbytes for view in buffers)
+        self.counters.bytes_out += size
+        return size
+
+    def _announce(self, channel: RemoteChannel) -> None:
+        self._say(kinds.OPEN, channel.number, [channel.key.encode("utf-8")])
+        self.schedule(channel)
+
+    def _send(self, channel: RemoteChannel, element: object) -> int:
+        overtakes = isinstance(element, Overtaking)
+        plain = element.barrier if isinstance(element, Overtaking) else element
+        self.counters.elements_out += 1
+        if isinstance(plain, Batch):
+            self.counters.rows_out += plain.num_rows
+        frames = channel.encoder.encode(plain)  # type: ignore[arg-type]
+        return sum(self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0) for kind, parts in frames)
+
+    def _on_frame(self, frame: Frame) -> None:
+        if not self.is_open:
+            self._on_greeting(frame)
+            return
+        match frame.kind:
+            case kinds.PING:
+                pass
+            case kinds.GOODBYE:
+                self._left = True
+            case kinds.OPEN:
+                self._on_open(frame)
+            case kinds.CREDIT:
+                self._on_credit(frame)
+            case kind if kinds.SCHEMA <= kind <= kinds.END_OF_INPUT:
+                self._on_element(frame)
+            case kind:
+                raise network_error(UNEXPECTED, f"{self.peer} sent a message of an unknown kind: {kind}")
+
+    def _on_greeting(self, frame: Frame) -> None:
+        if frame.kind == kinds.REFUSED:
+            raise _refusal(frame, self._expected)
+        if frame.kind != (kinds.HELLO if self._expected is None else kinds.WELCOME):
+            raise network_error(UNEXPECTED, f"a connection began with a message of kind {frame.kind}")
+        peer = read_identity(frame.payload)
+        check_identity(peer, self._mine)
+        if self._expected is None:
+            if not self._host.admit(peer.name):
+                raise network_error(UNEXPECTED, f"a connection was refused: there is one with {peer.name} already")
+            self._say(kinds.WELCOME, parts=[self._mine.to_bytes()])
+        elif peer.name != self._expected:
+            raise network_error(UNEXPECTED, f"{peer.name} answered where {self._expected} was expected")
+        self.peer = peer.name
+        self.is_open = True
+        self._reader.max_payload = self._limits.max_payload
+        for channel in self._outgoing:
+            self._announce(channel)
+
+    def _on_open(self, frame: Frame) -> None:
+        if frame.channel in self._incoming or len(self._incoming) >= CHANNELS_MAX or len(frame.payload) > KEY_BYTES_MAX:
+            raise network_error(UNEXPECTED, f"{self.peer} opened a channel that cannot be opened: {frame.channel}")
+        try:
+            key = bytes(frame.payload).decode("utf-8")
+        except UnicodeDecodeError:
+            raise network_error(PAYLOAD, f"{self.peer} opened a channel whose key cannot be read") from None
+        if key in self._waiting:
+            raise network_error(UNEXPECTED, f"{self.peer} opened channel {key} twice")
+        incoming = self._incoming[frame.channel] = Incoming(key, frame.channel)
+        channel = self._host.claim(key)
+        if channel is None:
+            self._waiting[key] = incoming
+        else:
+            self._begin(incoming, channel)
+
+    def _begin(self, incoming: Incoming, channel: CreditedChannel) -> None:
+        incoming.channel = channel
+        channel.source = (self, incoming)
+        self.give_credit(incoming)
+
+    def _on_credit(self, frame: Frame) -> None:
+        if frame.channel >= len(self._outgoing) or len(frame.payload) != _COUNT.size:
+            raise network_error(UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}")
+        channel = self._outgoing[frame.channel]
+        credit = _COUNT.unpack(frame.payload)[0]
+        self.counters.credits_in += credit
+        channel.grant(credit)
+        self.schedule(channel)
+
+    def _on_element(self, frame: Frame) -> None:
+        incoming = self._incoming.get(frame.channel)
+        if incoming is None or incoming.channel is None or incoming.ended:
+            raise network_error(UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}")
+        element = incoming.decoder.decode(frame)
+        if element is None:
+            return
+        overtakes = bool(frame.flags & kinds.OVERTAKES)
+        if overtakes and not isinstance(element, Barrier):
+            raise network_error(UNEXPECTED, f"{self.peer} let something overtake that is no barrier")
+        incoming.received += 1
+        if incoming.received > incoming.granted + (OVERRUN_MAX if overtakes else 0):
+            raise network_error(CREDIT, f"{self.peer} sent more on channel {incoming.key} than it had credit for")
+        self.counters.elements_in += 1
+        if isinstance(element, Batch):
+            self.counters.rows_in += element.num_rows
+        incoming.ended = isinstance(element, EndOfInput)
+        if isinstance(element, Barrier) and overtakes:
+            incoming.channel.overtake(element)
+        else:
+            incoming.channel.put(element)
+
+    def _check_nothing_open(self) -> None:
+        if not all(incoming.ended for incoming in self._incoming.values()) or not all(channel.ended for channel in self._outgoing):
+            raise network_error(LEFT, f"{self.peer} left before the channels between us had ended")
+
+
+def _refusal(frame: Frame, who: str | None) -> PenstockError:
+    try:
+        said = json.loads(bytes(frame.payload))
+        code, message = str(said["code"])[:20], str(said["message"])[:300]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        code, message = UNEXPECTED, "it did not say why"
+    return network_error(code, f"{who or 'the peer'} refused the connection: {message}")

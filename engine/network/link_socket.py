@@ -1,0 +1,122 @@
+"""A socket that never waits, with a link over it: plain TCP, or TLS when it has been given a context."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
+
+from engine.network.link import Link
+
+_BUFFERS_AT_ONCE = 64
+_READS_AT_ONCE = 32
+Secure = Callable[[socket.socket], ssl.SSLSocket]
+_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, InterruptedError)
+
+
+class LinkSocket:
+    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected.
+
+    ``OSError`` (of which ``ssl.SSLError`` is one) ends the connection.
+    """
+
+    def __init__(self, sock: socket.socket, link: Link, *, connecting: bool, secure: Secure | None) -> None:
+        self.link = link
+        self.writing = connecting  # whether to be told when the socket can be written
+        self.shut = False
+        self.sock = sock
+        self._connecting = connecting
+        self._secure = secure
+        self._handshaking = False
+
+    def fileno(self) -> int:
+        """Return the socket's number, for a selector."""
+        return self.sock.fileno()
+
+    def read(self, now_ms: float) -> bool:
+        """Give the link what has come; return False when the stream has ended."""
+        if not self._ready():
+            return True
+        secure = isinstance(self.sock, ssl.SSLSocket)
+        for _ in range(_READS_AT_ONCE):
+            room = self.link.room()
+            try:
+                count = self.sock.recv_into(room)
+            except _NOT_NOW:
+                return True
+            except ssl.SSLZeroReturnError:
+                return False
+            if count == 0:
+                return False
+            self.link.received(count, now_ms)
+            if count < len(room) and not secure:
+                return True
+        while secure and self.sock.pending():  # type: ignore[attr-defined]  # no selector tells of what TLS has read already
+            self.link.received(self.sock.recv_into(self.link.room()), now_ms)
+        return True
+
+    def write(self, now_ms: float) -> None:
+        """Send what the link has to say, as far as the socket takes it."""
+        if not self._ready():
+            return
+        while True:
+            buffers = self.link.pull(now_ms)
+            self.writing = bool(buffers)
+            if not buffers:
+                return
+            try:
+                count = self._send(buffers)
+            except _NOT_NOW:
+                return
+            _drop(buffers, count)
+
+    def shut_down(self) -> None:
+        """Send nothing any more; what comes is still read."""
+        if not self.shut:
+            self.shut = True
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.sock.close()
+
+    def _ready(self) -> bool:
+        """Get on with connecting and with the TLS handshake; return whether bytes can move."""
+        if self._connecting:
+            fault = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if fault:
+                raise OSError(fault, "cannot connect")
+            try:
+                self.sock.getpeername()
+            except OSError:
+                return False
+            self._connecting = False
+        if self._secure is not None:
+            self.sock, self._secure, self._handshaking = self._secure(self.sock), None, True
+        if self._handshaking:
+            try:
+                self.sock.do_handshake()  # type: ignore[attr-defined]
+            except _NOT_NOW as later:
+                self.writing = isinstance(later, ssl.SSLWantWriteError)
+                return False
+            self._handshaking = False
+        return True
+
+    def _send(self, buffers: deque[memoryview]) -> int:
+        if isinstance(self.sock, ssl.SSLSocket):
+            return self.sock.send(buffers[0])
+        return self.sock.sendmsg([buffers[place] for place in range(min(len(buffers), _BUFFERS_AT_ONCE))])
+
+
+def _drop(buffers: deque[memoryview], count: int) -> None:
+    """Take ``count`` bytes off the front."""
+    while count:
+        first = buffers[0]
+        if first.nbytes > count:
+            buffers[0] = first[count:]
+            return
+        count -= first.nbytes
+        buffers.popleft()
