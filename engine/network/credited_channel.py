@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.channels import Channel, Wakeup
-from engine.elements import Barrier, Element
+from engine.elements import Element
 
 
 class CreditedChannel(Channel):
@@ -16,7 +16,7 @@ class CreditedChannel(Channel):
     producer may send has room here, so filling one channel never waits and never holds up the others of its connection.
     """
 
-    __slots__ = ("_portion", "_taken", "_taken_told", "capacity", "give_credit", "source")
+    __slots__ = ("_not_received", "_portion", "_taken", "_taken_told", "capacity", "give_credit", "source")
 
     def __init__(self, capacity: int, wake_consumer: Wakeup, give_credit: Callable[[CreditedChannel], None]) -> None:
         super().__init__(capacity, wake_consumer)
@@ -24,6 +24,7 @@ class CreditedChannel(Channel):
         self.give_credit = give_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
         self._portion = max(1, capacity // 2)
+        self._not_received = 0
         self._taken = 0
         self._taken_told = 0
 
@@ -34,18 +35,15 @@ class CreditedChannel(Channel):
 
     def take(self) -> Element:
         element = super().take()
+        if self._not_received:  # it was put back here and took none of the producer's credit
+            self._not_received -= 1
+            return element
         self._taken += 1
         if self._taken - self._taken_told >= self._portion:
             self._taken_told = self._taken
             self.give_credit(self)
         return element
 
-    def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier before everything that has not been taken, and wake the consumer; what it passes is here, not with the producer."""
-        passed: list[Element] = []
-        while self._queue and isinstance(self._queue[0], Barrier):
-            passed.append(self._queue.popleft())
-        self._queue.appendleft(barrier)
-        self._queue.extendleft(reversed(passed))
-        self._wake_consumer()
-        return []
+    def put_back(self, elements: Sequence[Element]) -> None:
+        super().put_back(elements)
+        self._not_received += len(elements)

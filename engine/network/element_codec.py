@@ -6,7 +6,7 @@ import json
 import struct
 from collections.abc import Sequence
 from dataclasses import fields
-from enum import Enum
+from math import isnan
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -24,6 +24,8 @@ _HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
 _SLACK_BYTES = 4096
 _NUMBER_BYTES = 8
 
+_BARRIER_TYPES = get_type_hints(Barrier)
+
 Encoded = tuple[int, list[bytes | memoryview]]
 
 
@@ -33,8 +35,11 @@ class ElementEncoder:
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
 
-    def encode(self, element: Element) -> list[Encoded]:
-        """Return the kinds and payload parts of the frames to send; the parts share memory with the element where they can."""
+    def encode(self, element: Element, now_ms: float) -> list[Encoded]:
+        """Return the kinds and payload parts of the frames to send; the parts share memory with the element where they can.
+
+        ``now_ms``: this process's monotonic time, by which a barrier's deadline is told as the time left.
+        """
         match element:
             case Batch():
                 return self._batch(element)
@@ -43,7 +48,7 @@ class ElementEncoder:
             case Idle():
                 return [(kinds.IDLE, [])]
             case Barrier():
-                return [(kinds.BARRIER, [json.dumps(_plain(element)).encode("ascii")])]
+                return [(kinds.BARRIER, [json.dumps(_plain(element, now_ms)).encode("ascii")])]
             case EndOfInput():
                 return [(kinds.END_OF_INPUT, [])]
 
@@ -77,14 +82,28 @@ class ElementDecoder:
     def __init__(self) -> None:
         self._schema: pa.Schema | None = None
 
-    def decode(self, frame: Frame) -> Element | None:
-        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). NET-5006 when the payload is not what its kind says."""
+    def decode(self, frame: Frame, now_ms: float) -> Element | None:
+        """Return the element of a frame, or ``None`` for one that only prepares (SCHEMA). ``now_ms``: this process's monotonic time.
+
+        NET-5006 when the payload is not what its kind says.
+        """
         try:
-            return self._decode(frame.kind, frame.payload)
-        except (pa.ArrowException, ValueError, TypeError, KeyError, OSError, struct.error, OverflowError, RecursionError, MemoryError) as error:
+            return self._decode(frame.kind, frame.payload, now_ms)
+        except (
+            pa.ArrowException,
+            ValueError,
+            TypeError,
+            KeyError,
+            OSError,
+            struct.error,
+            OverflowError,
+            RecursionError,
+            MemoryError,
+            StopIteration,
+        ) as error:
             raise network_error(PAYLOAD, "a message carries what cannot be read", detail=str(error)[:300]) from error
 
-    def _decode(self, kind: int, payload: memoryview) -> Element | None:
+    def _decode(self, kind: int, payload: memoryview, now_ms: float) -> Element | None:
         match kind:
             case kinds.SCHEMA:
                 self._schema = pa.ipc.read_schema(pa.py_buffer(payload))
@@ -94,7 +113,7 @@ class ElementDecoder:
             case kinds.WATERMARK:
                 return Watermark(*_TIME.unpack(payload))
             case kinds.BARRIER:
-                return _barrier(json.loads(bytes(payload)))
+                return _barrier(json.loads(bytes(payload)), now_ms)
         if len(payload):
             raise ValueError(f"kind {kind} has no payload")
         if kind not in (kinds.IDLE, kinds.END_OF_INPUT):
@@ -155,23 +174,14 @@ def _has_dictionary(kind: pa.DataType) -> bool:
     return any(_has_dictionary(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def _plain(barrier: Barrier) -> dict[str, Any]:
+def _plain(barrier: Barrier, now_ms: float) -> dict[str, Any]:
     values = {field.name: getattr(barrier, field.name) for field in fields(barrier)}
-    return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+    values["overtakes_at_ms"] -= now_ms
+    return values
 
 
-def _barrier(said: Any) -> Barrier:
+def _barrier(said: Any, now_ms: float) -> Barrier:
     """Build a barrier from exactly its fields, each of exactly its type."""
-    hints = get_type_hints(Barrier)
-    if not isinstance(said, dict) or set(said) != {field.name for field in fields(Barrier)}:
+    if not isinstance(said, dict) or {name: type(value) for name, value in said.items()} != _BARRIER_TYPES or isnan(said["overtakes_at_ms"]):
         raise ValueError("a barrier of another shape")
-    values: dict[str, Any] = {}
-    for name, value in said.items():
-        hint = hints[name]
-        if isinstance(hint, type) and issubclass(hint, Enum):
-            values[name] = hint(value)
-        elif type(value) is hint or (not isinstance(hint, type) and isinstance(value, hint)):
-            values[name] = value
-        else:
-            raise ValueError(f"a barrier's {name} cannot be {value!r}")
-    return Barrier(**values)
+    return Barrier(**{**said, "overtakes_at_ms": said["overtakes_at_ms"] + now_ms})

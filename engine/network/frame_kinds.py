@@ -19,4 +19,4 @@ END_OF_INPUT = 21
 FIRST_CONTROL = 64
 LAST_CONTROL = 255
 
-OVERTAKES = 1  # flag of BARRIER: it goes to the front of the consumer's channel and needs no credit
+OVERTAKES = 1  # flag of BARRIER: it has gone before what was not sent yet, and needed no credit

@@ -37,7 +37,7 @@ class FrameWriter:
 
     def encode(self, kind: int, channel: int = 0, parts: Sequence[bytes | memoryview] = (), flags: int = 0) -> list[memoryview]:
         """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are not copied."""
-        views = [memoryview(part) for part in parts if len(part)]
+        views = [memoryview(part).cast("B") for part in parts if len(part)]
         length = sum(view.nbytes for view in views)
         head = _CHECKED.pack(MAGIC, kind, flags, 0, channel, self._sequence, length)
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
@@ -95,7 +95,7 @@ class FrameReader:
 
     def feed(self, data: bytes | memoryview) -> list[Frame]:
         """Take bytes as they came and return the frames they complete, in order. Raises NET-5001 to NET-5004."""
-        view, frames = memoryview(data), []
+        view, frames = memoryview(data).cast("B"), []
         while view:
             room = self.room()
             count = min(len(room), len(view))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from catalog.errors import PenstockError
-from engine.elements import Barrier, Batch, EndOfInput
+from engine.elements import Barrier, Batch, Element, EndOfInput
 from engine.network import frame_kinds as kinds
 from engine.network.credited_channel import CreditedChannel
 from engine.network.element_codec import ElementDecoder
@@ -88,7 +88,7 @@ class Link:
         self._heard_ms = now_ms
         self.counters.bytes_in += count
         for frame in self._reader.received(count):
-            self._on_frame(frame)
+            self._on_frame(frame, now_ms)
 
     def stream_ended(self) -> None:
         """The peer sends no more: raises unless it has said so and every channel of the connection had ended."""
@@ -121,7 +121,7 @@ class Link:
             element = channel.next_to_send()
             if element is None:
                 continue
-            waiting += self._send(channel, element)
+            waiting += self._send(channel, element, now_ms)
             self.schedule(channel)
         if self._out:
             self._spoke_ms = now_ms
@@ -181,16 +181,16 @@ class Link:
         self._say(kinds.OPEN, channel.number, [channel.key.encode("utf-8")])
         self.schedule(channel)
 
-    def _send(self, channel: RemoteChannel, element: object) -> int:
+    def _send(self, channel: RemoteChannel, element: Element | Overtaking, now_ms: float) -> int:
         overtakes = isinstance(element, Overtaking)
         plain = element.barrier if isinstance(element, Overtaking) else element
         self.counters.elements_out += 1
         if isinstance(plain, Batch):
             self.counters.rows_out += plain.num_rows
-        frames = channel.encoder.encode(plain)  # type: ignore[arg-type]
+        frames = channel.encoder.encode(plain, now_ms)
         return sum(self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0) for kind, parts in frames)
 
-    def _on_frame(self, frame: Frame) -> None:
+    def _on_frame(self, frame: Frame, now_ms: float) -> None:
         if not self.is_open:
             self._on_greeting(frame)
             return
@@ -204,7 +204,7 @@ class Link:
             case kinds.CREDIT:
                 self._on_credit(frame)
             case kind if kinds.SCHEMA <= kind <= kinds.END_OF_INPUT:
-                self._on_element(frame)
+                self._on_element(frame, now_ms)
             case kind:
                 raise network_error(UNEXPECTED, f"{self.peer} sent a message of an unknown kind: {kind}")
 
@@ -257,11 +257,11 @@ class Link:
         channel.grant(credit)
         self.schedule(channel)
 
-    def _on_element(self, frame: Frame) -> None:
+    def _on_element(self, frame: Frame, now_ms: float) -> None:
         incoming = self._incoming.get(frame.channel)
         if incoming is None or incoming.channel is None or incoming.ended:
             raise network_error(UNEXPECTED, f"{self.peer} sent on a channel that is not open: {frame.channel}")
-        element = incoming.decoder.decode(frame)
+        element = incoming.decoder.decode(frame, now_ms)
         if element is None:
             return
         overtakes = bool(frame.flags & kinds.OVERTAKES)
@@ -274,10 +274,7 @@ class Link:
         if isinstance(element, Batch):
             self.counters.rows_in += element.num_rows
         incoming.ended = isinstance(element, EndOfInput)
-        if isinstance(element, Barrier) and overtakes:
-            incoming.channel.overtake(element)
-        else:
-            incoming.channel.put(element)
+        incoming.channel.put(element)
 
     def _check_nothing_open(self) -> None:
         if not all(incoming.ended for incoming in self._incoming.values()) or not all(channel.ended for channel in self._outgoing):

@@ -11,7 +11,7 @@ from engine.network.element_codec import ElementEncoder, pieces_that_fit
 
 
 class Overtaking:
-    """A barrier that is to be put before everything the consumer has not taken yet."""
+    """A barrier that is sent before everything else, and without credit."""
 
     __slots__ = ("barrier",)
 
@@ -20,7 +20,7 @@ class Overtaking:
 
 
 class RemoteChannel:
-    """Has the producer's face of a channel: ``put``, ``full``, ``credit``, ``overtake``.
+    """Has the producer's face of a channel: ``put``, ``full``, ``credit``, ``overtake``, ``holds``.
 
     Elements wait here until the consumer has given credit and the connection takes them with ``next_to_send``. ``put`` always succeeds.
     Thread-safe for one producer and one thread that sends, without locks: each number has one writer, each element one taker.
@@ -37,6 +37,7 @@ class RemoteChannel:
         self._signal = signal
         self._max_payload = max_payload
         self._unsent: deque[Element | Overtaking] = deque()
+        self._last_barrier = -1
         self._put = 0
         self._granted = 0
         self._sent = 0
@@ -61,14 +62,16 @@ class RemoteChannel:
                 self._put += 1
                 self._unsent.append(piece)
         else:
+            if isinstance(element, Barrier):
+                self._last_barrier = element.checkpoint_id
             self._put += 1
             self._unsent.append(element)
         self._signal(self)
 
     def overtake(self, barrier: Barrier) -> list[Element]:
-        """Put a barrier before everything that has not been sent and, there, before all the consumer has not taken.
+        """Put a barrier before everything that has not been sent, or move it there, and let it go without credit.
 
-        Returns what had not been sent, in order; it is still sent, behind the barrier.
+        Returns what it has overtaken, in order; that is still sent, behind the barrier. One that has been sent has nothing to overtake here.
         """
         passed: deque[Element | Overtaking] = deque()
         while True:
@@ -76,13 +79,35 @@ class RemoteChannel:
                 passed.appendleft(self._unsent.pop())
             except IndexError:
                 break
-        self._put += 1
-        # Not before a barrier that overtakes too: barriers keep their order among themselves.
-        ahead = max((place for place, element in enumerate(passed) if isinstance(element, Overtaking)), default=-1) + 1
-        passed.insert(ahead, Overtaking(barrier))
+        first = sum(isinstance(element, Overtaking) for element in passed)  # those went before: barriers keep their order
+        place = next((place for place, element in enumerate(passed) if _is_barrier(element, barrier.checkpoint_id)), None)
+        overtaken: list[Element] = []
+        if place is not None:
+            del passed[place]
+        elif self._last_barrier < barrier.checkpoint_id:
+            place = len(passed)
+            self._put += 1
+            self._last_barrier = barrier.checkpoint_id
+        if place is not None:
+            overtaken = [element for element in list(passed)[first:place] if not isinstance(element, Overtaking)]
+            passed.insert(first, Overtaking(barrier))
         self._unsent.extend(passed)
         self._signal(self)
-        return [element for element in list(passed)[ahead + 1 :] if not isinstance(element, Overtaking)]
+        return overtaken
+
+    def holds(self, barrier: Barrier) -> bool:
+        """Whether a barrier that was put has not been sent; the producer is woken when it is."""
+        while True:
+            try:
+                waiting = tuple(self._unsent)
+            except RuntimeError:  # one was sent meanwhile, which is seen when looking again
+                continue
+            return any(
+                isinstance(element, Overtaking)
+                and element.barrier.checkpoint_id == barrier.checkpoint_id
+                or _is_barrier(element, barrier.checkpoint_id)
+                for element in waiting
+            )
 
     @property
     def sendable(self) -> bool:
@@ -102,6 +127,8 @@ class RemoteChannel:
         except IndexError:
             return None
         self._sent += 1
+        if isinstance(element, Barrier | Overtaking):
+            self._wake_producer()
         self.ended = self.ended or isinstance(element, EndOfInput)
         return element
 
@@ -110,3 +137,7 @@ class RemoteChannel:
         self._granted += credit
         if self._granted - credit <= self._put:  # looked at after granting: a producer that puts meanwhile sees the new credit
             self._wake_producer()
+
+
+def _is_barrier(element: Element | Overtaking, checkpoint_id: int) -> bool:
+    return isinstance(element, Barrier) and element.checkpoint_id == checkpoint_id

@@ -1,0 +1,356 @@
+"""Links without sockets: two state machines and a seeded driver that cuts, delays and breaks the bytes between them."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+
+import pyarrow as pa
+import pytest
+
+from catalog.errors import PenstockError
+from engine.channels import no_wakeup
+from engine.elements import Barrier, Batch, Element, EndOfInput, Watermark
+from engine.network import frame_kinds as kinds
+from engine.network.credited_channel import CreditedChannel
+from engine.network.frames import FrameWriter
+from engine.network.hello import Identity
+from engine.network.link import Link
+from engine.network.link_limits import LinkLimits
+from engine.network.remote_channel import RemoteChannel
+
+MINE = Identity("a", "job", 3, 1, "secret")
+THEIRS = Identity("b", "job", 3, 1, "secret")
+LIMITS = LinkLimits(max_payload=2**20)
+
+
+class Host:
+    def __init__(self) -> None:
+        self.channels: dict[str, CreditedChannel] = {}
+
+    def admit(self, peer: str) -> bool:
+        return True
+
+    def claim(self, key: str) -> CreditedChannel | None:
+        return self.channels.get(key)
+
+
+class Pair:
+    """Two links, bytes on the way in each direction."""
+
+    def __init__(self, mine: Identity = MINE, theirs: Identity = THEIRS, *, checksum: bool = True) -> None:
+        self.now_ms = 0.0
+        self.hosts = (Host(), Host())
+        self.links = (
+            Link(mine, self.hosts[0], LIMITS, 0.0, expected=theirs.name, checksum=checksum),
+            Link(theirs, self.hosts[1], LIMITS, 0.0, checksum=checksum),
+        )
+        self.wires = (bytearray(), bytearray())
+        self.credits: deque[CreditedChannel] = deque()
+
+    def sender(self, side: int, key: str) -> RemoteChannel:
+        link = self.links[side]
+        channel = RemoteChannel(key, "peer", no_wakeup, link.schedule, LIMITS.max_payload)
+        link.add(channel)
+        return channel
+
+    def receiver(self, side: int, key: str, capacity: int) -> CreditedChannel:
+        channel = CreditedChannel(capacity, no_wakeup, self.credits.append)
+        if not self.links[side].attach(key, channel):
+            self.hosts[side].channels[key] = channel
+        return channel
+
+    def send(self, side: int) -> None:
+        buffers = self.links[side].pull(self.now_ms)
+        while buffers:
+            self.wires[side].extend(buffers.popleft())
+
+    def deliver(self, side: int, count: int) -> None:
+        """Move so many of the bytes that ``side`` has sent."""
+        wire, link = self.wires[side], self.links[1 - side]
+        while count and wire:
+            room = link.room()
+            size = min(count, len(room), len(wire))
+            room[:size] = wire[:size]
+            del wire[:size]
+            count -= size
+            link.received(size, self.now_ms)
+
+    def give_credit(self) -> None:
+        while self.credits:
+            link, incoming = self.credits.popleft().source
+            link.give_credit(incoming)
+
+    def settle(self) -> None:
+        for _ in range(200):
+            self.give_credit()
+            for side in (0, 1):
+                self.send(side)
+                self.deliver(side, 2**30)
+
+
+def rows(*values: int) -> Batch:
+    return Batch(pa.record_batch({"v": pa.array(values, pa.int64())}))
+
+
+def plain(element: Element) -> object:
+    return tuple(element.rows.column(0).to_pylist()) if isinstance(element, Batch) else element
+
+
+def drain(channel: CreditedChannel) -> list[object]:
+    return [plain(channel.take()) for _ in range(len(channel))]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_channel_gives_every_element_in_order(seed: int) -> None:
+    """Eight channels both ways, late receivers, slow consumers, bytes in crumbs: nothing is lost, and no channel holds more than it may."""
+    chance = random.Random(seed)
+    pair = Pair()
+    keys = [(chance.randint(0, 1), f"k{n}", chance.randint(1, 5)) for n in range(8)]
+    senders = {key: pair.sender(side, key) for side, key, _ in keys}
+    receivers: dict[str, CreditedChannel] = {}
+    sent: dict[str, list[object]] = {key: [] for key in senders}
+    found: dict[str, list[object]] = {key: [] for key in senders}
+    for step in range(3000):
+        side, key, capacity = keys[chance.randrange(8)]
+        match chance.randrange(6):
+            case 0 if not senders[key].full and len(sent[key]) < 40:
+                element = chance.choice([rows(*range(chance.randint(0, 30))), Watermark(step), Barrier(step), rows(step)])
+                sent[key].append(plain(element))
+                senders[key].put(element)
+            case 1:
+                if key not in receivers:
+                    receivers[key] = pair.receiver(1 - side, key, capacity)
+                elif len(receivers[key]):
+                    found[key].append(plain(receivers[key].take()))
+            case 2:
+                pair.give_credit()
+            case 3:
+                pair.send(chance.randint(0, 1))
+            case _:
+                pair.deliver(chance.randint(0, 1), chance.randint(1, 400))
+        assert all(len(channel) <= capacity for _, key, capacity in keys if (channel := receivers.get(key)) is not None)
+    for side, key, capacity in keys:
+        if key not in receivers:
+            receivers[key] = pair.receiver(1 - side, key, capacity)
+        senders[key].put(EndOfInput())
+        sent[key].append(EndOfInput())
+    for _ in range(60):
+        pair.settle()
+        for key, channel in receivers.items():
+            found[key] += drain(channel)
+        if found == sent:
+            break
+    assert found == sent
+    for side in (0, 1):
+        pair.links[side].leave()
+        pair.settle()
+        pair.links[1 - side].stream_ended()
+
+
+def test_a_full_channel_does_not_hold_up_another() -> None:
+    pair = Pair()
+    slow, quick = pair.sender(0, "slow"), pair.sender(0, "quick")
+    receivers = pair.receiver(1, "slow", 2), pair.receiver(1, "quick", 2)
+    pair.settle()
+    for n in range(30):
+        slow.put(rows(n))  # far more than there is credit for
+    for n in range(30):
+        quick.put(rows(n))
+        pair.settle()
+        assert drain(receivers[1]) == [(n,)]
+    assert slow.full and slow.credit == -28 and len(receivers[0]) == 2
+
+
+def test_a_producer_is_woken_when_it_gets_credit() -> None:
+    pair, woken = Pair(), []
+    channel = RemoteChannel("k", "b", lambda: woken.append(1), pair.links[0].schedule, 2**20)
+    pair.links[0].add(channel)
+    assert channel.full and channel.credit == 0
+    pair.settle()
+    assert not woken
+    receiver = pair.receiver(1, "k", 4)
+    pair.settle()
+    assert woken == [1] and channel.credit == 4
+    for n in range(4):
+        channel.put(Watermark(n))
+    pair.settle()
+    assert channel.full and woken == [1]
+    receiver.take()
+    pair.settle()
+    assert channel.full  # half the capacity is given back at a time
+    receiver.take()
+    pair.settle()
+    assert channel.credit == 2 and woken == [1, 1]
+
+
+def test_a_barrier_overtakes_what_was_not_sent_and_needs_no_credit() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 2)
+    pair.settle()
+    for n in range(5):
+        sender.put(rows(n))
+    pair.settle()
+    assert [plain(element) for element in sender.overtake(Barrier(1))] == [(2,), (3,), (4,)]
+    assert sender.holds(Barrier(1))
+    pair.settle()
+    assert not sender.holds(Barrier(1)) and receiver.announced is not None and receiver.announced.checkpoint_id == 1
+    found = []
+    for _ in range(6):
+        found += drain(receiver)
+        pair.settle()
+    assert found == [(0,), (1,), Barrier(1), (2,), (3,), (4,)]
+
+
+def test_a_barrier_that_waits_is_moved_and_one_that_has_gone_is_not_sent_again() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 1)
+    pair.settle()
+    for element in (rows(0), rows(1), Barrier(1), rows(2)):
+        sender.put(element)
+    pair.settle()
+    assert sender.holds(Barrier(1))
+    assert [plain(element) for element in sender.overtake(Barrier(1))] == [(1,)]  # (2,) came after it in any case
+    pair.settle()
+    assert sender.overtake(Barrier(1)) == []
+    assert sender.overtake(Barrier(2)) and sender.holds(Barrier(2))
+    found = []
+    for _ in range(8):
+        found += drain(receiver)
+        pair.settle()
+    assert found == [(0,), Barrier(1), Barrier(2), (1,), (2,)]
+
+
+def test_what_is_put_back_gives_no_credit() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 2)
+    receiver.put_back([rows(8), rows(9)])
+    pair.settle()
+    assert sender.credit == 2
+    assert [plain(receiver.take()), plain(receiver.take())] == [(8,), (9,)]
+    pair.settle()
+    assert sender.credit == 2
+
+
+@pytest.mark.parametrize(
+    "changes, code",
+    [
+        ({"token": "Secret"}, "NET-5007"),
+        ({"token": ""}, "NET-5007"),
+        ({"job_id": "other"}, "NET-5008"),
+        ({"epoch": 2}, "NET-5008"),
+        ({"epoch": 4}, "NET-5008"),
+        ({"attempt": 0}, "NET-5008"),
+        ({"name": "b"}, "NET-5011"),
+    ],
+)
+def test_who_does_not_belong_is_refused_and_told_so(changes: dict[str, object], code: str) -> None:
+    pair = Pair(Identity(**{"name": "a", "job_id": "job", "epoch": 3, "attempt": 1, "token": "secret", **changes}))  # type: ignore[arg-type]
+    pair.send(0)
+    with pytest.raises(PenstockError) as caught:
+        pair.deliver(0, 2**30)
+    assert caught.value.code == code
+    assert "secret" not in str(caught.value).lower()
+    pair.links[1].refuse(caught.value)
+    pair.send(1)
+    with pytest.raises(PenstockError, match="refused") as told:
+        pair.deliver(1, 2**30)
+    assert told.value.code == code
+    assert "secret" not in repr(MINE)
+
+
+def test_silence_is_noticed_and_a_quiet_peer_is_not_silent() -> None:
+    pair = Pair()
+    pair.settle()
+    for _ in range(100):
+        pair.now_ms += 500.0
+        for side in (0, 1):
+            pair.links[side].check_time(pair.now_ms)
+            pair.send(side)
+            pair.deliver(side, 2**30)
+    pair.now_ms += LIMITS.silence_ms
+    with pytest.raises(PenstockError) as caught:
+        pair.links[0].check_time(pair.now_ms)
+    assert caught.value.code == "NET-5009"
+    fresh = Pair()
+    with pytest.raises(PenstockError, match="did not say within 5 s who"):
+        fresh.links[1].check_time(LIMITS.hello_ms)
+
+
+def test_leaving_while_a_channel_is_open_is_a_loss() -> None:
+    pair = Pair()
+    pair.sender(0, "k")
+    pair.receiver(1, "k", 2)
+    pair.settle()
+    pair.links[1].leave()
+    pair.settle()
+    with pytest.raises(PenstockError, match="left before") as caught:
+        pair.links[0].stream_ended()
+    assert caught.value.code == "NET-5014"
+    with pytest.raises(PenstockError, match="broke"):
+        pair.links[1].stream_ended()
+
+
+@pytest.mark.parametrize(
+    "kind, channel, payload, flags, code",
+    [
+        (kinds.BATCH, 7, b"", 0, "NET-5011"),  # no such channel
+        (kinds.WATERMARK, 1, bytes(8), 0, "NET-5011"),  # nobody takes from it yet
+        (kinds.WATERMARK, 0, bytes(8), kinds.OVERTAKES, "NET-5011"),
+        (kinds.WATERMARK, 0, bytes(7), 0, "NET-5006"),
+        (kinds.OPEN, 0, b"again", 0, "NET-5011"),
+        (kinds.OPEN, 9, b"\xff\xfe", 0, "NET-5006"),
+        (kinds.OPEN, 9, b"k" * 600, 0, "NET-5011"),
+        (kinds.CREDIT, 5, bytes(4), 0, "NET-5011"),
+        (kinds.HELLO, 0, b"{}", 0, "NET-5011"),
+        (kinds.FIRST_CONTROL, 0, b"", 0, "NET-5011"),
+    ],
+)
+def test_a_peer_that_breaks_the_rules_is_told_apart(kind: int, channel: int, payload: bytes, flags: int, code: str) -> None:
+    host, writer = Host(), FrameWriter()
+    link = Link(THEIRS, host, LIMITS, 0.0)
+    host.channels["k"] = CreditedChannel(1, no_wakeup, lambda channel: None)
+
+    def send(*arguments: object, **options: object) -> None:
+        for part in writer.encode(*arguments, **options):  # type: ignore[arg-type]
+            link.room()[: len(part)] = part
+            link.received(len(part), 0.0)
+
+    send(kinds.HELLO, 0, [MINE.to_bytes()])
+    send(kinds.OPEN, 0, [b"k"])
+    send(kinds.OPEN, 1, [b"later"])
+    with pytest.raises(PenstockError) as caught:
+        send(kind, channel, [payload], flags)
+    assert caught.value.code == code
+
+
+def test_sending_without_credit_is_noticed() -> None:
+    host, writer = Host(), FrameWriter()
+    link = Link(THEIRS, host, LIMITS, 0.0)
+    host.channels["k"] = CreditedChannel(1, no_wakeup, lambda channel: None)
+    frames = [(kinds.HELLO, MINE.to_bytes()), (kinds.OPEN, b"k"), (kinds.WATERMARK, bytes(8)), (kinds.WATERMARK, bytes(8))]
+    with pytest.raises(PenstockError) as caught:
+        for kind, payload in frames:
+            for part in writer.encode(kind, 0, [payload]):
+                link.room()[: len(part)] = part
+                link.received(len(part), 0.0)
+    assert caught.value.code == "NET-5010"
+    assert len(host.channels["k"]) == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_changed_byte_ends_the_link_and_what_came_before_it_is_right(seed: int) -> None:
+    chance = random.Random(seed)
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 50)
+    pair.settle()
+    for n in range(40):
+        sender.put(rows(n, n))
+    pair.send(0)
+    pair.wires[0][chance.randrange(len(pair.wires[0]))] ^= 1 << chance.randrange(8)
+    with pytest.raises(PenstockError) as caught:
+        pair.deliver(0, 2**30)
+        pair.links[1].stream_ended()
+    assert caught.value.code in ("NET-5001", "NET-5002", "NET-5003", "NET-5004", "NET-5005")
+    found = drain(receiver)
+    assert found == [(n, n) for n in range(len(found))]
