@@ -71,7 +71,7 @@ class RemoteChannel:
     def overtake(self, barrier: Barrier) -> list[Element]:
         """Put a barrier before everything that has not been sent, or move it there, and let it go without credit.
 
-        Returns what it has overtaken, in order; that is still sent, behind the barrier. One that has been sent has nothing to overtake here.
+        Returns what it has overtaken, in order; that is still sent, behind the barrier. One that has gone, or overtakes already, overtakes nothing more.
         """
         passed: deque[Element | Overtaking] = deque()
         while True:
@@ -80,15 +80,15 @@ class RemoteChannel:
             except IndexError:
                 break
         first = sum(isinstance(element, Overtaking) for element in passed)  # those went before: barriers keep their order
-        place = next((place for place, element in enumerate(passed) if _is_barrier(element, barrier.checkpoint_id)), None)
+        place = next((place for place, element in enumerate(passed) if _barrier_id(element) == barrier.checkpoint_id), None)
         overtaken: list[Element] = []
-        if place is not None:
+        if place is not None and place >= first:
             del passed[place]
-        elif self._last_barrier < barrier.checkpoint_id:
+        elif place is None and self._last_barrier < barrier.checkpoint_id:
             place = len(passed)
             self._put += 1
             self._last_barrier = barrier.checkpoint_id
-        if place is not None:
+        if place is not None and place >= first:
             overtaken = [element for element in list(passed)[first:place] if not isinstance(element, Overtaking)]
             passed.insert(first, Overtaking(barrier))
         self._unsent.extend(passed)
@@ -102,12 +102,7 @@ class RemoteChannel:
                 waiting = tuple(self._unsent)
             except RuntimeError:  # one was sent meanwhile, which is seen when looking again
                 continue
-            return any(
-                isinstance(element, Overtaking)
-                and element.barrier.checkpoint_id == barrier.checkpoint_id
-                or _is_barrier(element, barrier.checkpoint_id)
-                for element in waiting
-            )
+            return any(_barrier_id(element) == barrier.checkpoint_id for element in waiting)
 
     @property
     def sendable(self) -> bool:
@@ -139,5 +134,6 @@ class RemoteChannel:
             self._wake_producer()
 
 
-def _is_barrier(element: Element | Overtaking, checkpoint_id: int) -> bool:
-    return isinstance(element, Barrier) and element.checkpoint_id == checkpoint_id
+def _barrier_id(element: Element | Overtaking) -> int | None:
+    plain = element.barrier if isinstance(element, Overtaking) else element
+    return plain.checkpoint_id if isinstance(plain, Barrier) else None

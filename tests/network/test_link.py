@@ -214,6 +214,7 @@ def test_a_barrier_that_waits_is_moved_and_one_that_has_gone_is_not_sent_again()
     pair.settle()
     assert sender.overtake(Barrier(1)) == []
     assert sender.overtake(Barrier(2)) and sender.holds(Barrier(2))
+    assert sender.overtake(Barrier(2)) == []
     found = []
     for _ in range(8):
         found += drain(receiver)
