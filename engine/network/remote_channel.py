@@ -71,7 +71,8 @@ class RemoteChannel:
     def overtake(self, barrier: Barrier) -> list[Element]:
         """Put a barrier before everything that has not been sent, or move it there, and let it go without credit.
 
-        Returns what it has overtaken, in order; that is still sent, behind the barrier. One that has gone, or overtakes already, overtakes nothing more.
+        Returns what it has overtaken, in order; that is still sent, behind the barrier.
+        One that has gone, or overtakes already, overtakes nothing more.
         """
         passed: deque[Element | Overtaking] = deque()
         while True:
