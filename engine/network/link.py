@@ -75,6 +75,7 @@ class Link:
         self._outgoing: list[RemoteChannel] = []
         self._ready: deque[RemoteChannel] = deque()
         self._leaving = False
+        self._said_goodbye = False
         self._left = False
         if expected is not None:
             self._say(kinds.HELLO, parts=[mine.to_bytes()])
@@ -123,6 +124,9 @@ class Link:
                 continue
             waiting += self._send(channel, element, now_ms)
             self.schedule(channel)
+        if self._leaving and not self._ready and not self._said_goodbye:
+            self._said_goodbye = True
+            self._say(kinds.GOODBYE)
         if self._out:
             self._spoke_ms = now_ms
         return self._out
@@ -158,12 +162,8 @@ class Link:
             self._say(kinds.CREDIT, incoming.number, [_COUNT.pack(credit)])
 
     def leave(self) -> None:
-        """Say goodbye: nothing follows what is on its way."""
-        if not self._leaving:
-            self._leaving = True
-            self._ready.clear()
-            if self.is_open:
-                self._say(kinds.GOODBYE)
+        """Say goodbye after what may be sent now: nothing follows it."""
+        self._leaving = True
 
     def refuse(self, error: PenstockError) -> None:
         """Tell a peer whose hello was not accepted why."""

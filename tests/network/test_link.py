@@ -278,6 +278,19 @@ def test_silence_is_noticed_and_a_quiet_peer_is_not_silent() -> None:
         fresh.links[1].check_time(LIMITS.hello_ms)
 
 
+def test_what_may_be_sent_goes_before_the_goodbye() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 30)
+    pair.settle()
+    for n in range(20):
+        sender.put(rows(*range(n, 8000)))  # more than one pull takes
+    sender.put(EndOfInput())
+    pair.links[0].leave()
+    pair.settle()
+    pair.links[1].stream_ended()
+    assert len(receiver) == 21 and sender.ended
+
+
 def test_leaving_while_a_channel_is_open_is_a_loss() -> None:
     pair = Pair()
     pair.sender(0, "k")
