@@ -16,11 +16,10 @@ class CreditedChannel(Channel):
     producer may send has room here, so filling one channel never waits and never holds up the others of its connection.
     """
 
-    __slots__ = ("_not_received", "_portion", "_taken", "_taken_told", "capacity", "give_credit", "source")
+    __slots__ = ("_not_received", "_portion", "_taken", "_taken_told", "give_credit", "source")
 
     def __init__(self, capacity: int, wake_consumer: Wakeup, give_credit: Callable[[CreditedChannel], None]) -> None:
         super().__init__(capacity, wake_consumer)
-        self.capacity = capacity
         self.give_credit = give_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
         self._portion = max(1, capacity // 2)
