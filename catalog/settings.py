@@ -27,7 +27,7 @@ class SettingKind(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """One declared setting. ``default`` is text, read like the user's; ``least`` and ``most`` bound an INT, ``most`` a DURATION in ms."""
+    """One declared setting. ``default`` is text, read like the user's; ``least`` and ``most`` bound an INT."""
 
     key: str
     kind: SettingKind
@@ -66,7 +66,9 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("execution.checkpointing.mode", SettingKind.ENUM, "EXACTLY_ONCE", "guarantee of a checkpoint", ("EXACTLY_ONCE",)),
     Setting("execution.buffer-timeout", SettingKind.DURATION, "10 ms", "longest wait to fill a batch; 0 ships at once"),
     Setting("execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000),
-    Setting("table.exec.state.ttl", SettingKind.DURATION, "0", "state is dropped when untouched for so long; only 0 (never) in this release", most=0),
+    Setting(
+        "table.exec.state.ttl", SettingKind.DURATION, "0", "state of joins, groups and partitions is dropped when not written for so long; 0 is never"
+    ),
     Setting("table.exec.source.idle-timeout", SettingKind.DURATION, "30 s", "a split silent so long stops holding back the watermark; 0 is never"),
     Setting("table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"),
     Setting("table.dml-sync", SettingKind.BOOL, "false", "INSERT waits for its job to end"),
@@ -145,8 +147,6 @@ def read_value(setting: Setting, text: str, span: Span | None = None) -> Setting
         case SettingKind.DURATION:
             if (duration := parse_duration_ms(text)) is None:
                 raise _refuse(setting, text, "it takes a duration such as '5 s', '50 ms' or '1 min'", span)
-            if setting.most is not None and duration > setting.most:
-                raise _refuse(setting, text, "state lives as long as its job in this release: leave it 0, and window the query to bound it", span)
             return duration
         case SettingKind.MEMORY:
             if (size := parse_memory_bytes(text)) is None:

@@ -121,7 +121,7 @@ class Session:
         plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
             return Road(bound, plan, switches)
-        facts = PlanFacts()
+        facts = PlanFacts(state_ttl_ms=int(self.settings.get("table.exec.state.ttl")))
         check_sinks(plan, facts)
         laid = lay_edges(plan, switches.parallelism, facts=facts)
         check_order(laid, facts)

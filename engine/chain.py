@@ -129,7 +129,7 @@ class OperatorChain:
             self._outs.insert(0, _Link(upstream.metrics, target, self._outs[0]))
         self._head = self.operators[0]
         self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
-        self._ticking = tuple(i for i, o in enumerate(self.operators) if type(o.operator).on_processing_time is not Operator.on_processing_time)
+        self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
         self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
         self._time_us = MIN_WATERMARK_US
         self._opened = 0

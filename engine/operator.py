@@ -135,6 +135,11 @@ class Operator:
 
     passes_time = True
 
+    @property
+    def wants_ticks(self) -> bool:
+        """Whether it wants to know processing time."""
+        return type(self).on_processing_time is not Operator.on_processing_time
+
     def open(self, context: Context) -> None:
         """Get ready; state is restored after this and before the first row."""
 

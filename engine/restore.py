@@ -13,6 +13,7 @@ from engine.chain import ChainedOperator, OperatorChain
 from engine.manifest import Manifest, OperatorEntry
 from engine.operator import KeyedState
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
+from engine.state.last_writes import WRITTEN
 from engine.storage import Storage
 
 
@@ -90,8 +91,13 @@ class Restorer:
     def _check_schema(self, chained: ChainedOperator, name: str, state: KeyedState, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
         fresh: pa.Schema = state.snapshot().schema
         for part in (part for _, layers in found for part in layers):
-            if len(fresh) > 1 and part.fingerprint != schema_fingerprint(fresh):
+            if len(fresh) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(fresh)):
                 raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(fresh)})", None)
+
+
+def _lasting(fingerprint: str) -> str:
+    """The columns of a state but for the time entries were written, which it has while they live for a time only."""
+    return fingerprint.removesuffix(f", {WRITTEN} int64")
 
 
 def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:

@@ -24,6 +24,8 @@ def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:
             said["state"] = f"{facts.state_bound(node)} ({state.keeps})"
         if isinstance(node, Join) and (why := facts.why_not_copied(node)) is not None:
             said["note"] = f"the hint BROADCAST has no effect: {why}"
+        if (unheeded := facts.unheeded_ttl(node)) is not None:
+            said["note"] = f"the hint STATE_TTL has no effect: {unheeded}"
         return said
 
     return known

@@ -192,6 +192,16 @@ class PlanFacts:
             return 0
         return self._state_ttl_ms if node.ttl_ms is None else node.ttl_ms
 
+    def unheeded_ttl(self, node: LogicalPlan) -> str | None:
+        """Return why a node is not kept as long as a hint says, ``None`` where there is no hint or it is heeded."""
+        if isinstance(node, Join) and node.ttl_ms is not None and not any(self.side_ttl_ms(node, port) for port in (0, 1)) and any(node.ttl_ms):
+            return "rows are freed by the watermark" if isinstance(node, TimedJoin) else "a side that ends is loaded first and kept whole"
+        if isinstance(node, Aggregate | Over | PartitionTop) and node.ttl_ms and not self.ttl_ms(node):
+            if isinstance(node, Aggregate) and node.phase is Phase.LOCAL:
+                return None
+            return "there is one row for all" if isinstance(node, Aggregate) else "rows are freed by the watermark, or there is but one partition"
+        return None
+
     # -- what is kept ------------------------------------------------------------------------------------------------
 
     def state(self, node: LogicalPlan) -> StateBound:
@@ -199,6 +209,8 @@ class PlanFacts:
         return self._once("state", node, lambda n: state_bound(n, self))
 
     def state_bound(self, node: LogicalPlan) -> str:
-        """Return ``bounded``, or ``unbounded because ..`` for a node whose state grows as long as rows come."""
+        """Return ``bounded``, ``bounded by TTL ..``, or ``unbounded because ..`` for a node whose state grows as long as rows come."""
         bound = self.state(node)
+        if bound.grows is None and bound.ttl is not None:
+            return f"bounded by TTL {bound.ttl} (processing time)"
         return "bounded" if bound.grows is None else f"unbounded because {bound.grows}"

@@ -26,13 +26,18 @@ class _Facts(Protocol):
 
     def in_time(self, node: Over) -> bool: ...
 
+    def side_ttl_ms(self, join: Join, port: int) -> int: ...
+
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop) -> int: ...
+
 
 @dataclass(frozen=True)
 class StateBound:
-    """What a node keeps (None: nothing between rows), and why it grows as long as rows come (None: it does not)."""
+    """What a node keeps (None: nothing between rows), why it grows as long as rows come (None: it does not), and how long entries live untouched."""
 
     keeps: str | None
     grows: str | None = None
+    ttl: str | None = None
 
 
 _NOTHING = StateBound(None)
@@ -41,6 +46,30 @@ _BEST = frozenset({"min", "max", "any_value", "max_by", "min_by", "first_value",
 
 def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
     """Return what a node keeps and what bounds it. Inputs that end bound everything."""
+    bound = _without_ttl(node, facts)
+    match node:
+        case Join():
+            times = [facts.side_ttl_ms(node, port) for port in (0, 1)]
+            if not any(times):
+                return bound
+            endless = [port for port in (0, 1) if not times[port] and not facts.finite(node.inputs[port])]
+            text = (
+                _lived(times[0])
+                if times[0] == times[1]
+                else ", ".join(f"{_lived(t)} {s}" for t, s in zip(times, ("left", "right"), strict=True) if t)
+            )
+            grows = f"rows of the {('left', 'right')[endless[0]]} side are kept for ever; give it a STATE_TTL as well" if endless else None
+            return StateBound(bound.keeps, grows, text)
+        case Aggregate() | Over() | PartitionTop() if facts.ttl_ms(node):
+            return StateBound(bound.keeps, None, _lived(facts.ttl_ms(node)))
+    return bound
+
+
+def _lived(ttl_ms: int) -> str:
+    return duration_text(ttl_ms * 1000)
+
+
+def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
     match node:
         case Aggregate(phase=Phase.LOCAL) | WindowAggregate(phase=Phase.LOCAL):
             return StateBound("partial results until the next watermark or batch")

@@ -18,13 +18,13 @@ _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$
 _OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
 _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
 _OF_SELECT = {
+    "STATE_TTL": "STATE_TTL('t' = '1 h')",
     "BROADCAST": "BROADCAST(t)",
 }
 _WITHOUT_EFFECT = {
     "SHUFFLE_HASH": "joins choose by what their inputs are",
     "SHUFFLE_MERGE": "joins choose by what their inputs are",
     "NEST_LOOP": "joins choose by what their inputs are",
-    "STATE_TTL": "state is freed by watermarks: group by a window, or join within an interval; EXPLAIN says what bounds it",
     "LOOKUP": "how a table is looked up is said by its options",
 }
 

@@ -81,6 +81,12 @@ class Facts(Protocol):
     def copied(self, join: Join) -> int | None:
         """Return the side of a join that every subtask has."""
 
+    def side_ttl_ms(self, join: Join, port: int) -> int:
+        """Return how long a row of a side of a join is kept untouched."""
+
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop) -> int:
+        """Return how long a group or a partition is kept untouched."""
+
 
 class SettingValues(Protocol):
     """Typed values by setting key."""
@@ -108,7 +114,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case WindowTable(window=window):
             return WindowTableSpec(operator_id, name, schema, window, facts.insert_only(node.input))
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
-            return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner))
+            return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner), facts.ttl_ms(node))
         case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):
             inserts = facts.insert_only(inner)
             return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, inserts, node.emission)
@@ -130,7 +136,9 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _over_spec(node, operator_id, facts)
         case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
             shows, inserts = node.rank_name is not None, facts.insert_only(inner)
-            return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts)
+            return PartitionTopSpec(
+                operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts, facts.ttl_ms(node)
+            )
         case TemporalSort(time_column=time):
             return TemporalSortSpec(operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME)
         case Emit(kind=EmitKind.FINAL, input=inner):
@@ -160,6 +168,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         (facts.insert_only(left), facts.insert_only(right)),
         node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
         facts.copied(node),
+        (facts.side_ttl_ms(node, 0), facts.side_ttl_ms(node, 1)),
     )
 
 
@@ -196,6 +205,7 @@ def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
         facts.in_time(node),
         node.history,
         facts.insert_only(node.input),
+        facts.ttl_ms(node),
     )
 
 

@@ -119,13 +119,17 @@ class WindowAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class GroupAggregateSpec(OperatorSpec):
-    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only`` says the input never retracts."""
+    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only`` says the input never retracts.
+
+    ``ttl_ms``: how long a group lives untouched, 0 for ever.
+    """
 
     input_schema: Schema
     keys: tuple[int, ...]
     aggregates: tuple[AggregateCall, ...]
     phase: Phase
     insert_only: bool
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class JoinSpec(OperatorSpec):
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
     ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
-    ``copied``: the port whose rows every subtask has.
+    ``copied``: the port whose rows every subtask has. ``ttl_ms``: how long the rows of each port live untouched, 0 for ever.
     """
 
     left_schema: Schema
@@ -148,6 +152,7 @@ class JoinSpec(OperatorSpec):
     insert_only: tuple[bool, bool]
     time: JoinTime | None = None
     copied: int | None = None
+    ttl_ms: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,7 @@ class TopNSpec(OperatorSpec):
 class OverSpec(OperatorSpec):
     """Values of calls appended to rows; see ``planner.over.Over``. ``in_time``: each row once, when the watermark has passed its first order key.
 
-    ``history``: how many earlier rows of its partition a row in time may look at.
+    ``history``: how many earlier rows of its partition a row in time may look at. ``ttl_ms``: how long a partition lives untouched, 0 for ever.
     """
 
     input_schema: Schema
@@ -212,13 +217,15 @@ class OverSpec(OperatorSpec):
     in_time: bool
     history: int
     insert_only: bool
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)
 class PartitionTopSpec(OperatorSpec):
     """The first rows of each partition by a rank, kept up to date; see ``planner.over.PartitionTop``.
 
-    With ``window`` and an ``insert_only`` input each row is given once, when its window closes.
+    With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``: how long a partition lives untouched,
+    0 for ever.
     """
 
     input_schema: Schema
@@ -229,6 +236,7 @@ class PartitionTopSpec(OperatorSpec):
     shows_rank: bool
     window: AttachedWindow | None
     insert_only: bool
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from engine.peers import Peers
 from engine.state.best_keys import BestKeys
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import EXPIRED, LastWrites
 from engine.state.row_difference import difference
 from engine.state.row_order import RowOrder
 from engine.state.slot_sets import DistinctSlots
@@ -43,10 +44,27 @@ class FirstRowsOperator(Operator):
         self._metrics = context.metrics
         self._keys = KeyIndex([self._input.field(key).type for key in self._spec.partition])
         groups = context.key_groups.max_parallelism
-        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, retracting=False, counts=False)
+        writes = LastWrites(self._spec.ttl_ms, context.clock) if self._spec.ttl_ms else None
+        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, retracting=False, counts=False, writes=writes, by_key=True)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget partitions that have lived long enough since a row of theirs was kept; nothing is given for them."""
+        expired = self._rows.due(now_ms)
+        if expired.size:
+            _, ids = self._rows.links.expand(expired)
+            self._rows.remove(ids)
+            self._keys.remove(expired)
+            if self._best is not None:
+                self._best.forget(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = batch.repeated()

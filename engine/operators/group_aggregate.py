@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import BIGINT
 from engine.arrays import array_of
 from engine.elements import Batch
+from engine.fold import weights_of
 from engine.held_batches import HeldBatches
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.accumulators import Accumulators
 from engine.state.group_state import GroupState
+from engine.state.key_index import KeyIndex
+from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
 from engine.state.row_changes import changed_pairs
 from engine.state.slot_sets import DistinctSlots
 from planner.expressions import AggregateCall
@@ -36,12 +41,15 @@ class GroupAggregateOperator(Operator):
         self._accumulators = Accumulators((*spec.aggregates, _ROW_COUNT), spec.insert_only, options.time_zone)
         self._distinct = DistinctSlots()
         self._options = options
+        self._ttl_ms = spec.ttl_ms
+        self._takes_back = not spec.insert_only
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         self._held = HeldBatches(self._options, context.clock)
         self._owns_the_one_row = not self._keys and context.key_groups.start == 0 and context.subtask == 0
-        self._state = GroupState(self._key_types, self._accumulators, context.key_groups.max_parallelism)
+        writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
+        self._state = GroupState(self._key_types, self._accumulators, context.key_groups.max_parallelism, writes)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"groups": self._state}
@@ -67,6 +75,8 @@ class GroupAggregateOperator(Operator):
         if not batches:
             return
         state, accumulators = self._state, self._accumulators
+        if state.writes is not None and self._takes_back:
+            batches = [self._without_absent(_together(batches))]
         known = len(state.keys)
         slots = [state.slots([batch.rows.column(key) for key in self._keys], batch.num_rows) for batch in batches]
         touched = self._distinct.of(slots[0] if len(slots) == 1 else np.concatenate(slots), state.keys.capacity)
@@ -74,8 +84,39 @@ class GroupAggregateOperator(Operator):
         before = accumulators.before(touched)
         for its, batch in zip(slots, batches, strict=True):
             accumulators.add(its, batch.rows, batch.weights)
+        if state.writes is not None:
+            state.writes.touch(touched, state.keys.capacity)
         self._emit(touched, accumulators.before_and_after(touched, before), known > 0, out)
         self._metrics.state_entries = len(state.keys)
+
+    def _without_absent(self, batch: Batch) -> Batch:
+        """Return rows without those that take back what went into a group that has expired: a group begins with a row that is there."""
+        weights = weights_of(batch)
+        if not (weights < 0).any():
+            return batch
+        absent = np.flatnonzero(self._state.keys.lookup([batch.rows.column(key) for key in self._keys], batch.num_rows) < 0)
+        same = KeyIndex(batch.rows.schema.types).lookup_or_insert(batch.rows.take(array_of(absent)).columns, absent.size)
+        net = np.bincount(same, weights[absent], minlength=absent.size)[same]
+        gone = absent[net < 0]
+        self._metrics.count(ABSENT, int(gone.size))
+        left = np.ones(batch.num_rows, np.bool_)
+        left[gone] = False
+        return batch.take(np.flatnonzero(left))
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget groups that have lived long enough; nothing is given for them."""
+        if self._state.writes is None:
+            return
+        self._take(out)
+        expired = self._state.due(now_ms)
+        if expired.size:
+            self._state.remove(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._state.keys)
 
     def _emit(self, touched: np.ndarray, pairs: list[pa.Array], known: bool, out: Output) -> None:
         """Emit rows out of pairs of old and new ones, which stay next to each other; forget the keys no row is left of."""
@@ -87,7 +128,8 @@ class GroupAggregateOperator(Operator):
         if emitted.any():
             out.collect(self._batch(touched, results, emitted))
         if self._keys:
-            self._state.remove(touched[counts[:, 1] == 0])
+            over = counts[:, 1] == 0 if self._state.writes is None else counts[:, 1] <= 0
+            self._state.remove(touched[over])
 
     def _batch(self, touched: np.ndarray, results: list[pa.Array], emitted: np.ndarray) -> Batch:
         rows = pa.RecordBatch.from_arrays(self._state.keys.keys(np.repeat(touched, 2)) + results, schema=self._schema)
@@ -106,3 +148,10 @@ class GroupAggregateOperator(Operator):
             slots = self._state.slots([], 1)
             self._state.changes.mark(slots, 1)
             out.collect(Batch(pa.RecordBatch.from_arrays(self._accumulators.results(slots)[:-1], schema=self._schema)))
+
+
+def _together(batches: Sequence[Batch]) -> Batch:
+    """Return batches as one."""
+    if len(batches) == 1:
+        return batches[0]
+    return Batch(pa.concat_batches([batch.rows for batch in batches]), np.concatenate([weights_of(batch) for batch in batches]))

@@ -15,6 +15,7 @@ from engine.operators.pair_condition import PairCondition
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
 from planner.logical import JoinKind
 from planner.physical import JoinSpec
 
@@ -79,7 +80,9 @@ class JoinOperator(Operator, ListState):
             self._held = HeldRows(self._schemas[port], self._keys[port], groups)
 
     def _side(self, port: int, max_parallelism: int) -> JoinSide:
-        return JoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, **self._kept(port))
+        ttl_ms = self._spec.ttl_ms[port]
+        writes = LastWrites(ttl_ms, self._context.clock) if ttl_ms else None
+        return JoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, writes=writes, **self._kept(port))
 
     def _kept(self, port: int) -> dict[str, bool]:
         """What must be kept beside the rows of a side."""
@@ -114,6 +117,20 @@ class JoinOperator(Operator, ListState):
         else:
             self._join(batch, port, out)
         self._count_entries()
+
+    @property
+    def wants_ticks(self) -> bool:
+        return any(self._spec.ttl_ms)
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget rows that have lived long enough; nothing is given for them."""
+        for port, side in enumerate(self._sides):
+            expired = side.due(now_ms)
+            if expired.size:
+                emptied = side.remove(expired)
+                self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
+                self._context.metrics.count(EXPIRED, int(expired.size))
+                self._count_entries()
 
     def _count_entries(self) -> None:
         self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
@@ -157,6 +174,10 @@ class JoinOperator(Operator, ListState):
         keep = not self._ended[1 - port] or port == self._spec.copied  # a copy is also what other subtasks are restored from
         batch = own.consolidated(batch, keep=keep)
         batch = self._without_null_keys(batch, port, out)
+        if own.writes is not None and keep:
+            batch, absent = own.without_absent(batch)
+            if absent:
+                self._context.metrics.count(ABSENT, absent)
         if not batch.num_rows:
             return
         columns = [batch.rows.column(key) for key in self._keys[port]]
@@ -166,10 +187,18 @@ class JoinOperator(Operator, ListState):
             matched = self._match(batch, slots, port, out)
             prompt = self._prompt(port)
             if prompt is not Alone.NEVER:
-                self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(matched))), port, out)
+                self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))), port, out)
         if keep:
             emptied = own.change(batch, slots, matched)
             self._index.remove(emptied[other.links.counts(emptied) == 0])
+
+    def _known_matches(self, batch: Batch, matched: np.ndarray, port: int) -> np.ndarray:
+        """Return match counts that say what was given for rows: for one that is kept, those it has had, also by rows that have expired since."""
+        own = self._sides[port]
+        if self._sides[1 - port].writes is None:
+            return matched
+        ids = own.ids_of(batch)
+        return np.where(ids >= 0, own.matches[np.maximum(ids, 0)], matched)
 
     def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
         """Rows with a NULL where a match needs a value match nothing: give them by themselves where the join does, and keep the others."""

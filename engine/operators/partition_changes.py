@@ -14,6 +14,7 @@ from engine.operator import Context, KeyedState, Operator, Output
 from engine.partitions import Partitions, partitioned
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
 from engine.state.partition_ends import PartitionEnds
 from engine.state.row_difference import difference
 from engine.state.row_order import RowOrder
@@ -31,6 +32,7 @@ class PartitionChanges(Operator):
     def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
         self._partition = spec.partition
         self._insert_only = spec.insert_only
+        self._ttl_ms = spec.ttl_ms
         self._window = spec.window
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
@@ -42,7 +44,9 @@ class PartitionChanges(Operator):
         self._metrics = context.metrics
         self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
         groups = context.key_groups.max_parallelism
-        self._rows = JoinSide(self._input, self._partition, self._keys, groups, retracting=not self._insert_only, counts=False)
+        writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
+        kept = {"retracting": not self._insert_only, "counts": False, "by_key": True}
+        self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
         self._ends: PartitionEnds | None = None
         self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
 
@@ -57,6 +61,10 @@ class PartitionChanges(Operator):
         if self._placing is not None:
             batch = self._placing.place(batch, self._watermark_us).batch
         batch = self._rows.consolidated(batch, keep=True)
+        if self._ttl_ms:
+            batch, absent = self._rows.without_absent(batch)
+            if absent:
+                self._metrics.count(ABSENT, absent)
         if not batch.num_rows:
             return
         slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._partition], batch.num_rows)
@@ -95,11 +103,26 @@ class PartitionChanges(Operator):
             return
         ended = self._noted().due(self._keys.live_slots(), time_us)
         if ended.size:
-            _, ids = self._rows.links.expand(ended)
-            self._rows.remove(ids)
-            self._keys.remove(ended)
+            self._forget(ended)
             self._metrics.windows_closed += int(ended.size)
-            self._metrics.state_entries = len(self._rows)
+
+    def _forget(self, slots: np.ndarray) -> None:
+        """Forget whole partitions."""
+        _, ids = self._rows.links.expand(slots)
+        self._rows.remove(ids)
+        self._keys.remove(slots)
+        self._metrics.state_entries = len(self._rows)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget partitions that have lived long enough, whole: what is shown of them stays, and nothing they show changes by it."""
+        expired = self._rows.due(now_ms)
+        if expired.size:
+            self._forget(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
 
 
 def columns_of(rows: pa.RecordBatch, more: Sequence[pa.Array]) -> list[pa.Array]:

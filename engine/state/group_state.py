@@ -13,13 +13,15 @@ from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import WRITTEN, LastWrites, written_column
 from engine.state.slot_changes import SlotChanges
 
 
 class GroupState(TrackedState):
-    """Keys, their aggregates, and last among these the number of rows of each key."""
+    """Keys, their aggregates, and last among these the number of rows of each key. ``writes``: keys live for a time after they were last written."""
 
-    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
+    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int, writes: LastWrites | None = None) -> None:
+        self.writes = writes
         self.keys = KeyIndex(key_types)
         self.accumulators = accumulators
         self._num_keys = len(key_types)
@@ -50,6 +52,8 @@ class GroupState(TrackedState):
         slots = live if slots is None else slots[np.isin(slots, live, assume_unique=True)]
         keys = self.keys.keys(slots)
         columns = {f"k{i}": column for i, column in enumerate(keys)} | self.accumulators.columns(slots)
+        if self.writes is not None:
+            columns[WRITTEN] = pa.array(self.writes.of(slots))
 
         def table() -> pa.Table:
             groups = np.zeros(slots.size, np.uint16)
@@ -66,3 +70,11 @@ class GroupState(TrackedState):
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         slots = self.slots([columns[f"k{i}"] for i in range(self._num_keys)], part.num_rows)
         self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
+        if self.writes is not None:
+            self.writes.touch(slots, self.keys.capacity)
+            if (written := written_column(part)) is not None:
+                self.writes.restore(slots, written, self.keys.capacity)
+
+    def due(self, now_ms: int) -> np.ndarray:
+        """Return the slots of keys that have lived long enough by the clock."""
+        return np.zeros(0, np.int64) if self.writes is None else self.writes.due(now_ms, self.keys.live_slots)

@@ -13,6 +13,7 @@ from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import WRITTEN, LastWrites, written_column
 from engine.state.multi_index import MultiIndex
 from engine.state.row_store import RowStore
 from engine.state.slot_changes import SlotChanges
@@ -23,11 +24,21 @@ class JoinSide(TrackedState):
     """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
 
     ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
-    side's rows that match, kept only when ``counts`` is set.
+    side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
+    ``by_key``, all of a key since the last of them; then snapshots say when that was.
     """
 
     def __init__(
-        self, schema: pa.Schema, key_columns: Sequence[int], keys: KeyIndex, max_parallelism: int, *, retracting: bool, counts: bool
+        self,
+        schema: pa.Schema,
+        key_columns: Sequence[int],
+        keys: KeyIndex,
+        max_parallelism: int,
+        *,
+        retracting: bool,
+        counts: bool,
+        writes: LastWrites | None = None,
+        by_key: bool = False,
     ) -> None:
         self.schema = schema
         self.key_columns = list(key_columns)
@@ -37,6 +48,7 @@ class JoinSide(TrackedState):
         self._max_parallelism = max_parallelism
         self._own: KeyGroups | None = None
         self.changes = SlotChanges()
+        self.writes, self._by_key = writes, by_key
         self.clear()
 
     def clear(self) -> None:
@@ -47,6 +59,8 @@ class JoinSide(TrackedState):
         self.matches = np.zeros(self.store.capacity, np.int64)
         self.all_ones = True
         self._identity = KeyIndex(self.schema.types) if self.retracting else None
+        if self.writes is not None:
+            self.writes.clear()
         self._id_of = np.full(0 if self._identity is None else self._identity.capacity, -1, np.int64)
         self._identity_of = np.full(self.store.capacity, -1, np.int64)
 
@@ -85,10 +99,46 @@ class JoinSide(TrackedState):
         """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty."""
         if batch.weights is not None:
             self.all_ones = False
+        if self.writes is not None and self._by_key:
+            self.writes.touch(slots, self._keys.capacity)
         if self._identity is None:
-            self._index(self.store.append(batch.rows, batch.weights), batch.rows, slots, matched)
+            ids = self.store.append(batch.rows, batch.weights)
+            self._index(ids, batch.rows, slots, matched)
+            self._written(ids)
             return np.zeros(0, np.int64)
         return self._merge(batch, slots, matched)
+
+    def _written(self, ids: np.ndarray) -> None:
+        if self.writes is not None and not self._by_key:
+            self.writes.touch(ids, self.store.capacity)
+
+    def due(self, now_ms: int) -> np.ndarray:
+        """Return what has lived long enough by the clock: row ids, or the slots of keys; the caller forgets it."""
+        if self.writes is None:
+            return np.zeros(0, np.int64)
+        return self.writes.due(now_ms, self._keys.live_slots if self._by_key else self.store.live_ids)
+
+    def ids_of(self, batch: Batch) -> np.ndarray:
+        """Return the ids of rows that are kept and may be taken back, -1 for others."""
+        if self._identity is None:
+            return np.full(batch.num_rows, -1)
+        self._fit()
+        identities = self._identity.lookup(batch.rows.columns, batch.num_rows)
+        return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
+
+    def without_absent(self, batch: Batch) -> tuple[Batch, int]:
+        """Return a consolidated batch without what it takes back of rows that are gone, and how many rows that were."""
+        if batch.weights is None or (batch.weights > 0).all():
+            return batch, 0
+        ids = self.ids_of(batch)
+        kept = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
+        weights = np.where(batch.weights < 0, np.maximum(batch.weights, -np.maximum(kept, 0)), batch.weights)
+        absent = int((weights - batch.weights).sum())
+        if not absent:
+            return batch, 0
+        left = np.flatnonzero(weights)
+        taken = batch.take(left)
+        return Batch(taken.rows, weights[left], taken.behind, taken.origin), absent
 
     def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> np.ndarray:
         assert self._identity is not None
@@ -103,6 +153,7 @@ class JoinSide(TrackedState):
         self._index(fresh, rows, slots[new], matched[new])
         self._id_of[identities[new]] = fresh
         self._identity_of[fresh] = identities[new]
+        self._written(np.concatenate([fresh, ids[known]]))
         if not known.size:
             return np.zeros(0, np.int64)
         self.all_ones = False
@@ -172,6 +223,7 @@ class JoinSide(TrackedState):
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
+        written = None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
         keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
 
         def table() -> pa.Table:
@@ -181,15 +233,26 @@ class JoinSide(TrackedState):
             mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
-            return pa.table([*first, pa.array(weights[order]), pa.array(matches[order]), *rows(order, None).columns], names=names)
+            found = pa.table([*first, pa.array(weights[order]), pa.array(matches[order]), *rows(order, None).columns], names=names)
+            return found if written is None else found.append_column(WRITTEN, pa.array(written[order]))
 
         return table
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
-        batches = pa.Table.from_arrays(part.columns[3:], schema=self.schema).combine_chunks().to_batches()
+        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
         if not batches:
             return
         weights = part.column("weight").to_numpy()
         slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
-        self.change(Batch(batches[0], None if (weights == 1).all() else weights), slots, part.column("matches").to_numpy())
+        batch = Batch(batches[0], None if (weights == 1).all() else weights)
+        if self.writes is None:
+            self.change(batch, slots, part.column("matches").to_numpy())
+            return
+        before = self.store.live_ids()
+        self.change(batch, slots, part.column("matches").to_numpy())
+        written = written_column(part)
+        if written is not None and self._by_key:
+            self.writes.restore(slots, written, self._keys.capacity)
+        elif written is not None:
+            self.writes.restore(np.setdiff1d(self.store.live_ids(), before), written, self.store.capacity)

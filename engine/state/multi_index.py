@@ -39,6 +39,10 @@ class MultiIndex:
         self._linked -= ids.size
         return emptied[:count]
 
+    def owners(self, ids: np.ndarray) -> np.ndarray:
+        """Return the slots that linked row ids are listed in."""
+        return self._owners[ids]
+
     def counts(self, slots: np.ndarray) -> np.ndarray:
         """Return how many rows each slot has; slot -1 and slots never linked have none."""
         known = (slots >= 0) & (slots < self._counts.size)

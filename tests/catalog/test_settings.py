@@ -80,11 +80,3 @@ def test_durations_and_sizes() -> None:
         86_400_000, 7_200_000, 180_000, 4_000, None, None,
     ]  # fmt: skip
     assert [parse_memory_bytes(text) for text in ("64 mb", "1g", "512", "1 zb")] == [64 << 20, 1 << 30, 512, None]
-
-
-def test_a_setting_that_nothing_obeys_yet_is_refused() -> None:
-    settings = Settings()
-    settings.set("table.exec.state.ttl", "0")
-    with pytest.raises(PenstockError, match="is no value for setting") as caught:
-        settings.set("table.exec.state.ttl", "1 h")
-    assert "window the query" in str(caught.value.hint)
