@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from planner.edges import Broadcast
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 
@@ -22,14 +24,15 @@ FROM bids AS f JOIN (SELECT auction, MAX(price) AS price FROM bids GROUP BY auct
     return Script("hints", {"execution.batch.max-rows": "200"}, text)
 
 
-def test_broadcast_gives_the_same_answer_over_a_stop_and_at_another_parallelism(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hint", ["BROADCAST(g)", "STATE_TTL('f' = '1 h', 'g' = '1 d')"])
+def test_the_same_answer_over_a_stop_and_at_another_parallelism(tmp_path: Path, hint: str) -> None:
     plain = _script("")
-    script = _script("/*+ BROADCAST(g) */")
+    script = _script(f"/*+ {hint} */")
     try:
         wanted = Folded()
         run_to_end(*plain.submit(1, None, 0), wanted)
         graph, _ = script.graph(2)
-        assert any(isinstance(edge.edge, Broadcast) for edge in graph.edges)
+        assert any(isinstance(edge.edge, Broadcast) for edge in graph.edges) == ("BROADCAST" in hint)
         folded = Folded()
         job, channel = script.submit(2, tmp_path, 50)
         run_and_stop(job, channel, folded, ROWS // 3)

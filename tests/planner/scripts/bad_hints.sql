@@ -33,12 +33,40 @@ error[SQL-1602]: BROADCAST names "x", which is no table of this FROM
     |                                                               ^
 hint: there is b
 ====
+SELECT /*+ STATE_TTL('b' = '1 hour long') */ COUNT(*) FROM bid AS b
+---
+error[SQL-1602]: '1 hour long' is no time for state to live
+  1 | SELECT /*+ STATE_TTL('b' = '1 hour long') */ COUNT(*) FROM bid AS b
+    |                            ^^^^^^^^^^^^^
+hint: it takes a duration such as '30 min', '12 h' or '1 d'; 0 is for ever
+====
+SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
+---
+error[SQL-1602]: STATE_TTL of "bid" has no effect in this SELECT
+  1 | SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
+    |                      ^^^^^
+hint: it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark
+====
+SELECT /*+ STATE_TTL('bids' = '1 h') */ COUNT(*) FROM bid
+---
+error[SQL-1602]: STATE_TTL names "bids", which is no table of this FROM
+  1 | SELECT /*+ STATE_TTL('bids' = '1 h') */ COUNT(*) FROM bid
+    |                      ^^^^^^
+hint: did you mean "bid"?
+====
+SELECT /*+ STATE_TTL(b) */ COUNT(*) FROM bid AS b
+---
+error[SQL-1009]: these options cannot be read
+  1 | SELECT /*+ STATE_TTL(b) */ COUNT(*) FROM bid AS b
+    |            ^^^^^^^^^
+hint: write /*+ STATE_TTL('t' = '1 h') */
+====
 SELECT * FROM bid /*+ STATE_TTL('b' = '1 h') */
 ---
-error[SQL-1602]: the hint STATE_TTL would have no effect
+error[SQL-1602]: STATE_TTL has no effect here
   1 | SELECT * FROM bid /*+ STATE_TTL('b' = '1 h') */
     |                       ^^^^^^^^^
-hint: leave it out: state is freed by watermarks: group by a window, or join within an interval; EXPLAIN says what bounds it
+hint: write it behind SELECT: SELECT /*+ STATE_TTL('t' = '1 h') */ ..
 ====
 SELECT /*+ BRODCAST(c) */ 1
 ---
