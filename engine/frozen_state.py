@@ -11,6 +11,9 @@ import pyarrow as pa
 SLOT = "@slot"
 """The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""
 
+WRITTEN = "written_ms"
+"""The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
+
 
 @dataclass(frozen=True)
 class FrozenState:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from engine.chain import ChainedOperator, OperatorChain
+from engine.frozen_state import WRITTEN
 from engine.manifest import Manifest, OperatorEntry
 from engine.operator import KeyedState
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
-from engine.state.last_writes import WRITTEN
 from engine.storage import Storage
 
 

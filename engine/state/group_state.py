@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.frozen_state import SLOT, by_group
+from engine.frozen_state import SLOT, WRITTEN, by_group
 from engine.kernels.hash import stable_hash
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
-from engine.state.last_writes import WRITTEN, LastWrites, written_column
+from engine.state.last_writes import LastWrites, written_column
 from engine.state.slot_changes import SlotChanges
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
-from engine.frozen_state import SLOT, by_group
+from engine.frozen_state import SLOT, WRITTEN, by_group
 from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
-from engine.state.last_writes import WRITTEN, LastWrites, written_column
+from engine.state.last_writes import LastWrites, written_column
 from engine.state.multi_index import MultiIndex
 from engine.state.row_store import RowStore
 from engine.state.slot_changes import SlotChanges

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from engine.clock import Clock
+from engine.frozen_state import WRITTEN
 from engine.state.word_index import grown
 
-WRITTEN = "written_ms"
 EXPIRED, ABSENT = "expired", "retractions_of_expired"
 _NEVER = np.iinfo(np.int64).max
 _PARTS = 100
