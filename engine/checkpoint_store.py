@@ -222,9 +222,10 @@ class CheckpointStore:
             self._manifests[number] = frozenset(file.name for file in manifest.files)
 
     def _collect_garbage(self, *, above_too: bool) -> None:
-        """Delete our names that no retained checkpoint reaches, manifests first; ``above_too`` also those of checkpoints after the current one.
+        """Delete our names that no retained checkpoint reaches; ``above_too`` also those of checkpoints after the current one.
 
-        While a job runs, segments above the current checkpoint belong to the next one and stay.
+        Manifests go first, durably: a manifest that is there has all its files, and what is left behind at any step is found again by the next
+        collection. While a job runs, segments above the current checkpoint belong to the next one and stay.
         """
         kept = sorted(self._manifests)[-self._retained :]
         self._manifests = {number: self._manifests[number] for number in kept}
@@ -238,6 +239,8 @@ class CheckpointStore:
             self.storage.delete(name)
         if manifests:
             self.storage.sync_directory()
+        if segments:
+            failpoint("G3")
         for name in segments + staged:
             self.storage.delete(name)
             failpoint("G2")
