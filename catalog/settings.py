@@ -63,6 +63,12 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("execution.checkpointing.dir", SettingKind.STRING, "", "directory of checkpoints; empty keeps them for the process's life only"),
     Setting("execution.checkpointing.savepoint-dir", SettingKind.STRING, "", "where STOP JOB .. WITH SAVEPOINT without a path writes"),
     Setting("execution.state-recovery.path", SettingKind.STRING, "", "savepoint that jobs without checkpoints of their own start from"),
+    Setting(
+        "execution.state-recovery.ignore-unclaimed-state",
+        SettingKind.BOOL,
+        "false",
+        "a job whose query has changed goes on with the state of what is the same, and drops the rest",
+    ),
     Setting("execution.checkpointing.mode", SettingKind.ENUM, "EXACTLY_ONCE", "guarantee of a checkpoint", ("EXACTLY_ONCE",)),
     Setting("execution.buffer-timeout", SettingKind.DURATION, "10 ms", "longest wait to fill a batch; 0 ships at once"),
     Setting("execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000),

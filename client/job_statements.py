@@ -156,6 +156,7 @@ def describe(job: Job) -> Result:
         ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
         ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, {last.new_bytes:,} new" if last else None),
     ]
+    facts += [("state of the former query", str(change)) for change in (job.state_diff.changes if job.state_diff is not None else ())]
     for operator in metrics.operators:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
         facts.append((f"{operator.name} × {operator.parallelism}", counts))

@@ -11,7 +11,8 @@ from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock
 from engine.failpoints import failpoint
 from engine.job_messages import SnapshotTaken, TaskEnded, TaskId
-from engine.manifest import Manifest, OperatorEntry
+from engine.manifest import Manifest
+from engine.plan_identity import PlanIdentity
 from engine.snapshots import WrittenTask
 
 RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
@@ -92,15 +93,6 @@ class Retired:
 
 
 IoOutcome = PartWritten | EndWritten | Published | CheckpointFailed | StorageFailed | RestorePointRead | RestorePointLost | FinishRecorded | Retired
-
-
-@dataclass(frozen=True)
-class PlanIdentity:
-    """What a manifest says of the plan."""
-
-    operators: tuple[OperatorEntry, ...]
-    fingerprint: str
-    max_parallelism: int
 
 
 class StoreIo:

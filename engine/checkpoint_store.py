@@ -7,7 +7,7 @@ hear of the checkpoint. No durable file is ever written again: names carry epoch
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from catalog.errors import Kind, PenstockError
@@ -37,7 +37,10 @@ class Opened:
 
 
 class CheckpointStore:
-    """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch."""
+    """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch.
+
+    ``view``: how the newest one is shown to who restores it, for a job whose query has changed.
+    """
 
     def __init__(self, storage: Storage, job_id: str, retained: int = 2) -> None:
         self.storage = storage
@@ -47,6 +50,7 @@ class CheckpointStore:
         self._manifests: dict[int, frozenset[str]] = {}
         self._current: int | None = None
         self._writer: SnapshotWriter | None = None
+        self.view: Callable[[Manifest], Manifest] = lambda manifest: manifest
 
     def open(self) -> Opened:
         """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs left unreferenced.
@@ -86,7 +90,7 @@ class CheckpointStore:
         check_version(CURRENT, fields)
         name = str(fields.get("manifest"))
         try:
-            return self._intact(name, int(fields.get("length", -1)))
+            return self.view(self._intact(name, int(fields.get("length", -1))))
         except PenstockError as error:
             if error.code == "STA-3005" and error.hint is None:
                 error.hint = self._alternatives(name)

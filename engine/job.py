@@ -12,6 +12,7 @@ from engine.job_metrics import JobMetrics
 from engine.job_state import JobState
 
 if TYPE_CHECKING:
+    from engine.changed_query import StateDiff
     from engine.job_master import JobMaster
     from engine.rescaling import RescaleRequested
     from engine.storage import Storage
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 class Job:
     """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
 
-    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none.
+    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of the state of a query that has changed.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
         self.job_id = job_id
         self.name = name
         self.checkpoint_storage = checkpoint_storage
+        self.state_diff: StateDiff | None = None
         self._ended = threading.Event()
         self._master: JobMaster | None = None
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from catalog.errors import PenstockError
-from engine.checkpoint_io import PlanIdentity
+from engine.changed_query import continued
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.clock import Clock, SystemClock
 from engine.deployment import BuildOperator, Deployer
@@ -18,12 +18,11 @@ from engine.job import Job
 from engine.job_master import JobMaster, Posted
 from engine.job_options import JobOptions
 from engine.local_storage import LocalStorage
-from engine.manifest import OperatorEntry
 from engine.memory_storage import MemoryStorage
 from engine.operator import Services
-from engine.operators.build import build_operator, keeps_state
+from engine.operators.build import build_operator
+from engine.plan_identity import PlanIdentity, plan_identity
 from engine.rescaling import RescaleRequested
-from engine.restore import check_plan
 from engine.savepoints import start_from
 from engine.storage import check_name
 from engine.task_manager import IoThread, ThreadedWorkers
@@ -59,18 +58,22 @@ class JobManager:
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
         store = _store(options, job_id)
-        opened = Opened(None, False, 1)
+        opened, diff = Opened(None, False, 1), None
         if store is not None:
             try:
                 opened = store.open()
                 if options.savepoint is not None:
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
-                    check_plan(opened.latest, plan.operators, plan.fingerprint, plan.max_parallelism)
+                    found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
+                    opened = replace(opened, latest=found)
+                    store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
             except BaseException:
                 store.close()
                 raise
-        return self._start(Job(job_id, options.name, None if store is None else store.storage), graph, options, plan, store, opened)
+        job = Job(job_id, options.name, None if store is None else store.storage)
+        job.state_diff = diff
+        return self._start(job, graph, options, plan, store, opened)
 
     def rescale(self, job: Job, graph: JobGraph) -> None:
         """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no checkpoints, STA-3039 for another plan."""
@@ -172,16 +175,6 @@ def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
     except Exception as cause:  # noqa: BLE001 - becomes the job's error
         master.abort(cause)
         return None
-
-
-def plan_identity(graph: JobGraph) -> PlanIdentity:
-    """Return what checkpoints say of a plan; the fingerprint depends on the operators that keep state only, not on parallelism or chaining."""
-    operators = tuple(
-        OperatorEntry(spec.operator_id, spec.name, keeps_state(spec), chain.parallelism) for chain in graph.chains for spec in chain.operators
-    )
-    stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
-    fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
-    return PlanIdentity(operators, fingerprint, graph.max_parallelism)
 
 
 def _store(options: JobOptions, job_id: str) -> CheckpointStore | None:

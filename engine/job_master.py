@@ -17,7 +17,6 @@ from engine.checkpoint_io import (
     FinishRecorded,
     IoOutcome,
     PartWritten,
-    PlanIdentity,
     Published,
     RestorePointLost,
     RestorePointRead,
@@ -41,6 +40,7 @@ from engine.job_messages import (
 from engine.job_metrics import JobMetrics, has_delivered
 from engine.job_state import JobState, check_transition
 from engine.manifest import Manifest
+from engine.plan_identity import PlanIdentity
 from engine.rescaling import RescaleRequested
 from engine.restart import RestartBudget
 from engine.task_handle import TaskHandle

@@ -20,7 +20,7 @@ class SettingValues(Protocol):
 class JobOptions:
     """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel.
 
-    ``savepoint``: where a job without checkpoints of its own starts from.
+    ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a changed query goes on with what state it can.
     """
 
     name: str = "job"
@@ -38,6 +38,7 @@ class JobOptions:
     tolerable_failed_checkpoints: int = 10
     incremental_checkpoints: bool = True
     savepoint: Path | None = None
+    ignore_unclaimed_state: bool = False
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
@@ -57,6 +58,7 @@ class JobOptions:
             incremental_checkpoints=settings.get("execution.checkpointing.incremental"),
             time_zone=settings.get("table.local-time-zone") or "UTC",
             savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
+            ignore_unclaimed_state=settings.get("execution.state-recovery.ignore-unclaimed-state"),
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
         )
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -21,14 +22,30 @@ MAX_BYTES = 1 << 28
 _SEAL = "#sha256="
 
 
+class Role(StrEnum):
+    """Where an operator stands in its plan."""
+
+    SOURCE = "source"
+    WATERMARK = "watermark"
+    INNER = "inner"
+    SINK = "sink"
+
+
 @dataclass(frozen=True)
 class OperatorEntry:
-    """An operator of the plan the checkpoint belongs to."""
+    """An operator of the plan the checkpoint belongs to; ``former``: its id in the plan that wrote its state, where that was another.
+
+    ``place``: of a source or a sink its table, of watermarks what they are of: where operators of a changed query go on from.
+    """
 
     operator_id: str
     name: str
     keeps_state: bool
     parallelism: int
+    role: Role = Role.INNER
+    place: str = ""
+    columns: str = ""
+    former: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,11 +120,22 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "created_at_ms": manifest.created_at_ms,
             "max_parallelism": manifest.max_parallelism,
             "fingerprint": manifest.fingerprint,
-            "operators": [[o.operator_id, o.name, o.keeps_state, o.parallelism] for o in manifest.operators],
+            "operators": [_operator_fields(o) for o in manifest.operators],
             "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
             "files": {f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256} for f in manifest.files},
         }
     )
+
+
+def _operator_fields(o: OperatorEntry) -> list[Any]:
+    return [o.operator_id, o.name, o.keeps_state, o.parallelism, o.role, o.place, o.columns, o.former]
+
+
+def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any) -> OperatorEntry:
+    """Version 1.0 said no more than these."""
+    role, place, columns, former = more or (Role.INNER, "", "", None)
+    known = None if former is None else str(former)
+    return OperatorEntry(str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known)
 
 
 def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
@@ -172,7 +200,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         created_at_ms=int(fields["created_at_ms"]),
         max_parallelism=int(fields["max_parallelism"]),
         fingerprint=str(fields["fingerprint"]),
-        operators=tuple(OperatorEntry(str(o), str(n), bool(k), int(p)) for o, n, k, p in fields["operators"]),
+        operators=tuple(_operator(*entry) for entry in fields["operators"]),
         tasks=tasks,
         ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
     )

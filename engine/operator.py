@@ -199,6 +199,9 @@ class Operator:
         """Declare redistributable state by name."""
         return {}
 
+    def succeeds(self, operator_id: str) -> None:
+        """Learn, before state is restored, that an operator of this id in a former query wrote it."""
+
     def on_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is durable (sinks commit here)."""
 

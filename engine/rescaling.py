@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.checkpoint_io import PlanIdentity
+from engine.plan_identity import PlanIdentity
 from planner.physical import JobGraph
 
 

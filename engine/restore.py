@@ -1,8 +1,7 @@
-"""Restoring: is a checkpoint this plan's, and which of its parts belong to a subtask at today's parallelism."""
+"""Restoring: which parts of a checkpoint belong to a subtask at today's parallelism."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -11,36 +10,10 @@ from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from engine.chain import ChainedOperator, OperatorChain
 from engine.frozen_state import WRITTEN
-from engine.manifest import Manifest, OperatorEntry
+from engine.manifest import Manifest
 from engine.operator import KeyedState
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
-
-
-def check_plan(manifest: Manifest, operators: Iterable[OperatorEntry], fingerprint: str, max_parallelism: int) -> None:
-    """Refuse a checkpoint whose state is not this plan's: raises STA-3007 (operators) or STA-3008 (number of key groups)."""
-    if manifest.max_parallelism != max_parallelism:
-        raise PenstockError(
-            "STA-3008",
-            f"the job's state has {manifest.max_parallelism} key groups, this plan has {max_parallelism}",
-            hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
-            sqlstate="55000",
-        )
-    if manifest.fingerprint == fingerprint:
-        return
-    old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
-    new = {o.operator_id: o for o in operators if o.keeps_state}
-    gone = [f"{old[i].name} [{i}]" for i in sorted(old.keys() - new.keys())]
-    added = [f"{new[i].name} [{i}]" for i in sorted(new.keys() - old.keys())]
-    facts = ["in the state only: " + ", ".join(gone)] if gone else []
-    facts += ["in the query only: " + ", ".join(added)] if added else []
-    raise PenstockError(
-        "STA-3007",
-        f"the state of checkpoint {manifest.checkpoint_id} belongs to another query than this one",
-        detail="\n".join(facts) or None,
-        hint="run the query the state was made by, or give this one another state directory or name",
-        sqlstate="55000",
-    )
 
 
 class Restorer:
@@ -49,12 +22,15 @@ class Restorer:
     def __init__(self, storage: Storage, manifest: Manifest) -> None:
         self._storage = storage
         self._manifest = manifest
-        self._known = {o.operator_id for o in manifest.operators}
+        self._known = {o.operator_id: o for o in manifest.operators}
 
     def restore(self, chain: OperatorChain) -> None:
         """Restore every operator of a chain by its id: keyed states by the subtask's key groups, list states with the items of all subtasks."""
         for chained in chain.operators:
             if chained.context.operator_id in self._known:
+                former = self._known[chained.context.operator_id].former
+                if former is not None:
+                    chained.operator.succeeds(former)
                 self._restore_keyed(chained)
                 self._restore_items(chained)
 

@@ -122,6 +122,7 @@ def run_parser() -> Parser:
     parser.add_argument("--var", action="append", default=[], metavar="N=V", help="value of ${N} in quotes (repeatable)")
     parser.add_argument("--state", metavar="DIR", help="keep checkpoints here and go on from the last one")
     parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
+    parser.add_argument("--allow-changed-query", action="store_true", help="keep of a state of another query what is the same, and say what")
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
     parser.add_argument("--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus")

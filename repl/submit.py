@@ -39,6 +39,8 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         defaults = {"table.dml-sync": "true"}
         if state_dir is not None:
             defaults["execution.checkpointing.interval"] = "1 s"
+        if arguments.allow_changed_query:
+            defaults["execution.state-recovery.ignore-unclaimed-state"] = "true"
         session = open_session(Config(settings={**defaults, **config.settings}), arguments, state_dir=state_dir)
     except PenstockError as error:
         messages.error(error)
@@ -118,6 +120,8 @@ class JobWaiter:
     def wait(self, job: Job) -> str:
         """Wait for the end of a job and sum it up. Raises JobFailed when it fails and KeyboardInterrupt when it was stopped by a signal."""
         started = time.monotonic()
+        for change in job.state_diff.changes if job.state_diff is not None else ():
+            self._messages.note(f"job {job.job_id}: {change}")
         self._waiting = True
         try:
             self._follow(job, started)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from catalog.connectors import takes_changes
@@ -26,6 +27,7 @@ class SinkOperator(Operator, ListState):
         self._spec = spec
         self._pending: list[dict[str, Any]] = []
         self._started = False
+        self._former: str | None = None
         promised = {field.name.lower() for field in spec.table.source_schema if not field.nullable} if spec.table is not None else set()
         self._never_null = [index for index, field in enumerate(spec.schema) if field.name.lower() in promised]
         self._takes_changes = spec.table is None or takes_changes(spec.table)
@@ -33,7 +35,7 @@ class SinkOperator(Operator, ListState):
     def open(self, context: Context) -> None:
         self._context = context
         spec = self._spec
-        request = SinkRequest(
+        self._request = SinkRequest(
             spec.table,
             spec.schema,
             spec.upsert_key,
@@ -44,7 +46,10 @@ class SinkOperator(Operator, ListState):
             context.services,
             context.metrics,
         )
-        self._writer = sink_writer(request)
+        self._writer = sink_writer(self._request)
+
+    def succeeds(self, operator_id: str) -> None:
+        self._former = operator_id
 
     def list_states(self) -> dict[str, ListState]:
         return {"pending": self}
@@ -55,12 +60,16 @@ class SinkOperator(Operator, ListState):
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         pending = [entry for item in items for entry in item["items"]]
         self._started = True
-        self._writer.recover(pending)
+        writer = self._writer if self._former is None else sink_writer(replace(self._request, operator_id=self._former))
+        writer.recover(pending)
         context = self._context
         failpoint("R2")
         for item in items[context.subtask :: context.parallelism]:
-            self._writer.commit(item["items"])
+            writer.commit(item["items"])
         failpoint("R2b")
+        if writer is not self._writer:
+            writer.close()
+            self._writer.recover([])
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._start()

@@ -16,13 +16,13 @@ from engine.channels import no_wakeup
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import ManualClock
 from engine.deployment import BuildOperator, Deployer, Deployment
-from engine.job_manager import plan_identity
 from engine.job_master import JobMaster
 from engine.job_messages import TaskFailed, TasksReleased
 from engine.job_options import JobOptions
 from engine.job_state import JobState
 from engine.memory_storage import MemoryStorage
 from engine.operator import Services
+from engine.plan_identity import plan_identity
 from engine.rescaling import RescaleRequested
 from engine.restart import FixedDelay
 from engine.task import Did, Task

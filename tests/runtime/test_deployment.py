@@ -7,9 +7,9 @@ import pytest
 from catalog.errors import PenstockError
 from engine.clock import ManualClock
 from engine.deployment import Deployer
-from engine.job_manager import plan_identity
 from engine.job_options import JobOptions
 from engine.operators.build import build_operator, keeps_state
+from engine.plan_identity import plan_identity
 from planner.edges import Forward, Partition
 from planner.logical import JoinKind
 from planner.physical import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec

@@ -1,0 +1,163 @@
+"""A job whose query has changed: which operators keep their state, which begin anew, what is dropped, and when that would answer wrongly.
+
+Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them. Sources and their watermarks also when
+only other columns or rows are read, for they go on from where they are. Sinks of one table are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from catalog.errors import PenstockError
+from engine.manifest import Manifest, OperatorEntry, Role
+from engine.plan_identity import PlanIdentity
+
+ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
+
+
+class Fate(StrEnum):
+    """What becomes of an operator's state."""
+
+    KEPT = "kept"
+    REBUILT = "rebuilt from the beginning"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """One operator with state: what becomes of it, and its bytes in the checkpoint."""
+
+    operator: OperatorEntry
+    fate: Fate
+    size_bytes: int
+    note: str = ""
+
+    def __str__(self) -> str:
+        size = f", {self.size_bytes:,} bytes" if self.fate is not Fate.REBUILT else ""
+        return f"{self.fate}: {self.operator.name} [{self.operator.operator_id}]{size}{self.note}"
+
+
+@dataclass(frozen=True)
+class StateDiff:
+    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``: why it would answer wrongly."""
+
+    changes: tuple[StateChange, ...]
+    matches: Mapping[str, str]
+    refusals: tuple[str, ...]
+
+
+def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
+    """Return a checkpoint as this plan's, and what has changed (None: nothing).
+
+    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``, STA-3043 when the answer would be wrong.
+    """
+    if manifest.max_parallelism != plan.max_parallelism:
+        raise PenstockError(
+            "STA-3008",
+            f"the job's state has {manifest.max_parallelism} key groups, this plan has {plan.max_parallelism}",
+            hint=f"set 'pipeline.max-parallelism' = '{manifest.max_parallelism}'",
+            sqlstate="55000",
+        )
+    if manifest.fingerprint == plan.fingerprint:
+        return manifest, None
+    diff = state_diff(manifest, plan)
+    lines = [str(change) for change in diff.changes]
+    elsewhere = "run the query the state was made by, or give this one another state directory or name"
+    if not allowed:
+        hint = elsewhere if diff.refusals else f"--allow-changed-query, or SET '{ALLOWED}' = 'true', goes on like that; or {elsewhere}"
+        message = f"the state of checkpoint {manifest.checkpoint_id} belongs to another query than this one"
+        raise PenstockError("STA-3007", message, detail="\n".join([*lines, *diff.refusals]), hint=hint, sqlstate="55000")
+    if diff.refusals:
+        message = f"the state of checkpoint {manifest.checkpoint_id} would make this query's answer wrong"
+        hint = "write into another table, or " + elsewhere
+        raise PenstockError("STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000")
+    return _renamed(manifest, plan, diff.matches), diff
+
+
+def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
+    """Match the operators of a checkpoint with those of a plan."""
+    old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
+    new = {o.operator_id: o for o in plan.operators if o.keeps_state}
+    matches = _matches(old, new)
+    begun = {operator_id for operator_id in matches.values() if new[operator_id].role is Role.SINK}
+    refusals = []
+    for operator in new.values():
+        sinks = [s for s in new.values() if s.role is Role.SINK and (operator.operator_id in plan.below[s.operator_id] or s is operator)]
+        going_on = [sink for sink in sinks if sink.operator_id in begun]
+        fresh = [sink for sink in sinks if sink.operator_id not in begun]
+        if not going_on:
+            matches = {one: other for one, other in matches.items() if other != operator.operator_id}
+        elif operator.operator_id not in matches.values():
+            refusals.append(_no_state(operator, going_on[0], (old[i] for i in old.keys() - matches.keys())))
+        elif fresh:
+            refusals.append(f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where {going_on[0].name} is")
+    sizes = _sizes(manifest)
+    kept = [StateChange(new[other], Fate.KEPT, sizes.get(one, 0), _moved(one, other)) for one, other in matches.items()]
+    rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
+    dropped = [StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o)) for i, o in old.items() if i not in matches]
+    return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)))
+
+
+def _matches(old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry]) -> dict[str, str]:
+    """Pair operators by id, then those that stand at the same place."""
+    matches = {operator_id: operator_id for operator_id in old if operator_id in new}
+    free: dict[tuple[Role, str], list[str]] = {}
+    for operator_id, operator in new.items():
+        if operator_id not in matches and operator.place:
+            free.setdefault((operator.role, operator.place), []).append(operator_id)
+    for operator_id, operator in old.items():
+        same = free.get((operator.role, operator.place), [])
+        if operator_id not in matches and same:
+            matches[operator_id] = same.pop(0)
+    return matches
+
+
+def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[OperatorEntry]) -> str:
+    """Say why rows of a new operator may not follow those of another one."""
+    said = f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the former query"
+    alike = [o for o in dropped if o.role is operator.role and o.name.split(" ")[0] == operator.name.split(" ")[0]]
+    return said + "".join(f"; there is {o.name} ({o.columns})" for o in alike[:3])
+
+
+def _moved(one: str, other: str) -> str:
+    return "" if one == other else f", was {one}: goes on from where it is"
+
+
+def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:
+    """A sink's pending commits are done when the job was stopped, maybe not when it was killed."""
+    pending = sum(part.count for task in manifest.tasks for part in task.items if part.operator_id == operator.operator_id)
+    if operator.role is not Role.SINK or not pending:
+        return ""
+    return f"; {pending} commits prepared with the checkpoint are not repeated: they are done if the job was stopped, maybe not if it was killed"
+
+
+def _sizes(manifest: Manifest) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for task in manifest.tasks:
+        lengths = [(part.operator_id, part.length) for part in task.keyed] + [(part.operator_id, part.length) for part in task.items]
+        for operator_id, length in lengths:
+            sizes[operator_id] = sizes.get(operator_id, 0) + length
+    return sizes
+
+
+def _renamed(manifest: Manifest, plan: PlanIdentity, matches: Mapping[str, str]) -> Manifest:
+    """Return a checkpoint with the operators' new ids, without the state of those that are gone."""
+    stateless = {o.operator_id: o.operator_id for o in manifest.operators if not o.keeps_state}
+    names = {**stateless, **matches}
+    operators = tuple(
+        replace(o, operator_id=names[o.operator_id], former=None if names[o.operator_id] == o.operator_id else o.operator_id)
+        for o in manifest.operators
+        if o.operator_id in names
+    )
+    tasks = tuple(
+        replace(
+            task,
+            operators=tuple(names.get(operator, operator) for operator in task.operators),
+            keyed=tuple(replace(part, operator_id=names[part.operator_id]) for part in task.keyed if part.operator_id in names),
+            items=tuple(replace(part, operator_id=names[part.operator_id]) for part in task.items if part.operator_id in names),
+        )
+        for task in manifest.tasks
+    )
+    return replace(manifest, operators=operators, tasks=tasks, fingerprint=plan.fingerprint)
