@@ -33,7 +33,7 @@ class AggregateList:
 
     def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
         """Bind an aggregate call over the rows and return the node that stands for its result."""
-        bound = bind_aggregate_call(call, ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth))
+        bound = bind_aggregate_call(call, ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries))
         if bound not in self.calls:
             self.calls.append(bound)
         return AggregateResult(bound.type, bound.nullable, index=self.calls.index(bound), span=bound.span)

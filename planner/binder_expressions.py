@@ -287,7 +287,7 @@ class ExpressionBinder:
         if tree.args.get("over") is not None:
             if self.windows is None:
                 raise self._no_window(name, span_of(tree.args["over"]))
-            return self.windows.add(tree, replace(self, subqueries=None, clause="a call with OVER"))
+            return self.windows.add(tree, replace(self, clause="a call with OVER"))
         if name.lower() in OVER_ONLY and not is_aggregate(name):
             message = f"{name.lower()} stands only with OVER"
             raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")

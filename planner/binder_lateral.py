@@ -11,15 +11,15 @@ from catalog.errors import PenstockError, Span
 from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import FromClause, join_on, key_pair, with_keys
-from planner.binder_nested import orderable
+from planner.binder_joins import FromClause, join_on
 from planner.binder_select import item_name
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
-from planner.expressions import Case, Column, Expression, Literal, SortKey, conjunction, conjuncts
+from planner.expressions import Case, Column, Expression, Literal, conjunction, conjuncts
+from planner.first_rows import first_rows
 from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
-from planner.logical import JoinKind, LogicalPlan, Project, TopN
-from planner.over import PartitionTop
+from planner.logical import JoinKind, LogicalPlan, Project
+from planner.outer_values import FoundRows, with_domain
 from planner.scope import Relation, Scope, ScopeColumn
 from planner.subqueries import attach, column
 from planner.subquery_values import SubqueryValues
@@ -81,7 +81,8 @@ def _joined(
     rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
     listed = _list(rows.scope, query, context)
     if any(query.args.get(key) for key in _ORDERED):
-        rows = _first(rows, query, context)
+        rows = first_rows(rows, query, context)
+        rows = replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain)) if isinstance(rows, FoundRows) else rows
     return _with_list(left, rows, listed, kind, on, span_of(query))
 
 
@@ -127,39 +128,6 @@ def _aggregated(left: FromClause, query: exp.Expr, context: BindContext, on: tup
 
 def _where(condition: Expression, value: Expression) -> Expression:
     return Case(value.type, True, whens=((condition, value),), default=Literal(value.type, True, value=None), span=value.span)
-
-
-def _first(rows: InnerRows, query: exp.Expr, context: BindContext) -> InnerRows:
-    """The first rows by the query's order for each of the rows it is asked for: those of each value of what they share."""
-    span = span_of(query)
-    limit = query.args.get("limit")
-    if limit is None or query.args.get("offset") is not None or query.args.get("order") is None:
-        hint = "write ORDER BY .. LIMIT n"
-        raise PenstockError("SQL-1601", "in LATERAL, ORDER BY and LIMIT stand together, without OFFSET", span=span, hint=hint, sqlstate="0A000")
-    bound = ExpressionBinder(Scope(), context, "LIMIT").bind(limit)
-    if not isinstance(bound, Literal) or not isinstance(bound.value, int) or bound.value < 1:
-        raise PenstockError("SQL-1012", "LIMIT takes a whole number above zero here", span=span_of(limit), sqlstate="2201W")
-    binder = ExpressionBinder(rows.scope, context, "ORDER BY")
-    order = [_sort_key(node, binder, rows) for node in query.args["order"].expressions]
-    pairs = [key_pair(part, rows.width) for part in rows.shared]
-    if None in pairs:
-        hint = "compare with = there, or number the rows with ROW_NUMBER() in a subquery and join it"
-        raise PenstockError("SQL-1601", "the first rows in LATERAL are found by equalities only", span=span, hint=hint, sqlstate="0A000")
-    width = len(rows.plan.schema)
-    wide, keys = with_keys(rows.plan, [pair[1] for pair in pairs if pair is not None])
-    top: LogicalPlan = (
-        PartitionTop(wide, keys, tuple(order), "row_number", bound.value, None, None) if keys else TopN(wide, tuple(order), bound.value)
-    )
-    columns = tuple(column(top, i) for i in range(width))
-    return replace(rows, plan=top if len(wide.schema) == width else Project(top, columns, tuple(rows.plan.schema.names)))
-
-
-def _sort_key(node: exp.Expr, binder: ExpressionBinder, rows: InnerRows) -> SortKey:
-    expression = binder.bind(node.this)
-    if any(i < rows.width for i in expression.columns()):
-        hint = "order by columns of the query itself"
-        raise PenstockError("SQL-1601", "the order in LATERAL reads the rows before it", span=span_of(node), hint=hint, sqlstate="0A000")
-    return SortKey(orderable(rows.own(expression), node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
 def _with_list(

@@ -52,6 +52,11 @@ class OverCall:
     order: tuple[SortKey, ...]
     frame: Frame | None
 
+    def map(self, rewrite: Callable[[Expression], Expression]) -> OverCall:
+        """Return the call with ``rewrite`` applied to all that it reads."""
+        order = tuple(replace(key, expression=rewrite(key.expression)) for key in self.order)
+        return OverCall(self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame)
+
 
 @dataclass
 class OverList:
@@ -204,20 +209,17 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
 # nodes
 
 
-def append_over(
-    plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall], over_rows: Callable[[Expression], Expression]
-) -> tuple[LogicalPlan, list[Field], list[int]]:
-    """Return the rows with one column per call appended, their fields, and where each call's result stands; ``over_rows`` maps what calls read."""
-    mapped = [_mapped(call, over_rows) for call in calls]
-    plan, shown, keys = _keys_beneath(plan, list(fields), [key for call in mapped for key in call.partition])
-    places = [0] * len(mapped)
-    for members in _shared(mapped):
-        first = mapped[members[0]]
+def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]) -> tuple[LogicalPlan, list[Field], list[int]]:
+    """Return the rows with one column per call appended, their fields, and where each call's result stands."""
+    plan, shown, keys = _keys_beneath(plan, list(fields), [key for call in calls for key in call.partition])
+    places = [0] * len(calls)
+    for members in _shared(calls):
+        first = calls[members[0]]
         plan, shown = _by_the_clock(plan, shown, first.order)
-        frame = next((mapped[i].frame for i in members if mapped[i].frame is not None), None) or RUNNING
+        frame = next((calls[i].frame for i in members if calls[i].frame is not None), None) or RUNNING
         partition = tuple(dict.fromkeys(keys[key] for key in first.partition))
         window = _window(partition, shown)
-        bound = tuple(mapped[i].call for i in members)
+        bound = tuple(calls[i].call for i in members)
         names = tuple(f"over{i + 1}" for i in members)
         timely = _is_timely(first.order, frame, bound, shown)
         for place, member in enumerate(members):
@@ -235,11 +237,6 @@ def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey
         return plan, shown
     plan = ProcessingTime(plan, first.index)
     return plan, list(plan.schema.fields)
-
-
-def _mapped(call: OverCall, over_rows: Callable[[Expression], Expression]) -> OverCall:
-    order = tuple(replace(key, expression=over_rows(key.expression)) for key in call.order)
-    return OverCall(call.call.map(over_rows), tuple(over_rows(key) for key in call.partition), order, call.frame)
 
 
 def _shared(calls: Sequence[OverCall]) -> list[list[int]]:

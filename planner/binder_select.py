@@ -26,6 +26,7 @@ from planner.expressions import Column, Expression, SortKey, conjunction, conjun
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
+from planner.rows_beneath import Beneath
 from planner.scope import Relation, Scope
 from planner.select_generators import with_generator
 from planner.subqueries import attach
@@ -138,7 +139,7 @@ def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
     clause = tree.args.get("qualify")
     if clause is None:
         return None
-    binder = replace(bound.binder, clause="QUALIFY", subqueries=None)
+    binder = replace(bound.binder, clause="QUALIFY")
     condition = binder.condition(_aliases_replaced(clause, bound.items, binder.scope))
     if not bound.over.calls:
         hint = "use WHERE, or HAVING behind GROUP BY"
@@ -154,7 +155,9 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
     closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
     if not bound.over.calls:
         return closed
-    plan, fields, places = append_over(bound.rows, bound.fields, bound.over.calls, lambda e: e if bound.groups is None else bound.groups.over(e))
+    beneath = Beneath(bound.rows, bound.fields)
+    calls = [call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e))) for call in bound.over.calls]
+    plan, fields, places = append_over(*beneath.rows(), calls)
 
     def placed(node: Expression) -> Expression:
         if not isinstance(node, OverResult):
@@ -164,7 +167,8 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
 
     if condition is not None:
         kept = condition if bound.groups is None else bound.groups.over(condition)
-        plan = Filter(plan, kept.transform(placed))
+        plan, (kept,) = attach(plan, [kept.transform(placed)])
+        plan = Filter(plan, kept)
     return replace(closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs])
 
 
@@ -278,7 +282,7 @@ def _star(node: AllColumns, scope: Scope) -> list[Item]:
 def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
     scope, context = bound.binder.scope, bound.binder.context
     clause = tree.args.get("group")
-    sets = [_keys(nodes, bound.items, ExpressionBinder(scope, context, "GROUP BY")) for nodes in _sets(clause)]
+    sets = [_keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None)) for nodes in _sets(clause)]
     having = tree.args.get("having")
     condition = None
     if having is not None:
@@ -286,17 +290,27 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
     for node in order:
         if has_aggregate(node, context.is_aggregate):
             bound.binder.bind(node)
-    calls = bound.aggregates.calls
-    if len(sets) == 1:
-        groups = group(bound.rows, bound.fields, sets[0], [str(key) for key in sets[0]], calls)
-    else:
-        groups = group_sets(bound.rows, bound.fields, sets, calls)
+    groups = _groups(bound, sets)
     plan = groups.plan
     if condition is not None:
         plan, (condition,) = attach(plan, [groups.over(condition)])
         plan = Filter(plan, condition)
     outputs = [groups.over(expression) for expression in bound.outputs]
     return replace(bound, rows=plan, fields=groups.fields or [Field("", f.type) for f in plan.schema], outputs=outputs, groups=groups)
+
+
+def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
+    """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
+    beneath = Beneath(bound.rows, bound.fields)
+    placed = {key: beneath.over(key) for keys in sets for key in keys}
+    calls = [call.map(beneath.over) for call in bound.aggregates.calls]
+    rows, fields = beneath.rows()
+    if len(sets) == 1:
+        groups = group(rows, fields, [placed[key] for key in sets[0]], [str(key) for key in sets[0]], calls)
+    else:
+        groups = group_sets(rows, fields, [[placed[key] for key in keys] for keys in sets], calls)
+    written = {at: key for key, at in placed.items()}
+    return replace(groups, keys=tuple((written[key], i) for key, i in groups.keys), marks=tuple((written[key], i) for key, i in groups.marks))
 
 
 def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:

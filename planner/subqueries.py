@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from planner.binder_joins import with_keys
 from planner.expressions import Column, Expression
 from planner.logical import Join, JoinKind, LogicalPlan
+from planner.outer_values import with_domain
 
 
 @dataclass(frozen=True)
 class ScalarSubquery(Expression):
     """The ``value`` over the one row of ``plan`` whose ``keys`` equal ``outer``, NULLs where there is none; never leaves the binder.
 
-    ``certain``: there always is such a row.
+    ``certain``: there always is such a row. ``domain``: the expressions whose different values ``OuterValues`` in the plan stand for.
     """
 
     outer: tuple[Expression, ...] = ()
@@ -22,36 +23,48 @@ class ScalarSubquery(Expression):
     keys: tuple[int, ...] = ()
     value: Expression = None  # type: ignore[assignment]  # dataclass order: every node is built with it
     certain: bool = False
+    domain: tuple[Expression, ...] = ()
 
     @property
     def children(self) -> tuple[Expression, ...]:
-        return self.outer
+        return self.outer + self.domain
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, outer=children)
+        return replace(self, outer=children[: len(self.outer)], domain=children[len(self.outer) :])
 
     def __str__(self) -> str:
         return "(subquery)"
 
 
-def attach(plan: LogicalPlan, expressions: Sequence[Expression]) -> tuple[LogicalPlan, tuple[Expression, ...]]:
-    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only, and the expressions reading these."""
-    known: list[tuple[ScalarSubquery, int]] = []
+class Attached:
+    """Rows with the subqueries of expressions joined to them one by one; columns are added at the end only."""
 
-    def placed(node: Expression) -> Expression:
-        nonlocal plan
+    def __init__(self, plan: LogicalPlan) -> None:
+        self.plan = plan
+        self._known: list[tuple[ScalarSubquery, int]] = []
+
+    def over(self, expression: Expression) -> Expression:
+        """Return an expression with its subqueries read from the joined columns."""
+        return expression.transform(self._placed)
+
+    def _placed(self, node: Expression) -> Expression:
         if not isinstance(node, ScalarSubquery):
             return node
-        for other, offset in known:
+        for other, offset in self._known:
             if replace(other, type=node.type, nullable=node.nullable, value=node.value) == node:
                 return _moved(node, offset)
-        wide, left_keys = with_keys(plan, node.outer)
-        plan = Join(wide, node.plan, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
-        known.append((node, len(wide.schema)))
+        wide, left_keys = with_keys(self.plan, node.outer)
+        found = with_domain(node.plan, self.plan, node.domain)
+        self.plan = Join(wide, found, JoinKind.INNER if node.certain else JoinKind.LEFT, left_keys, node.keys)
+        self._known.append((node, len(wide.schema)))
         return _moved(node, len(wide.schema))
 
-    changed = tuple(expression.transform(placed) for expression in expressions)
-    return plan, changed
+
+def attach(plan: LogicalPlan, expressions: Sequence[Expression]) -> tuple[LogicalPlan, tuple[Expression, ...]]:
+    """Return the plan with the subqueries of its expressions joined to it, columns added at its end only, and the expressions reading these."""
+    attached = Attached(plan)
+    changed = tuple(attached.over(expression) for expression in expressions)
+    return attached.plan, changed
 
 
 def _moved(node: ScalarSubquery, offset: int) -> Expression:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
-from catalog.types import BIGINT, BOOLEAN
+from catalog.types import BIGINT, BOOLEAN, Array
 from planner.binder_aggregates import AggregateList, AggregateResult
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_joins import key_pair, with_keys
 from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Column, Expression, Literal
+from planner.first_rows import first_rows
 from planner.inner_query import Filtering, InnerRows, aggregates, bound_rows, inner_rows, is_plain, reaching_out, tested_values
-from planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, TopN, Values
+from planner.logical import Aggregate, Filter, LogicalPlan, Project, TopN
+from planner.outer_values import FoundRows, by_outer_values
+from planner.over import PartitionTop
+from planner.single_rows import one_row_at_most, one_row_for
 from planner.subqueries import ScalarSubquery, column
 from planner.syntax import span_of
 
 _COUNT = AggregateCall("count", (), BIGINT, False)
 _ZERO = Literal(BIGINT, False, value=0)
+_ORDERED = ("order", "limit", "offset")
 
 
 def logical(function: str, *args: Expression) -> Call:
@@ -67,20 +73,21 @@ class SubqueryValues:
     def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return EXISTS as a value."""
         rows = inner_rows(tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False)
-        keys = _keys(rows, span_of(tree))
+        rows, keys = _found(rows, span_of(tree))
         facts = found_facts(rows.plan, [key for _, key in keys])
-        return _value(keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree))
+        return _value(keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree), rows)
 
     def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return IN as a value: NULL where only a NULL keeps it from being FALSE."""
         values = [binder.bind(part) for part in tested_values(tree)]
         rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
         pairs = rows.pairs(values, tree, binder)
-        span, keys = span_of(tree), _keys(rows, span_of(tree))
-        inner = [rows.own(right) for _, right in pairs if self._reads_own(right, rows, span)]
+        span = span_of(tree)
+        rows, keys = _found(rows, span, [right for _, right in pairs])
+        inner = [rows.own(right) for _, right in pairs]
         matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
         facts = found_facts(rows.plan, [key for _, key in matches])
-        found = _value(matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span)
+        found = _value(matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows)
         if not any(value.nullable for pair in pairs for value in pair):
             return found
         if len(pairs) > 1:
@@ -90,20 +97,14 @@ class SubqueryValues:
             )
         facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
         flag = column(facts, len(keys), padded=True)
-        empty = _value(keys, facts, logical("is_null", flag), span)
-        unknown = _value(keys, facts, flag, span)
+        empty = _value(keys, facts, logical("is_null", flag), span, rows)
+        unknown = _value(keys, facts, flag, span, rows)
         left = pairs[0][0]
         null = Literal(BOOLEAN, True, value=None)
         whens: list[tuple[Expression, Expression]] = [(found, TRUE), (empty, FALSE), (unknown, null)]
         if left.nullable:
             whens.append((logical("is_null", left), null))
         return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
-
-    @staticmethod
-    def _reads_own(item: Expression, rows: InnerRows, span: Span | None) -> bool:
-        if all(i >= rows.width for i in item.columns()):
-            return True
-        raise _listed_outer(span)
 
     def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
         """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have several."""
@@ -117,27 +118,47 @@ class SubqueryValues:
         try:
             relation = binder.context.query(query)
         except PenstockError as error:
-            raise reaching_out(error, query, binder.scope) from None
+            refused = reaching_out(error, query, binder.scope)
+            if refused is error or not is_plain(_unordered(query)):
+                raise refused from None
+            return self._one_of(query, binder, span)
         _one_column(len(relation.fields), span)
-        if not _one_row_at_most(relation.plan):
-            hint = "aggregate it, as in SELECT max(..), or add LIMIT 1"
-            raise PenstockError("SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000")
+        if not one_row_at_most(relation.plan):
+            raise _several(span)
         return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
 
+    def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
+        """The one row a subquery without aggregates has for an outer row: the first by its order, or the only one by a key."""
+        rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
+        _one_column(len(query.expressions), span)
+        item = query.expressions[0]
+        listed = ExpressionBinder(rows.scope, binder.context, "SELECT").bind(item.this if isinstance(item, exp.Alias) else item)
+        first = any(query.args.get(key) for key in _ORDERED)
+        if first:
+            rows = first_rows(rows, query, binder.context, [listed])
+        rows, keys = (rows, _pairs(rows)) if first else _found(rows, span, [listed])
+        wide, positions = with_keys(rows.plan, [key for _, key in keys])
+        if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
+            raise _several(span)
+        outputs = (*(column(wide, position) for position in positions), rows.own(listed))
+        facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
+        return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
+
     def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
-        """Return the values of a list of aggregates without GROUP BY: grouped by the columns the query shares with the outer rows."""
+        """Return the values of a list of aggregates without GROUP BY: grouped by what the query shares with the outer rows."""
         rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
-        keys = _keys(rows, span)
         calls = AggregateList()
         inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
         listed = [inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions]
+        rows, keys = _found(rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None])
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         unique = tuple(dict.fromkeys(positions))
-        own = tuple(call.map(rows.own) for call in calls.calls if _reads_own_rows(call, rows, span))
+        own = tuple(call.map(rows.own) for call in calls.calls)
         plan = Aggregate(wide, unique, own, tuple(map(str, own)))
         outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
         values = [expression.transform(lambda node: _result(node, plan, bool(keys), binder)) for expression in listed]
-        return [ScalarSubquery(v.type, v.nullable, span=span, outer=outer, plan=plan, keys=outputs, value=v, certain=not keys) for v in values]
+        made = partial(ScalarSubquery, span=span, outer=outer, plan=plan, keys=outputs, certain=not keys, domain=_domain(rows))
+        return [made(value.type, value.nullable, value=value) for value in values]
 
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:
@@ -151,63 +172,62 @@ def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionB
     found = column(plan, len(plan.keys) + node.index, padded=padded)
     if not padded or plan.aggregates[node.index].nullable:
         return found
-    if plan.aggregates[node.index].function == "count":
-        return binder.call("coalesce", [found, _ZERO], node.span)
-    message, hint = f"{plan.aggregates[node.index].function} in a correlated subquery is not supported", "join with the grouped table instead"
-    raise PenstockError("SQL-1601", message, span=node.span, hint=hint, sqlstate="0A000")
+    if isinstance(found.type, Array):
+        none: Expression = Call(found.type, False, function="array", args=())
+    else:
+        none = _ZERO  # what is never NULL and no array is a count
+    return binder.call("coalesce", [found, none], node.span)
 
 
-def _reads_own_rows(call: AggregateCall, rows: InnerRows, span: Span | None) -> bool:
-    reads = [e for e in (*call.args, call.filter) if e is not None]
-    if all(i >= rows.width for expression in reads for i in expression.columns()):
-        return True
-    raise _listed_outer(call.span or span)
+def _found(rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
+    """Return the rows and the equalities they are found by, (outer, own) each.
+
+    Where they share other conditions, or ``reads`` names outer columns, they are the rows joined to the different outer values.
+    """
+    outer = {i for expression in reads for i in expression.columns() if i < rows.width}
+    if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
+        rows = by_outer_values(rows, outer, span)
+    return rows, _pairs(rows)
 
 
-def _listed_outer(span: Span | None) -> PenstockError:
-    hint = "compute with it outside of the subquery"
-    message = "a subquery that is a value reads the query around it in its WHERE only"
-    return PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+def _pairs(rows: InnerRows) -> list[tuple[Expression, Expression]]:
+    return [pair for part in rows.shared if (pair := key_pair(part, rows.width)) is not None]
 
 
-def _keys(rows: InnerRows, span: Span | None) -> list[tuple[Expression, Expression]]:
-    """The equalities a subquery shares with the outer rows, (outer, own) each; refuse any other shared condition."""
-    keys = []
-    for part in rows.shared:
-        pair = key_pair(part, rows.width)
-        if pair is None:
-            hint = "compare with = there, or put EXISTS or IN among the conditions of WHERE by itself"
-            message = "a subquery that is a value shares equalities with the query around it, this is another condition"
-            raise PenstockError("SQL-1601", message, span=part.span or span, hint=hint, sqlstate="0A000")
-        keys.append(pair)
-    return keys
+def _unordered(query: exp.Expr) -> exp.Expr:
+    bare = query.copy()
+    for key in _ORDERED:
+        bare.set(key, None)
+    return bare
 
 
-def _value(keys: Sequence[tuple[Expression, Expression]], facts: LogicalPlan, value: Expression, span: Span | None) -> ScalarSubquery:
+def _is_first(plan: LogicalPlan) -> bool:
+    """Whether rows found by their order are one for each value of what they share."""
+    top = plan.input if isinstance(plan, Project) else plan
+    return isinstance(top, PartitionTop | TopN) and top.limit == 1
+
+
+def _several(span: Span | None) -> PenstockError:
+    hint = "aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1"
+    return PenstockError("SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000")
+
+
+def _domain(rows: InnerRows) -> tuple[Expression, ...]:
+    return rows.domain if isinstance(rows, FoundRows) else ()
+
+
+def _value(
+    keys: Sequence[tuple[Expression, Expression]], facts: LogicalPlan, value: Expression, span: Span | None, rows: InnerRows | None = None
+) -> ScalarSubquery:
     outer = tuple(left for left, _ in keys)
-    return ScalarSubquery(value.type, value.nullable, span=span, outer=outer, plan=facts, keys=tuple(range(len(keys))), value=value)
+    domain = () if rows is None else _domain(rows)
+    return ScalarSubquery(value.type, value.nullable, span=span, outer=outer, plan=facts, keys=tuple(range(len(keys))), value=value, domain=domain)
 
 
 def _one_column(count: int, span: Span | None) -> None:
     if count != 1:
         message = f"a subquery that is a value gives one column, this gives {count}"
         raise PenstockError("SQL-1085", message, span=span, hint="list one column", sqlstate="42601")
-
-
-def _one_row_at_most(plan: LogicalPlan) -> bool:
-    """Whether a query gives one row or none by its very form."""
-    match plan:
-        case Aggregate(keys=keys):
-            return not keys
-        case Values(rows=rows):
-            return len(rows) <= 1
-        case TopN(limit=limit) if limit <= 1:
-            return True
-        case Limit(limit=limit) if limit is not None and limit <= 1:
-            return True
-        case Project() | Filter() | Limit() | TopN():
-            return _one_row_at_most(plan.inputs[0])
-    return False
 
 
 def _width(binder: ExpressionBinder) -> int:

@@ -87,3 +87,50 @@ Project expressions=(auction, n) names=(auction, n)
           WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
             Scan bid columns=(0, 1, 2, 3, 4)
               : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name < b.channel ORDER BY size LIMIT 1) AS c
+---
+Project expressions=(auction, bidder, price, channel, ts, item1) names=(auction, bidder, price, channel, ts, size)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time], size INT
+  Join kind=inner left_keys=(3) right_keys=(3)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Project expressions=(name, country, size, outer1, size) names=(name, country, size, outer1, item1)
+      PartitionTop partition=(3) order=(size NULLS FIRST) rank=row_number limit=1
+        Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+          Join kind=inner residual=(name < channel)
+            Project expressions=($0) names=(outer1)
+              Aggregate keys=(3) phase=single
+                : channel STRING
+                WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                  Scan bid columns=(0, 1, 2, 3, 4)
+                    : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+            Scan city columns=(0, 1, 2)
+              : name STRING, country STRING, size INT
+====
+SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel ORDER BY b.price LIMIT 1) AS c
+---
+Project expressions=(auction, bidder, price, channel, ts, item1) names=(auction, bidder, price, channel, ts, size)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time], size INT
+  Project expressions=(auction, bidder, price, channel, ts, name, country, size, outer1, outer2, item1) names=(auction, bidder, price, channel, ts, name, country, size, outer1, outer2, item1)
+    Join kind=inner left_keys=(5, 6, 3) right_keys=(6, 7, 4)
+      Project expressions=(auction, bidder, price, channel, ts, is_null(price), CASE WHEN is_null(price) THEN 0.00 ELSE price END) names=(auction, bidder, price, channel, ts, key1, key2)
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+          Scan bid columns=(0, 1, 2, 3, 4)
+            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(name, country, size, outer1, outer2, item1, is_null(price), CASE WHEN is_null(price) THEN 0.00 ELSE price END) names=(name, country, size, outer1, outer2, item1, key1, key2)
+        Project expressions=(name, country, size, outer1, outer2, size) names=(name, country, size, outer1, outer2, item1)
+          Project expressions=(name, country, size, outer1, outer2) names=(name, country, size, outer1, outer2)
+            PartitionTop partition=(5, 6, 4) order=(price NULLS FIRST) rank=row_number limit=1
+              Project expressions=(name, country, size, outer1, outer2, is_null(price), CASE WHEN is_null(price) THEN 0.00 ELSE price END) names=(name, country, size, outer1, outer2, key1, key2)
+                Project expressions=(name, country, size, outer1, outer2) names=(name, country, size, outer1, outer2)
+                  Join kind=inner left_keys=(1) right_keys=(0)
+                    Project expressions=($0, $1) names=(outer1, outer2)
+                      Aggregate keys=(2, 3) phase=single
+                        : price DECIMAL(10, 2), channel STRING
+                        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                          Scan bid columns=(0, 1, 2, 3, 4)
+                            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+                    Scan city columns=(0, 1, 2)
+                      : name STRING, country STRING, size INT

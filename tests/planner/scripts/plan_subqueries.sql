@@ -264,3 +264,221 @@ Project expressions=(auction) names=(auction)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
     Scan city columns=(0, 1, 2)
       : name STRING, country STRING, size INT
+====
+SELECT (SELECT max(size) FROM city WHERE name > bid.channel) FROM bid
+---
+Project expressions=(max(size)) names=((SELECT max(size) FROM city WHERE name > bid.channel))
+  : (SELECT max(size) FROM city WHERE name > bid.channel) INT
+  Join kind=left left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(3) aggregates=(max(size)) names=(max(size)) phase=single
+      : outer1 STRING, max(size) INT
+      Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+        Join kind=inner residual=(name > channel)
+          Project expressions=($0) names=(outer1)
+            Aggregate keys=(3) phase=single
+              : channel STRING
+              WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                Scan bid columns=(0, 1, 2, 3, 4)
+                  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+SELECT (SELECT max(size + bid.auction) FROM city WHERE name = bid.channel) FROM bid
+---
+Project expressions=(max((CAST(size AS BIGINT) + auction))) names=((SELECT max(size + bid.auction) FROM city WHERE name = bid.channel))
+  : (SELECT max(size + bid.auction) FROM city WHERE name = bid.channel) BIGINT
+  Join kind=left left_keys=(5, 6, 3) right_keys=(0, 1, 2)
+    Project expressions=(auction, bidder, price, channel, ts, is_null(auction), CASE WHEN is_null(auction) THEN 0 ELSE auction END) names=(auction, bidder, price, channel, ts, key1, key2)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Aggregate keys=(5, 6, 4) aggregates=(max((CAST(size AS BIGINT) + auction))) names=(max((CAST(size AS BIGINT) + auction))) phase=single
+      : key1 BOOLEAN NOT NULL, key2 BIGINT NOT NULL, outer2 STRING, max((CAST(size AS BIGINT) + auction)) BIGINT
+      Project expressions=(name, country, size, outer1, outer2, is_null(auction), CASE WHEN is_null(auction) THEN 0 ELSE auction END) names=(name, country, size, outer1, outer2, key1, key2)
+        Project expressions=(name, country, size, outer1, outer2) names=(name, country, size, outer1, outer2)
+          Join kind=inner left_keys=(1) right_keys=(0)
+            Project expressions=($0, $1) names=(outer1, outer2)
+              Aggregate keys=(0, 3) phase=single
+                : auction BIGINT, channel STRING
+                WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                  Scan bid columns=(0, 1, 2, 3, 4)
+                    : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+            Scan city columns=(0, 1, 2)
+              : name STRING, country STRING, size INT
+====
+SELECT * FROM bid WHERE price > 1 OR channel IN (SELECT name FROM city WHERE size < bid.price)
+---
+Project expressions=(auction, bidder, price, channel, ts) names=(auction, bidder, price, channel, ts)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
+  Filter predicate=((price > 1.00) OR CASE WHEN is_not_null(found) THEN TRUE WHEN is_null(holds_null) THEN FALSE WHEN holds_null THEN NULL WHEN is_null(channel) THEN NULL ELSE FALSE END)
+    Join kind=left left_keys=(2) right_keys=(0)
+      Join kind=left left_keys=(2, 3) right_keys=(0, 1)
+        WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+          Scan bid columns=(0, 1, 2, 3, 4)
+            : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+        Project expressions=(outer1, name, TRUE) names=(key1, key2, found)
+          Aggregate keys=(3, 0) phase=single
+            : outer1 DECIMAL(10, 2), name STRING
+            Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+              Join kind=inner residual=(CAST(size AS DECIMAL(12, 2)) < CAST(price AS DECIMAL(12, 2)))
+                Project expressions=($0) names=(outer1)
+                  Aggregate keys=(2) phase=single
+                    : price DECIMAL(10, 2)
+                    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                      Scan bid columns=(0, 1, 2, 3, 4)
+                        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+                Scan city columns=(0, 1, 2)
+                  : name STRING, country STRING, size INT
+      Project expressions=(outer1, (rows > values)) names=(key1, holds_null)
+        Aggregate keys=(3) aggregates=(count(*), count(name)) names=(rows, values) phase=single
+          : outer1 DECIMAL(10, 2), rows BIGINT NOT NULL, values BIGINT NOT NULL
+          Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+            Join kind=inner residual=(CAST(size AS DECIMAL(12, 2)) < CAST(price AS DECIMAL(12, 2)))
+              Project expressions=($0) names=(outer1)
+                Aggregate keys=(2) phase=single
+                  : price DECIMAL(10, 2)
+                  Join kind=left left_keys=(2, 3) right_keys=(0, 1)
+                    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                      Scan bid columns=(0, 1, 2, 3, 4)
+                        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+                    Project expressions=(outer1, name, TRUE) names=(key1, key2, found)
+                      Aggregate keys=(3, 0) phase=single
+                        : outer1 DECIMAL(10, 2), name STRING
+                        Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+                          Join kind=inner residual=(CAST(size AS DECIMAL(12, 2)) < CAST(price AS DECIMAL(12, 2)))
+                            Project expressions=($0) names=(outer1)
+                              Aggregate keys=(2) phase=single
+                                : price DECIMAL(10, 2)
+                                WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                                  Scan bid columns=(0, 1, 2, 3, 4)
+                                    : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+                            Scan city columns=(0, 1, 2)
+                              : name STRING, country STRING, size INT
+              Scan city columns=(0, 1, 2)
+                : name STRING, country STRING, size INT
+====
+SELECT sum((SELECT max(size) FROM city)) FROM bid
+---
+Project expressions=(sum(max(size))) names=(sum((SELECT max(size) FROM city)))
+  : sum((SELECT max(size) FROM city)) BIGINT
+  Aggregate aggregates=(sum(max(size))) names=(sum(max(size))) phase=single
+    : sum(max(size)) BIGINT
+    Join kind=inner
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Aggregate aggregates=(max(size)) names=(max(size)) phase=single
+        : max(size) INT
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+====
+SELECT * FROM bid JOIN city ON bid.auction IN (SELECT size FROM city)
+---
+Join kind=semi left_keys=(0) right_keys=(3)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time], name STRING, country STRING, size INT
+  Join kind=inner
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
+  Project expressions=(name, country, size, CAST(size AS BIGINT)) names=(name, country, size, key1)
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
+====
+SELECT sum((SELECT max(size) FROM city)) OVER () FROM bid
+---
+Project expressions=(over1) names=(sum((SELECT max(size) FROM city)) OVER ())
+  : sum((SELECT max(size) FROM city)) OVER () BIGINT
+  Over frame=RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING calls=(sum(max(size))) names=(over1) timely=False
+    Join kind=inner
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Aggregate aggregates=(max(size)) names=(max(size)) phase=single
+        : max(size) INT
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+====
+SELECT auction FROM bid JOIN city AS c ON bid.channel = c.name AND c.size IN (SELECT size FROM city)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=semi left_keys=(7) right_keys=(2)
+    Join kind=inner left_keys=(3) right_keys=(0)
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
+    Scan city columns=(0, 1, 2)
+      : name STRING, country STRING, size INT
+====
+SELECT auction FROM bid LEFT JOIN city AS c ON bid.channel = c.name AND c.size > (SELECT min(size) FROM city)
+---
+Project expressions=(auction) names=(auction)
+  : auction BIGINT
+  Join kind=left left_keys=(3) right_keys=(0) residual=(size > min(size))
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Join kind=inner
+      Scan city columns=(0, 1, 2)
+        : name STRING, country STRING, size INT
+      Aggregate aggregates=(min(size)) names=(min(size)) phase=single
+        : min(size) INT
+        Scan city columns=(0, 1, 2)
+          : name STRING, country STRING, size INT
+====
+SELECT sum(price + (SELECT max(size) FROM city)) AS s FROM bid GROUP BY (SELECT count(*) FROM city WHERE size < bid.auction)
+---
+Project expressions=(sum((price + CAST(max(size) AS DECIMAL(10, 0))))) names=(s)
+  : s DECIMAL(23, 2)
+  Aggregate keys=(8) aggregates=(sum((price + CAST(max(size) AS DECIMAL(10, 0))))) names=(sum((price + CAST(max(size) AS DECIMAL(10, 0))))) phase=single
+    : (subquery) BIGINT NOT NULL, sum((price + CAST(max(size) AS DECIMAL(10, 0)))) DECIMAL(23, 2)
+    Project expressions=(auction, bidder, price, channel, ts, outer1, count(*), max(size), CASE WHEN is_not_null(count(*)) THEN count(*) ELSE 0 END) names=(auction, bidder, price, channel, ts, outer1, count(*), max(size), (subquery))
+      Join kind=inner
+        Join kind=left left_keys=(0) right_keys=(0)
+          WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+            Scan bid columns=(0, 1, 2, 3, 4)
+              : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+          Aggregate keys=(3) aggregates=(count(*)) names=(count(*)) phase=single
+            : outer1 BIGINT, count(*) BIGINT NOT NULL
+            Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+              Join kind=inner residual=(CAST(size AS BIGINT) < auction)
+                Project expressions=($0) names=(outer1)
+                  Aggregate keys=(0) phase=single
+                    : auction BIGINT
+                    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                      Scan bid columns=(0, 1, 2, 3, 4)
+                        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+                Scan city columns=(0, 1, 2)
+                  : name STRING, country STRING, size INT
+        Aggregate aggregates=(max(size)) names=(max(size)) phase=single
+          : max(size) INT
+          Scan city columns=(0, 1, 2)
+            : name STRING, country STRING, size INT
+====
+SELECT auction, (SELECT size FROM city WHERE name < bid.channel ORDER BY size DESC LIMIT 1) AS s FROM bid
+---
+Project expressions=(auction, value) names=(auction, s)
+  : auction BIGINT, s INT
+  Join kind=left left_keys=(3) right_keys=(0)
+    WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+      Scan bid columns=(0, 1, 2, 3, 4)
+        : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+    Project expressions=(outer1, size) names=(key1, value)
+      PartitionTop partition=(3) order=(size DESC NULLS LAST) rank=row_number limit=1
+        Project expressions=(name, country, size, outer1) names=(name, country, size, outer1)
+          Join kind=inner residual=(name < channel)
+            Project expressions=($0) names=(outer1)
+              Aggregate keys=(3) phase=single
+                : channel STRING
+                WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+                  Scan bid columns=(0, 1, 2, 3, 4)
+                    : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+            Scan city columns=(0, 1, 2)
+              : name STRING, country STRING, size INT

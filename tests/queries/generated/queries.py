@@ -42,6 +42,7 @@ class Queries:
             "grouping sets": self._grouping_sets,
             "with": self._with,
             "subquery items": self._subquery_items,
+            "subqueries beneath": self._subqueries_beneath,
             "top": self._first_rows,
         }
         if self._has_windows:
@@ -319,6 +320,25 @@ class Queries:
             e=self.subqueries.value(name),
             r=self.relation(1),
             w=self.where(name),
+        )
+
+    def _subqueries_beneath(self) -> Piece:
+        """Subqueries in ON, in aggregates and in keys."""
+        a, b = self.dice.alias(), self.dice.alias()
+        if self.dice.chance(0.5):
+            return made(
+                "query",
+                f"SELECT {a}.k, {a}.v, {b}.s FROM {{r}} AS {a} JOIN {{q}} AS {b} ON {a}.k = {b}.k AND {{c}}",
+                r=self.relation(1),
+                q=self.relation(1),
+                c=self.subqueries.condition(self.dice.one(a, b)),
+            )
+        return made(
+            "query",
+            f"SELECT {{g}} AS g, sum({a}.v + {{e}}) AS t, count(*) AS n FROM {{r}} AS {a} GROUP BY {{g}}",
+            g=self.subqueries.value(a) if self.dice.chance(0.3) else made("key", f"{a}.k"),
+            e=self.subqueries.scalar(a),
+            r=self.relation(1),
         )
 
     def _first_rows(self) -> Piece:
