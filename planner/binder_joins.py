@@ -167,19 +167,19 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
     condition = join.args.get("on")
     parts: tuple[Expression, ...] = ()
     if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
-        return _on_subqueries(left, other, kind, join, context)
+        return _on_subqueries(left, other, kind, join, context, hinted)
     if condition is not None:
         parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(condition))
     return combine(parts)
 
 
-def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext) -> FromClause:
+def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
     from planner.join_subqueries import join_with_subqueries  # it binds queries, which have a FROM: a cycle of rooms, broken here
 
     if isinstance(join.this, AsOf):
         hint = "put it among the conditions of WHERE"
         raise PenstockError("SQL-1601", "a subquery in the ON of a temporal join is not supported", span=span_of(join), hint=hint, sqlstate="0A000")
-    return join_with_subqueries(left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, parts), context)
+    return join_with_subqueries(left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context)
 
 
 def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Identifier]:

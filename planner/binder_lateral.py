@@ -12,12 +12,12 @@ from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_joins import FromClause, join_on
-from planner.binder_select import item_name
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
 from planner.expressions import Case, Column, Expression, Literal, conjunction, conjuncts
 from planner.first_rows import first_rows
 from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
+from planner.item_names import item_name
 from planner.logical import JoinKind, LogicalPlan, Project
 from planner.outer_values import FoundRows, with_domain
 from planner.scope import Relation, Scope, ScopeColumn

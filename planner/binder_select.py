@@ -25,13 +25,14 @@ from planner.block_hints import BlockHints
 from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
+from planner.item_names import item_name
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.rows_beneath import Beneath
 from planner.scope import Relation, Scope
 from planner.select_generators import with_generator
 from planner.subqueries import attach
 from planner.subquery_values import SubqueryValues
-from planner.syntax import AllColumns, FunctionCall, GroupingSets, Reference, consume, place, span_of
+from planner.syntax import AllColumns, GroupingSets, Reference, consume, place, span_of
 
 
 @dataclass(frozen=True)
@@ -213,33 +214,6 @@ def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
         return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
     expression = binder.bind(node)
     return [Item(node, expression, item_name(node, binder.context))]
-
-
-def item_name(node: exp.Expr, context: BindContext) -> str:
-    """Return the name of a select item without an alias: a column's own, else the expression as it is written."""
-    if isinstance(node, Reference):
-        return node.expressions[-1].name
-    if isinstance(node, exp.Paren):
-        return item_name(node.this, context)
-    return call_text(node) or context.written(span_of(node)) or "expression"
-
-
-def call_text(node: exp.Expr) -> str:
-    """Return a call as a column name, ``count(*)`` or ``sum(x)``, or an empty string for what is no simple call."""
-    if not isinstance(node, FunctionCall):
-        return ""
-    args = ["*"] if node.args.get("star") else [_argument_text(arg) for arg in node.expressions]
-    if not all(args) or node.args.get("filter") is not None:
-        return ""
-    return f"{str(node.this).lower()}({'DISTINCT ' if node.args.get('distinct') else ''}{', '.join(args)})"
-
-
-def _argument_text(node: exp.Expr) -> str:
-    if isinstance(node, Reference):
-        return node.expressions[-1].name
-    if isinstance(node, exp.Literal):
-        return f"'{node.name}'" if node.is_string else node.name
-    return call_text(node)
 
 
 def _names_row(node: AllColumns, scope: Scope) -> bool:
