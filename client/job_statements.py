@@ -160,11 +160,16 @@ def describe(job: Job) -> Result:
     for operator in metrics.operators:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
         facts.append((f"{operator.name} × {operator.parallelism}", counts))
+    facts += [(f"event {_wall_text(event.at_ms)}", f"{event.kind} {event.text}") for event in metrics.events]
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
         shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
         facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"))
     return text_rows(["fact", "value"], facts)
+
+
+def _wall_text(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def moment_text(time_us: int | None) -> str | None:

@@ -107,6 +107,7 @@ def submit(road: Road, session: Session) -> Result:
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
+    options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
     job = submit_over_state(session, road.graph, options, job_id)
     session.started[job.job_id] = Started(road)
     _keep_late_rows(session, road.graph, job)

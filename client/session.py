@@ -27,6 +27,7 @@ from client.python_modules import PythonModules
 from client.results import Result
 from client.running import Road, Started, Switches, backend_result, submit, wait_for_job
 from client.scripts import PlacedStatement, placed_statements
+from client.spoken import Spoken
 from client.statements_run import run_statement
 from engine.connectors.bad_record_store import BadRecords
 from engine.connectors.collect import ResultChannels
@@ -59,7 +60,9 @@ class Session:
     ``catalog_dir``: where permanent tables and views are kept; None keeps them for the life of the session.
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
     ``wait_for``: how a job is waited for when ``table.dml-sync`` is set, giving a sentence about its end.
-    ``drop_foreign_state``: start anew over a state that is of another query. ``warms_backend``: start Spark before a query needs it.
+    ``take_over``: fence off another process that has a job's state. ``adopting``: the id the next job goes on under.
+    ``spoken``: what was said so far. ``drop_foreign_state``: start anew over a state that is of another query.
+    ``warms_backend``: start Spark before a query needs it.
     ``started``: what the jobs of this session were made of, by id.
     ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
@@ -71,6 +74,9 @@ class Session:
         self.loading = False
         self.state_dir = state_dir
         self.drop_foreign_state = False
+        self.take_over = False
+        self.adopting: str | None = None
+        self.spoken = Spoken()
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
         self.registered = RegisteredTables()
@@ -155,7 +161,9 @@ class Session:
         """Run one parsed statement; every error carries its place in the text."""
         try:
             with self._lock:
+                self.spoken.begin(statement.text, params)
                 result = run_statement(self, statement.node, params)
+                self.spoken.done(statement.node, statement.text)
             result.place = statement.place
             starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
             return told_of_job(self, result) if starts else result
@@ -253,6 +261,9 @@ class Session:
 
     def job_id_for(self, name: str) -> str:
         """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
+        if self.adopting is not None:
+            job_id, self.adopting = self.adopting, None
+            return job_id
         self._names[name] += 1
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "job"
         return f"{stem[:80]}-{self._names[name]}"

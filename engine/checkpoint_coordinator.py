@@ -96,6 +96,7 @@ class CheckpointCoordinator:
         self.notified = False
         self.committing: set[TaskId] = set()
         self.last_failure: str | None = None
+        self.on_given_up: Callable[[str], None] = lambda cause: None
         self.history: deque[CheckpointInfo] = deque(maxlen=HISTORY)
 
     def deploy(
@@ -227,6 +228,7 @@ class CheckpointCoordinator:
             self.last_failure = f"checkpoint {checkpoint_id}: {cause}"
             self.failed += 1
             self._failures_in_a_row += 1
+            self.on_given_up(self.last_failure)
             self._schedule(self._clock.monotonic_ms())
 
     def _complete_when_all_written(self) -> None:

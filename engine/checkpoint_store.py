@@ -14,17 +14,18 @@ from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
+from engine.job_record import JOB, JobRecord, encode_record
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask, check_file, damaged
-from engine.storage import Storage
+from engine.storage import Storage, locked
 
 CURRENT = "CURRENT"
 FINISHED = "FINISHED"
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 _SEGMENT = re.compile(r"seg-e\d+-a\d+-c(\d+)-t\d+\.\d+")
 _EPOCH = re.compile(r"epoch-(\d+)")
-_STAGED = re.compile(r"(chk-\d+\.manifest|CURRENT|FINISHED)\.e\d+\.tmp")
+_STAGED = re.compile(r"(chk-\d+\.manifest|CURRENT|FINISHED|JOB)\.e\d+\.tmp")
 
 
 @dataclass(frozen=True)
@@ -51,20 +52,25 @@ class CheckpointStore:
         self._current: int | None = None
         self._writer: SnapshotWriter | None = None
         self.view: Callable[[Manifest], Manifest] = lambda manifest: manifest
+        self._record: JobRecord | None = None
 
-    def open(self) -> Opened:
+    def open(self, *, take_over: bool = False) -> Opened:
         """Lock the directory, take the next epoch, read the newest checkpoint, and remove what earlier runs left unreferenced.
 
-        Raises STA-3001 when another process is at work, STA-3005 for damaged files, STA-3006 for a newer format, STA-3010 for another job's files.
+        ``take_over``: fence off another process that is at work. Raises STA-3001 when one is, STA-3005 for damaged files, STA-3006 for a newer
+        format, STA-3010 for another job's files.
         """
-        self.storage.lock()
+        self.storage.lock(take_over=take_over)
         names = self.storage.list()
         epochs = _numbers(_EPOCH, names)
         latest = self.latest()
         if FINISHED in names:
             check_version(FINISHED, unseal(FINISHED, self.storage.read(FINISHED)))
         self.epoch = max([0, *epochs, latest.epoch if latest else 0]) + 1
-        self.storage.create(f"epoch-{self.epoch}")
+        try:
+            self.storage.create(f"epoch-{self.epoch}")
+        except FileExistsError as cause:  # another process opens it at the same moment
+            raise locked(str(self.storage)) from cause
         self.storage.sync(f"epoch-{self.epoch}")
         self.storage.sync_directory()
         for epoch in epochs:
@@ -135,8 +141,23 @@ class CheckpointStore:
         fields = {"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, "checkpoint_id": checkpoint_id}
         self._publish(FINISHED, FINISHED, seal(fields))
 
-    def close(self) -> None:
-        """Let go of the lock."""
+    def record_job(self, record: JobRecord) -> None:
+        """Write down what the job is, so that another process can run it on. Raises OSError, STA-3002."""
+        self._record = replace(record, epoch=self.epoch)
+        self._check_epoch()
+        self._publish(JOB, JOB, encode_record(self.job_id, self._record))
+
+    def renew(self) -> None:
+        """Say that this process is alive. Raises STA-3002 when another one has taken the job over."""
+        if not self.storage.renew():
+            self._check_epoch()
+
+    def close(self, ended: str | None = None) -> None:
+        """Write down how the job ``ended``, and let go of the lock."""
+        if ended is not None and self._record is not None:
+            status = "STOPPED" if ended == "FINISHED" and FINISHED not in self.storage.list() else ended
+            with contextlib.suppress(OSError, PenstockError):  # it then counts as one whose process died, and ends the same when it is run on
+                self.record_job(self._record.ended(status))
         self.storage.close()
 
     def _publish(self, stem: str, target: str, data: bytes) -> None:
@@ -151,6 +172,7 @@ class CheckpointStore:
         failpoint("C7")
         self.storage.sync(staged)
         failpoint("C8")
+        self._check_epoch()
         self.storage.publish(staged, target)
 
     def _check_files(self, manifest: Manifest) -> None:

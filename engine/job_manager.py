@@ -28,6 +28,8 @@ from engine.storage import check_name
 from engine.task_manager import IoThread, ThreadedWorkers
 from planner.physical import JobGraph
 
+RENEW_MS = 2_000.0
+
 
 class JobManager:
     """Runs jobs in this process. ``build`` makes operators from specs."""
@@ -40,6 +42,8 @@ class JobManager:
         self._fingerprints: dict[str, str] = {}
         self._masters: list[JobMaster] = []
         self._starting: list[JobMaster] = []
+        self._stores: dict[JobMaster, CheckpointStore] = {}
+        self._renew_at_ms = 0.0
         self._changed = threading.Condition()
         self._woken = False
         self._closed = False
@@ -61,13 +65,15 @@ class JobManager:
         opened, diff = Opened(None, False, 1), None
         if store is not None:
             try:
-                opened = store.open()
+                opened = store.open(take_over=options.take_over)
                 if options.savepoint is not None:
                     opened = start_from(options.savepoint, store, opened)
                 if opened.latest is not None:
                     found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=found)
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
+                if options.record is not None and not opened.finished:
+                    store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
             except BaseException:
                 store.close()
                 raise
@@ -112,6 +118,8 @@ class JobManager:
         deployer = Deployer(graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
         master = JobMaster(job.job_id, deployer, plan, workers, store, opened, wake=self._wake, on_end=job.ended)
         posts.append(master)
+        if store is not None:
+            self._stores[master] = store
         job.attach(master)
         self._jobs[job.job_id] = job
         self._fingerprints[job.job_id] = plan.fingerprint
@@ -163,9 +171,21 @@ class JobManager:
             wanted_ms = _guarded(master, master.step)
             if master.state.terminal:
                 self._masters.remove(master)
+                self._stores.pop(master, None)
             elif wanted_ms is not None and (due_ms is None or wanted_ms < due_ms):
                 due_ms = wanted_ms
-        return due_ms
+        return self._renew(due_ms)
+
+    def _renew(self, due_ms: float | None) -> float | None:
+        """Say, now and then, that the owner of the jobs' directories is alive; a job that another process has taken over ends. Returns when next."""
+        if not self._stores:
+            return due_ms
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._renew_at_ms:
+            self._renew_at_ms = now_ms + RENEW_MS
+            for master, store in tuple(self._stores.items()):
+                _guarded(master, store.renew)
+        return self._renew_at_ms if due_ms is None else min(due_ms, self._renew_at_ms)
 
 
 def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:

@@ -26,6 +26,7 @@ from engine.checkpoint_io import (
 )
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.deployment import Deployer, Deployment, RestorePoint
+from engine.job_events import JobEvents
 from engine.job_messages import (
     CancelRequested,
     CompletionTaken,
@@ -81,7 +82,8 @@ class JobMaster:
         self._wake = wake
         self._on_end = on_end
         self._clock = deployer.clock
-        self._budget = RestartBudget(deployer.options.restart)
+        self._budget = RestartBudget(deployer.options.restart, job_id)
+        self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
         self._mailbox: deque[Posted] = deque()
         self._attempt = 0
         self._deployed = self._releasing = False
@@ -145,6 +147,7 @@ class JobMaster:
             coordinator.last_failure,
             self._clock.monotonic_ms() - self._deployed_ms if self.tasks else 0.0,
             self._clock.wall_ms(),
+            self.events.all(),
         )
 
     def _keep_checkpoints(self) -> None:
@@ -253,6 +256,7 @@ class JobMaster:
         by_id = {task.task_id: task for task in tasks}
         self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
+        self.events.deployed(self._budget)
         if self._stop_wanted or self._drain_wanted:
             self._to(JobState.STOPPING)
             self._drain_sources()
@@ -278,7 +282,7 @@ class JobMaster:
             self.tasks = ()  # their operators' state goes with them
             self._to(self._ending)
             if self._store is not None:
-                self._store.close()
+                self._store.close(self._ending)
             self._on_end()
 
     @property
@@ -319,10 +323,10 @@ class JobMaster:
         if self._may_restart(error):
             delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}", retriable=error.retriable)
         if delay_ms is None:
-            if self._budget.restarts:
-                error.detail = "\n".join(filter(None, [error.detail, f"given up after {self._budget.restarts} restarts"]))
+            self.events.failed(error, self._budget)
             self._end(JobState.FAILED, error)
             return
+        self.events.restarting(error, delay_ms)
         self._release()
         self._to(JobState.RESTARTING)
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from engine.checkpoint_coordinator import CheckpointInfo
+from engine.job_events import JobEvent
 from engine.metrics import SplitProgress
 from engine.task_figures import OperatorFigures, TaskFigures
 from engine.task_handle import TaskHandle
@@ -47,6 +48,7 @@ class JobMetrics:
     checkpoint_failure: str | None = None
     uptime_ms: float = 0.0
     read_at_ms: int = 0
+    events: tuple[JobEvent, ...] = ()
 
     @cached_property
     def operators(self) -> tuple[OperatorReport, ...]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartStrategy
+from engine.job_record import JobRecord
+from engine.restart import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartStrategy
 
 
 class SettingValues(Protocol):
@@ -21,6 +22,8 @@ class JobOptions:
     """How a job runs. Times are milliseconds; ``state_dir`` None keeps no state on disk; ``channel_capacity`` counts elements per channel.
 
     ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a changed query goes on with what state it can.
+    ``take_over``: fence off another process that has the job's state.
+    ``record``: what another process needs to run the job on; written into its directory.
     """
 
     name: str = "job"
@@ -39,6 +42,8 @@ class JobOptions:
     incremental_checkpoints: bool = True
     savepoint: Path | None = None
     ignore_unclaimed_state: bool = False
+    take_over: bool = False
+    record: JobRecord | None = None
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
@@ -71,4 +76,10 @@ def _strategy(settings: SettingValues) -> RestartStrategy:
         return FixedDelay(attempts=attempts, delay=delay)
     if kind == "exponential-delay":
         return ExponentialDelay(attempts=attempts, delay=delay, max_delay=settings.get("restart-strategy.max-delay"))
+    if kind == "failure-rate":
+        return FailureRate(
+            attempts=settings.get("restart-strategy.failure-rate.max-failures-per-interval"),
+            window_ms=settings.get("restart-strategy.failure-rate.failure-rate-interval"),
+            delay=settings.get("restart-strategy.failure-rate.delay"),
+        )
     return NoRestart()

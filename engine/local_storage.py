@@ -12,6 +12,7 @@ from engine.failpoints import failpoint
 from engine.storage import check_name, locked
 
 LOCK = "LOCK"
+LEASE_S = 30.0  # a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that lives is busy with
 
 
 class LocalStorage:
@@ -59,7 +60,8 @@ class LocalStorage:
         self.sync_directory()
 
     def list(self) -> list[str]:
-        return sorted(entry.name for entry in os.scandir(self._root) if entry.is_file(follow_symlinks=False) and entry.name != LOCK)
+        names = (entry.name for entry in os.scandir(self._root) if entry.is_file(follow_symlinks=False))
+        return sorted(name for name in names if not name.startswith(LOCK))
 
     def delete(self, name: str) -> None:
         if name in self._open:
@@ -75,16 +77,60 @@ class LocalStorage:
             file.seek(offset)
             return file.read() if length is None else file.read(length)
 
-    def lock(self) -> None:
+    def lock(self, *, take_over: bool = False) -> None:
         descriptor = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as cause:
             os.close(descriptor)
             if cause.errno in (errno.EACCES, errno.EAGAIN):
-                raise locked(str(self._root)) from cause
+                self._lock = self._taken_over(force=take_over)
+                return
             raise
         self._lock = descriptor
+        if not self.renew():  # it was taken over between the opening and the locking
+            self.close()
+            raise locked(str(self._root))
+
+    def in_use(self) -> bool:
+        """Return whether a process holds the lock."""
+        try:
+            descriptor = os.open(self._root / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def renew(self) -> bool:
+        assert self._lock is not None, "the lock is held"
+        mine = os.fstat(self._lock)
+        try:
+            there = (self._root / LOCK).stat()
+        except FileNotFoundError:
+            return False
+        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            return False
+        os.utime(self._lock)
+        return True
+
+    def _taken_over(self, *, force: bool) -> int:
+        """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it renews, and its epoch is stale."""
+        fresh = self._root / f"{LOCK}.{os.getpid()}"
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime  # both by the clock of the file system
+        if not force and silent_s < LEASE_S:
+            os.close(descriptor)
+            fresh.unlink()
+            raise locked(str(self._root))
+        fresh.replace(self._root / LOCK)
+        return descriptor
 
     def close(self) -> None:
         for descriptor in self._open.values():

@@ -60,8 +60,11 @@ class MemoryStorage:
         data = self._file(name).data
         return bytes(data[offset:] if length is None else data[offset : offset + length])
 
-    def lock(self) -> None:
+    def lock(self, *, take_over: bool = False) -> None:
         """Nobody else can be in this process's memory; a second writer is fenced by its epoch."""
+
+    def renew(self) -> bool:
+        return True
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 
 REPEATS_MAX = 3
+JITTER = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,18 @@ class FixedDelay(RestartStrategy):
 
 
 @dataclass(frozen=True)
+class FailureRate(RestartStrategy):
+    """Wait the same time before each restart; give up when more than ``attempts`` failures come within ``window_ms``."""
+
+    attempts: int = 1
+    window_ms: float = 60_000.0
+    delay: float = 1_000.0
+
+    def delay_ms(self, failures: int) -> float:
+        return self.delay
+
+
+@dataclass(frozen=True)
 class ExponentialDelay(RestartStrategy):
     """Wait twice as long each time, from ``delay`` to ``max_delay`` milliseconds; give up after ``attempts`` failures within ``window_ms``."""
 
@@ -49,18 +63,35 @@ class ExponentialDelay(RestartStrategy):
 
 
 class RestartBudget:
-    """Counts a job's failures against its strategy; a failure that only repeats itself is given up sooner."""
+    """Counts a job's failures against its strategy; a failure that only repeats itself is given up sooner.
 
-    def __init__(self, strategy: RestartStrategy) -> None:
+    Delays are a little longer or shorter (``JITTER``) by job and failure, so that jobs that failed together do not come back together.
+    """
+
+    def __init__(self, strategy: RestartStrategy, job_id: str = "") -> None:
         self._strategy = strategy
+        self._job_id = job_id
         self._failures: list[float] = []
+        self._causes: list[str] = []
         self._cause = ""
         self._repeats = 0
+        self._count = 0
 
     @property
     def restarts(self) -> int:
         """Restarts granted within the strategy's window."""
         return len(self._failures)
+
+    @property
+    def told(self) -> str:
+        """The restart that is under way, of how many, in which time."""
+        return f"{self.restarts}/{self._strategy.attempts}{self._window}"
+
+    @property
+    def given_up(self) -> str:
+        """Why there is no further restart: how many there were, how many failures had the last one's cause, and that cause."""
+        same = sum(cause == self._cause for cause in self._causes)
+        return f"given up after {self.restarts} restarts{self._window}; same cause {same}/{len(self._causes)}: {self._cause.splitlines()[0][:160]}"
 
     def progress(self) -> None:
         """Note that the job got on (a checkpoint completed), so the same failure later is news again."""
@@ -74,8 +105,23 @@ class RestartBudget:
         self._repeats = self._repeats + 1 if cause == self._cause else 1
         self._cause = cause
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]
+        self._causes = [*self._causes[len(self._causes) - len(self._failures) :], cause]
         hopeless = not retriable and self._repeats >= REPEATS_MAX
         if hopeless or len(self._failures) >= self._strategy.attempts:
             return None
         self._failures.append(now_ms)
-        return self._strategy.delay_ms(len(self._failures))
+        self._count += 1
+        return self._strategy.delay_ms(len(self._failures)) * self._jitter
+
+    @property
+    def _window(self) -> str:
+        window_ms = self._strategy.window_ms
+        return "" if window_ms == float("inf") else f" in {window_ms / 60_000:g} min"
+
+    @property
+    def _jitter(self) -> float:
+        """A factor around 1, always the same for the same failure of the same job; 1 for budgets of no job."""
+        if not self._job_id:
+            return 1.0
+        drawn = zlib.crc32(f"{self._job_id} {self._count}".encode()) / 2**32
+        return 1.0 + JITTER * (2.0 * drawn - 1.0)

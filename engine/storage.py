@@ -43,8 +43,11 @@ class Storage(Protocol):
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return bytes of a file (fewer at its end); FileNotFoundError when there is none."""
 
-    def lock(self) -> None:
-        """Keep other processes out until ``close``; raises STA-3001 when one is in."""
+    def lock(self, *, take_over: bool = False) -> None:
+        """Keep other processes out until ``close``. STA-3001 when one is in, unless it has not renewed its lock for long or ``take_over`` is said."""
+
+    def renew(self) -> bool:
+        """Say that the lock's owner is alive; False when another process has taken the lock over."""
 
     def close(self) -> None:
         """Let go of open files and the lock."""
@@ -62,7 +65,7 @@ def locked(where: str) -> PenstockError:
     return PenstockError(
         "STA-3001",
         f"the job's state in {where} is in use by another process",
-        hint="stop that process first, or give this job another state directory or name",
+        hint="stop that process first, give this job another state directory or name, or fence that process off with --take-over",
         kind=Kind.EXTERNAL,
         sqlstate="55006",
     )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
-COMMANDS = ("run", "checkpoint", "serve")
+COMMANDS = ("run", "checkpoint", "jobs", "recover", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 _SHELL_EXAMPLES = """\
@@ -32,6 +32,13 @@ examples:
 The first Ctrl-C takes a checkpoint and stops; the second cancels.
 """
 
+
+_RECOVER_EXAMPLES = """\
+examples:
+  penstock jobs --state out/state                       what is there, and which processes died
+  penstock recover --state out/state                    run on all jobs left unfinished
+  penstock recover --state out/state --job insert-into-f-1 --take-over
+"""
 
 _CHECKPOINT_EXAMPLES = """\
 examples:
@@ -93,7 +100,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, serve.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, serve.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -123,9 +130,37 @@ def run_parser() -> Parser:
     parser.add_argument("--state", metavar="DIR", help="keep checkpoints here and go on from the last one")
     parser.add_argument("--force", action="store_true", help="drop a state that is of another query")
     parser.add_argument("--allow-changed-query", action="store_true", help="keep of a state of another query what is the same, and say what")
+    parser.add_argument("--take-over", action="store_true", help="fence off another process that has the job's state")
     parser.add_argument("--check", action="store_true", help="parse and bind only; print every error")
     parser.add_argument("--explain", action="store_true", help="print plans instead of running them")
     parser.add_argument("--metrics-port", type=_port, metavar="N", help="answer http://127.0.0.1:N/metrics for Prometheus")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
+    _add_output(parser)
+    _add_session(parser)
+    return parser
+
+
+def jobs_parser() -> Parser:
+    """Return the parser of ``penstock jobs``."""
+    parser = Parser(prog="penstock jobs", description="List the jobs of a state directory and how each ended.", allow_abbrev=False)
+    parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
+    _add_output(parser)
+    _add_session(parser)
+    return parser
+
+
+def recover_parser() -> Parser:
+    """Return the parser of ``penstock recover``."""
+    parser = Parser(
+        prog="penstock recover",
+        description="Run on the jobs whose process died, from their newest checkpoints, to their end.",
+        epilog=_RECOVER_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
+    parser.add_argument("--job", metavar="ID", help="only this job, however it ended")
+    parser.add_argument("--take-over", action="store_true", help="also jobs whose process lives: it is fenced off")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)

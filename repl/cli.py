@@ -6,7 +6,17 @@ import os
 import sys
 from collections.abc import Sequence
 
-from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, checkpoint_arguments, checkpoint_parser, run_parser, shell_parser
+from repl.arguments import (
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    checkpoint_arguments,
+    checkpoint_parser,
+    jobs_parser,
+    recover_parser,
+    run_parser,
+    shell_parser,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,6 +55,20 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         from repl.checkpoints import run_checkpoint
 
         return run_checkpoint(arguments, checkpoints)
+    if words[:1] == ["jobs"]:
+        listing = jobs_parser()
+        asked = listing.parse_words(words[1:])
+        _prepare(own_process)
+        from repl.jobs import list_jobs
+
+        return list_jobs(asked, listing)
+    if words[:1] == ["recover"]:
+        recovery = recover_parser()
+        asked = recovery.parse_words(words[1:])
+        _prepare(own_process)
+        from repl.jobs import recover_jobs
+
+        return recover_jobs(asked, recovery)
     parser = shell_parser()
     if len(words) > 1:
         parser.refuse_command(words)

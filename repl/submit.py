@@ -52,6 +52,7 @@ def run_files(arguments: argparse.Namespace, parser: Parser) -> int:
         waiter = JobWaiter(messages, verbose=arguments.verbose, terminal=sys.stderr.isatty())
         session.wait_for = waiter.wait
         session.drop_foreign_state = arguments.force
+        session.take_over = arguments.take_over
         runner.after = waiter.tell_of_query
         with waiter.watching_signals():
             return _run_each(runner, waiter, arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from engine.formats.text_values import to_text
 MAX_OPEN = 64
 _SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
-_SUBTASK = re.compile(r"(\d+)-\d+\.")
+_SUBTASK = re.compile(r"(\d+)-\d+-\d+\.")
 
 
 @dataclass
@@ -48,7 +49,8 @@ class _OpenFile:
 class FilesystemSink:
     """Writes one subtask's share of a table's files.
 
-    Staged names are ``<subtask>-<n>.inprogress`` in the job's and operator's own hidden directory; final names are
+    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the job's and operator's own hidden directory (a process that was fenced off may still
+    write and clear away its own); final names are
     ``part-<job>-<operator>-<subtask>-<checkpoint>-<n>``: no two tasks and no two checkpoints share one.
     """
 
@@ -145,7 +147,7 @@ class FilesystemSink:
         if file is None:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
-            staged, self._number = self._files.reserve(str(self._request.subtask), self._number)
+            staged, self._number = self._files.reserve(f"{self._request.subtask}-{os.getpid()}", self._number)
             task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload)
             file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
             self._number += 1

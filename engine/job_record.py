@@ -1,0 +1,76 @@
+"""The record of a job in its directory: what another process needs to run it on, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from catalog.errors import PenstockError
+from engine.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
+
+JOB = "JOB"
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job's name, the statements before its own, its own, and the settings they are read under.
+
+    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold secrets, which are not written down.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    statement: str
+    settings: tuple[tuple[str, str], ...]
+    started_at_ms: int = 0
+    epoch: int = 0
+    status: str = RUNNING
+    withheld: bool = False
+
+    def ended(self, status: str) -> JobRecord:
+        """Return the record of the job with its end."""
+        return replace(self, status=status)
+
+
+def encode_record(job_id: str, record: JobRecord) -> bytes:
+    """Return the bytes of a record."""
+    return seal(
+        {
+            "format": FORMAT,
+            "version": list(VERSION),
+            "job_id": job_id,
+            "name": record.name,
+            "statements": list(record.statements),
+            "statement": record.statement,
+            "settings": dict(record.settings),
+            "started_at_ms": record.started_at_ms,
+            "epoch": record.epoch,
+            "status": record.status,
+            "withheld": record.withheld,
+        }
+    )
+
+
+def decode_record(data: bytes) -> JobRecord:
+    """Return the record of sealed bytes; raises STA-3005 when damaged, STA-3006 for a newer format."""
+    fields = unseal(JOB, data)
+    check_version(JOB, fields)
+    try:
+        return JobRecord(
+            name=str(fields["name"]),
+            statements=tuple(map(str, fields["statements"])),
+            statement=str(fields["statement"]),
+            settings=tuple((str(key), str(value)) for key, value in fields["settings"].items()),
+            started_at_ms=int(fields["started_at_ms"]),
+            epoch=int(fields["epoch"]),
+            status=str(fields["status"]),
+            withheld=bool(fields["withheld"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as cause:
+        raise damaged(JOB, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+def refuse_withheld(job_id: str) -> PenstockError:
+    """Return the error for a job whose statements hold secrets."""
+    message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
+    return PenstockError("STA-3051", message, hint="run the script it was started by, with the same --state", sqlstate="55000")
