@@ -6,6 +6,7 @@ hear of the checkpoint. No durable file is ever written again: names carry epoch
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
