@@ -1,0 +1,129 @@
+"""How long a row takes from the moment it is due at the source to the change it makes at the sink, and what the buffer timeout costs in throughput.
+
+A keyed aggregate at half its peak rate. Each result row carries the number of the newest row in it; numbers tell when rows were due, so a source that
+falls behind counts as late, and every row of the stream is measured, not a sample.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+KEYS = 1_000
+PEAK_ROWS = 4_000_000
+TIMEOUTS_MS = (0, 1, 5, 10, 50, 100)
+AIMS_MS = {10: (10.0, 50.0), 0: (3.0, 20.0)}
+_QUERY = f"SELECT k, c, s, n FROM (SELECT n % {KEYS} AS k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS n FROM events GROUP BY n % {KEYS})"
+_MEASURED = _QUERY.replace("c, s, n", "c, s, noted_at_sink(n)", 1).replace("FROM events", "FROM (SELECT noted_at_source(n) AS n FROM events)")
+
+
+@dataclass
+class Arrivals:
+    """When result rows came to the sink, and which numbers they carried. ``began_s``: when row 0 was due, from the moments rows left the source."""
+
+    rate: int
+    seen: list[tuple[float, np.ndarray]] = field(default_factory=list)
+    began_s: float = float("inf")
+
+    def leave(self, numbers: pa.Array) -> pa.Array:
+        """Note a batch of rows at the moment the source gives it: the newest of them is due now at the earliest."""
+        self.began_s = min(self.began_s, time.monotonic() - numbers[-1].as_py() / self.rate)
+        return numbers
+
+    def take(self, numbers: pa.Array) -> pa.Array:
+        """Note a batch of result rows at the moment it is given to the sink."""
+        self.seen.append((time.monotonic(), numbers.to_numpy(zero_copy_only=False).copy()))
+        return numbers
+
+    def latencies_ms(self, warm_s: float) -> np.ndarray:
+        """Return the latency of every row after the warm-up: of a key's rows, those since its result before came with this one."""
+        newest = np.full(KEYS, -1, np.int64)
+        lags = []
+        for at, numbers in self.seen:
+            keys = numbers % KEYS
+            order = np.argsort(numbers)
+            last = np.full(KEYS, -1, np.int64)
+            last[keys[order]] = numbers[order]
+            grown = np.flatnonzero(last > newest)
+            counts = (last[grown] - np.where(newest[grown] < 0, grown - KEYS, newest[grown])) // KEYS
+            back = np.concatenate([np.arange(count) for count in counts.tolist()]) if grown.size else np.zeros(0, np.int64)
+            rows = np.repeat(last[grown], counts) - back * KEYS
+            newest[grown] = last[grown]
+            lags.append((at - self.began_s - rows / self.rate)[rows >= warm_s * self.rate] * 1000)
+        return np.concatenate(lags)
+
+
+def run(parallelism: int, timeout_ms: int, rate: int, rows: int, deployment: str) -> tuple[float, Arrivals]:
+    """Return the seconds a job over ``rows`` rows takes (``rate`` rows per second, 0: as fast as it can), and what came to its sink."""
+    import penstock
+
+    arrivals = Arrivals(rate)
+
+    @penstock.udf(["BIGINT"], "BIGINT")
+    def left(numbers: pa.Array) -> pa.Array:
+        return arrivals.leave(numbers)
+
+    @penstock.udf(["BIGINT"], "BIGINT")
+    def seen(numbers: pa.Array) -> pa.Array:
+        return arrivals.take(numbers)
+
+    with penstock.connect(settings={"execution.runtime-mode": "streaming", "deployment": deployment}) as connection:
+        connection.execute(f"SET 'parallelism.default' = '{parallelism}'")
+        connection.execute(f"SET 'execution.buffer-timeout' = '{timeout_ms} ms'")
+        connection.create_function(left, "noted_at_source")
+        connection.create_function(seen, "noted_at_sink")
+        paced = f", 'rows-per-second' = '{rate}'"
+        connection.execute(
+            "CREATE TEMPORARY TABLE events (n BIGINT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "
+            f"'number-of-rows' = '{rows}', 'splits' = '{parallelism}'{paced})"
+        )
+        connection.execute("CREATE TEMPORARY TABLE changes (k BIGINT, c BIGINT, s BIGINT, n BIGINT) WITH ('connector' = 'blackhole')")
+        start = time.perf_counter()
+        job = connection.execute(f"INSERT INTO changes {_MEASURED if rate else _QUERY}").job
+        job.wait()
+        elapsed = time.perf_counter() - start
+        if job.error is not None:
+            raise job.error
+    return elapsed, arrivals
+
+
+def report(runs: int, deployment: str, seconds: float) -> None:
+    """Print throughput and latency per buffer timeout, at one slot and at two; figures are those of the best of the runs."""
+    print(f"{'keyed aggregate, ' + deployment:38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
+    for parallelism in (1, 2):
+        run(parallelism, 10, 0, 200_000, deployment)  # warm: kernels
+        half = None
+        for timeout_ms in (10, *(t for t in TIMEOUTS_MS if t != 10)):
+            peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS, deployment)[0] for _ in range(runs))
+            half = int(peak / 2) if half is None else half
+            best = min((_figures(parallelism, timeout_ms, half, seconds, deployment) for _ in range(runs)), key=lambda figures: figures[1])
+            aim = AIMS_MS.get(timeout_ms)
+            told = "" if aim is None else f"   aim {aim[0]:g} / {aim[1]:g}: {'met' if best[0] <= aim[0] and best[1] <= aim[1] else 'NOT MET'}"
+            name = f"{parallelism} slot{'s' if parallelism > 1 else ''}, buffer timeout {timeout_ms} ms"
+            print(f"{name:38} {peak / 1e6:9.1f} {half / 1e6:9.1f} {best[0]:8.1f} {best[1]:8.1f} {best[2]:8.1f}{told}", flush=True)
+
+
+def _figures(parallelism: int, timeout_ms: int, rate: int, seconds: float, deployment: str) -> tuple[float, float, float]:
+    warm_s = 1.0
+    _, arrivals = run(parallelism, timeout_ms, rate, int(rate * (seconds + warm_s)), deployment)
+    median, high = np.percentile(lags := arrivals.latencies_ms(warm_s), [50, 99])
+    return float(median), float(high), float(lags.max())
+
+
+def main() -> None:
+    """``python -m bench.latency``."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="python -m bench.latency", description=__doc__)
+    parser.add_argument("--runs", type=int, default=3, help="runs of each figure, the best of which counts (3)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="how long latency is measured in each run (4)")
+    parser.add_argument("--deployment", default="embedded", help="where tasks run (embedded)")
+    arguments = parser.parse_args()
+    report(arguments.runs, arguments.deployment, arguments.seconds)
+
+
+if __name__ == "__main__":
+    main()
