@@ -88,6 +88,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("restart-strategy.attempts", SettingKind.INT, "10", "restarts before a job is given up"),
     Setting("restart-strategy.delay", SettingKind.DURATION, "1 s", "wait before the first restart"),
     Setting("restart-strategy.max-delay", SettingKind.DURATION, "1 min", "longest wait before a restart"),
+    Setting("metrics.latency.interval", SettingKind.DURATION, "0", "time between the latency markers of each source; 0 is off"),
     Setting("metrics.prometheus.port", SettingKind.INT, "0", "port on 127.0.0.1 where /metrics answers; 0 is off", most=65535),
     Setting("restart-strategy.failure-rate.max-failures-per-interval", SettingKind.INT, "1", "failures within the interval before a job is given up"),
     Setting("restart-strategy.failure-rate.failure-rate-interval", SettingKind.DURATION, "1 min", "the interval failures are counted in"),

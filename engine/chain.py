@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
 from engine.frozen_state import Snapshot
 from engine.layers import Layers
+from engine.marker_path import MarkerPath
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
 from engine.record_writer import TaskOutput
@@ -131,6 +132,7 @@ class OperatorChain:
         self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
         self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
         self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
+        self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
         self._opened = 0
 
@@ -204,7 +206,12 @@ class OperatorChain:
                 self._guarded(index, lambda index=index, operator=operator: operator.release(self._outs[index]))
             elif earliest is None or due_ms < earliest:
                 earliest = due_ms
+        self._markers.go_on()
         return earliest
+
+    def marker(self, marker: LatencyMarker) -> None:
+        """Let a latency marker pass behind the rows that came before it."""
+        self._markers.enter(marker)
 
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""

@@ -77,6 +77,7 @@ class Deployer:
                         restore=None if restore is None else Restorer(restore.storage, restore.manifest).restore,
                         finished=restore is not None and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
                         wake=wakeup(subtask),
+                        marker_interval_ms=self.options.latency_interval_ms,
                     )
                 )
         return made

@@ -104,4 +104,12 @@ class EndOfInput:
     """Nothing follows on this channel."""
 
 
-Element = Batch | Watermark | Barrier | Idle | EndOfInput
+@dataclass(frozen=True)
+class LatencyMarker:
+    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at ``marked_ms`` (monotonic, of this machine)."""
+
+    source: str
+    marked_ms: float
+
+
+Element = Batch | Watermark | Barrier | Idle | EndOfInput | LatencyMarker

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine.barriers import Alignment
 from engine.channels import ConsumerChannel
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
 from engine.task_figures import Queues
 
@@ -20,7 +20,7 @@ class PortEnd:
     port: int
 
 
-GateEvent = Batch | Watermark | Idle | Barrier | PortEnd | EndOfInput
+GateEvent = Batch | Watermark | Idle | Barrier | PortEnd | EndOfInput | LatencyMarker
 
 
 class InputGate:
@@ -90,6 +90,8 @@ class InputGate:
                 self._pending.extend(self._watermarks.on_watermark(index, time_us))
             case Idle():
                 self._pending.extend(self._watermarks.on_idle(index))
+            case LatencyMarker():
+                self._pending.append(element)
             case Barrier(checkpoint_id, then_stop):
                 self._then_stop = then_stop
                 aligned = self._alignment.on_barrier(index, checkpoint_id)

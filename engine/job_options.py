@@ -29,6 +29,7 @@ class JobOptions:
     name: str = "job"
     batch_max_rows: int = 32_768
     buffer_timeout_ms: int = 10
+    latency_interval_ms: int = 0
     checkpoint_interval_ms: int = 0
     checkpoint_timeout_ms: int = 600_000
     checkpoint_min_pause_ms: int = 0
@@ -53,6 +54,7 @@ class JobOptions:
             name=name or settings.get("pipeline.name") or "job",
             batch_max_rows=settings.get("execution.batch.max-rows"),
             buffer_timeout_ms=settings.get("execution.buffer-timeout"),
+            latency_interval_ms=settings.get("metrics.latency.interval"),
             checkpoint_interval_ms=settings.get("execution.checkpointing.interval") or 0,
             checkpoint_timeout_ms=settings.get("execution.checkpointing.timeout"),
             checkpoint_min_pause_ms=settings.get("execution.checkpointing.min-pause") or 0,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from engine.channels import ProducerChannel
 from engine.clock import Clock
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
 from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 
@@ -20,6 +20,7 @@ class RecordWriter:
 
     def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
+        self._marked = -1
 
     @property
     def deadline_ms(self) -> float | None:
@@ -45,6 +46,11 @@ class RecordWriter:
             target.put(element)
             if isinstance(element, Barrier):
                 failpoint("W3")
+
+    def mark(self, marker: LatencyMarker) -> None:
+        """Put a latency marker behind the rows for one of the targets, each in turn: one for all would multiply with every exchange."""
+        self._marked = (self._marked + 1) % len(self._targets)
+        self._targets[self._marked].put(marker)
 
 
 class ShuffleWriter(RecordWriter):
@@ -87,6 +93,7 @@ class PartitionWriter(RecordWriter):
         self._timeout_ms = timeout_ms
         self._pieces: list[list[Batch]] = [[] for _ in self._targets]
         self._rows = [0] * len(self._targets)
+        self._markers: list[list[LatencyMarker]] = [[] for _ in self._targets]
         self._deadline_ms: float | None = None
         self._hash, self._partition = stable_hash, partition
 
@@ -113,6 +120,13 @@ class PartitionWriter(RecordWriter):
             self._ship(target)
         self._deadline_ms = None
 
+    def mark(self, marker: LatencyMarker) -> None:
+        self._marked = (self._marked + 1) % len(self._targets)
+        if self._pieces[self._marked]:
+            self._markers[self._marked].append(marker)
+        else:
+            self._targets[self._marked].put(marker)
+
     def _hold(self, target: int, piece: Batch) -> None:
         self._pieces[target].append(piece)
         self._rows[target] += piece.num_rows
@@ -130,6 +144,9 @@ class PartitionWriter(RecordWriter):
         self._pieces[target], self._rows[target] = [], 0
         for batch in gather(pieces):
             self._targets[target].put(batch)
+        markers, self._markers[target] = self._markers[target], []
+        for marker in markers:
+            self._targets[target].put(marker)
 
 
 def gather(pieces: Sequence[Batch]) -> list[Batch]:
@@ -162,6 +179,11 @@ class TaskOutput:
         self.bytes_out = 0
 
     @property
+    def is_end(self) -> bool:
+        """Whether rows leave the job here."""
+        return not self._writers
+
+    @property
     def blocked(self) -> bool:
         """Whether some channel has no credit."""
         return any(writer.blocked for writer in self._writers)
@@ -189,6 +211,11 @@ class TaskOutput:
     def watermark(self, time_us: int) -> None:
         """Forward a watermark."""
         self._control(Watermark(time_us))
+
+    def marker(self, marker: LatencyMarker) -> None:
+        """Forward a latency marker, behind the rows that are buffered."""
+        for writer in self._writers:
+            writer.mark(marker)
 
     def idle(self) -> None:
         """Forward that time stands still here."""

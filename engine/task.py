@@ -10,7 +10,7 @@ from enum import Enum, StrEnum
 from engine.chain import OperatorChain, OperatorSnapshot
 from engine.channels import Wakeup, no_wakeup
 from engine.clock import Clock
-from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, Watermark
+from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
 from engine.input_gate import InputGate, PortEnd
 from engine.job_messages import (
@@ -70,7 +70,8 @@ class Task:
     """Drives one operator chain between an input gate (or a source at its head) and its record writers.
 
     ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot was the chain's last, so that
-    the task only says so downstream; ``keep_snapshots`` is False when nobody would store them.
+    the task only says so downstream; ``keep_snapshots`` is False when nobody would store them. ``marker_interval_ms``: time between the
+    latency markers of a source, 0 for none.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Task:
         restore: Callable[[OperatorChain], None] | None = None,
         finished: bool = False,
         wake: Wakeup = no_wakeup,
+        marker_interval_ms: int = 0,
     ) -> None:
         self.task_id = task_id
         self.chain = chain
@@ -103,6 +105,8 @@ class Task:
         self._restore = restore
         self._finished = finished
         self._wake = wake
+        self._marker_interval_ms = marker_interval_ms if gate is None else 0
+        self._next_marker_ms = 0.0
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = False
         self._poll_again_ms = 0.0
@@ -191,6 +195,11 @@ class Task:
         due_ms = float("inf")
         for due in (None if self._output.blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
+        if self._marker_interval_ms and not (self._paused or self._output.blocked):
+            if now_ms >= self._next_marker_ms:
+                self._next_marker_ms = now_ms + self._marker_interval_ms
+                self.chain.marker(LatencyMarker(self.chain.operators[0].context.name, now_ms))
+            due_ms = min(due_ms, self._next_marker_ms)
         if self.chain.ticks and not self._paused:
             if now_ms >= self._next_tick_ms:
                 self._next_tick_ms = now_ms + TICK_MS
@@ -231,6 +240,8 @@ class Task:
                 self.chain.watermark(time_us)
             case Idle():
                 self.chain.idle()
+            case LatencyMarker():
+                self.chain.marker(event)
             case Barrier(checkpoint_id, then_stop):
                 since_ms, self._aligning_since_ms = self._aligning_since_ms, None
                 self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms

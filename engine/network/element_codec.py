@@ -6,20 +6,21 @@ import json
 import struct
 from collections.abc import Sequence
 from dataclasses import fields
-from math import isnan
+from math import isfinite, isnan
 from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import PenstockError
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.network import frame_kinds as kinds
 from engine.network.frames import MAX_PAYLOAD_BYTES, Frame
 from engine.network.network_errors import PAYLOAD, TOO_LONG, network_error
 
 _BATCH = struct.Struct("<BB6xqQ40x")  # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
 _TIME = struct.Struct("<q")
+_MARKED = struct.Struct("<d")
 _HAS_WEIGHTS, _HAS_BEHIND, _WHOLE_STREAM = 1, 2, 4
 _SLACK_BYTES = 4096
 _NUMBER_BYTES = 8
@@ -51,6 +52,8 @@ class ElementEncoder:
                 return [(kinds.BARRIER, [json.dumps(_plain(element, now_ms)).encode("ascii")])]
             case EndOfInput():
                 return [(kinds.END_OF_INPUT, [])]
+            case LatencyMarker(source, marked_ms):
+                return [(kinds.LATENCY_MARKER, [_MARKED.pack(marked_ms), source.encode("utf-8")])]
 
     def _batch(self, batch: Batch) -> list[Encoded]:
         rows, marks = batch.rows, 0
@@ -114,6 +117,8 @@ class ElementDecoder:
                 return Watermark(*_TIME.unpack(payload))
             case kinds.BARRIER:
                 return _barrier(json.loads(bytes(payload)), now_ms)
+            case kinds.LATENCY_MARKER:
+                return _marker(payload)
         if len(payload):
             raise ValueError(f"kind {kind} has no payload")
         if kind not in (kinds.IDLE, kinds.END_OF_INPUT):
@@ -178,6 +183,13 @@ def _plain(barrier: Barrier, now_ms: float) -> dict[str, Any]:
     values = {field.name: getattr(barrier, field.name) for field in fields(barrier)}
     values["overtakes_at_ms"] -= now_ms
     return values
+
+
+def _marker(payload: memoryview) -> LatencyMarker:
+    (marked_ms,) = _MARKED.unpack_from(payload)
+    if not isfinite(marked_ms):
+        raise ValueError("a marker of no time")
+    return LatencyMarker(str(payload[_MARKED.size :], "utf-8"), marked_ms)
 
 
 def _barrier(said: Any, now_ms: float) -> Barrier:

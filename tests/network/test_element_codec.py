@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import PenstockError
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.network import frame_kinds as kinds
 from engine.network.element_codec import ElementDecoder, ElementEncoder, pieces_that_fit
 from engine.network.frames import Frame, FrameReader, FrameWriter
@@ -62,6 +62,7 @@ ELEMENTS = (
     | st.builds(Watermark, st.integers(-(2**63), 2**63 - 1))
     | st.builds(Barrier, st.integers(0, 2**62), st.booleans(), st.sampled_from([float("inf"), float("-inf"), 0.0, 12.5]))
     | st.just(Idle())
+    | st.builds(LatencyMarker, st.text(max_size=40), st.floats(allow_nan=False, allow_infinity=False))
     | st.just(EndOfInput())
 )
 

@@ -9,7 +9,7 @@ import pytest
 from catalog.errors import PenstockError
 from engine.barriers import Alignment
 from engine.channels import Channel
-from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, Watermark
+from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.input_gate import GateEvent, InputGate, PortEnd, WatermarkMerge
 from tests.runtime.fakes import batch, rows_of
 
@@ -136,7 +136,7 @@ def test_channels_are_read_in_turn() -> None:
 
 
 def test_events_are_a_closed_sum() -> None:
-    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, PortEnd, EndOfInput}
+    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, PortEnd, EndOfInput, LatencyMarker}
 
 
 def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() -> None:
