@@ -106,7 +106,7 @@ class EndOfInput:
 
 @dataclass(frozen=True)
 class LatencyMarker:
-    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at ``marked_ms`` (monotonic, of this machine)."""
+    """Flows with the rows to tell how long they take: ``source`` is the name of the operator it left at ``marked_ms`` (monotonic)."""
 
     source: str
     marked_ms: float
