@@ -10,7 +10,7 @@ from catalog.errors import PenstockError
 from catalog.names import did_you_mean
 from catalog.tables import Table
 from engine.arrays import array_of
-from engine.clock import Clock
+from engine.connectors.generated_reader import GeneratedReader
 from engine.connectors.generated_values import FieldPlan, plan_field
 from engine.connectors.source import Position, ScanRequest
 from engine.formats.decoded import batch_of
@@ -38,10 +38,11 @@ class DatagenSource:
             message = f"table {self._request.table.name} had {len(split_ids)} splits, it has {self._splits}"
             raise PenstockError("DAT-4107", message, hint="set 'splits' as it was to go on from a checkpoint")
 
-    def open(self, split_id: str, position: Position | None) -> DatagenReader:
+    def open(self, split_id: str, position: Position | None) -> GeneratedReader:
         split = int(split_id.partition("/")[0])
         rows = None if self._rows is None else max(0, -(-(self._rows - split) // self._splits))
-        return DatagenReader(self, split, rows, (position or {}).get("row", 0), self._request.clock)
+        clock = self._request.clock
+        return GeneratedReader(lambda first, count: self.make(split, first, count, clock.wall_ms() * 1000), rows, position)
 
     def discover_every_ms(self) -> int | None:
         return None
@@ -53,35 +54,6 @@ class DatagenSource:
         """Return rows first .. first + count of a split."""
         numbers = np.arange(first, first + count, dtype=np.uint64) * np.uint64(self._splits) + np.uint64(split)
         return batch_of([_column(plan, numbers, now_us) for plan in self._plans], self._fields, count)
-
-
-class DatagenReader:
-    """Makes the rows of one split; ``rows``: how many it has, ``None`` when it never ends."""
-
-    def __init__(self, source: DatagenSource, split: int, rows: int | None, given: int, clock: Clock) -> None:
-        self._source = source
-        self._split = split
-        self._rows = rows
-        self._given = given
-        self._clock = clock
-
-    @property
-    def ended(self) -> bool:
-        return self._rows is not None and self._given >= self._rows
-
-    def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        count = max_rows if self._rows is None else min(max_rows, self._rows - self._given)
-        if count <= 0:
-            return None
-        batch = self._source.make(self._split, self._given, count, self._clock.wall_ms() * 1000)
-        self._given += count
-        return batch
-
-    def position(self) -> Position:
-        return {"row": self._given}
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def _column(plan: FieldPlan | None, numbers: np.ndarray, now_us: int) -> pa.Array:

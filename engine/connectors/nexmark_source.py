@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog.connectors import option
 from catalog.errors import PenstockError
+from engine.connectors.generated_reader import GeneratedReader
 from engine.connectors.nexmark_columns import NexmarkColumns
 from engine.connectors.nexmark_model import NexmarkModel
 from engine.connectors.source import Position, ScanRequest
@@ -39,9 +40,10 @@ class NexmarkSource:
             message = f"table {self._request.table.name} had {len(split_ids)} splits, it has {self._splits}"
             raise PenstockError("DAT-4107", message, hint="set 'splits' as it was to go on from a checkpoint")
 
-    def open(self, split_id: str, position: Position | None) -> NexmarkReader:
+    def open(self, split_id: str, position: Position | None) -> GeneratedReader:
         split = int(split_id.partition("/")[0])
-        return NexmarkReader(self, split, self._rows(split), (position or {}).get("row", 0))
+        rows = self._rows(split)
+        return GeneratedReader(lambda first, count: self.make(split, first, count, rows), rows, position)
 
     def discover_every_ms(self) -> int | None:
         return None
@@ -83,31 +85,3 @@ class NexmarkSource:
         own = (turns - split + self._splits - 1) // self._splits if turns > split else 0
         last = min(max(rest - self._first, 0), self._per_turn) if turns % self._splits == split else 0
         return own * self._per_turn + last
-
-
-class NexmarkReader:
-    """Makes the rows of one split; ``rows``: how many it has, ``None`` when it never ends."""
-
-    def __init__(self, source: NexmarkSource, split: int, rows: int | None, given: int) -> None:
-        self._source = source
-        self._split = split
-        self._rows = rows
-        self._given = given
-
-    @property
-    def ended(self) -> bool:
-        return self._rows is not None and self._given >= self._rows
-
-    def poll(self, max_rows: int) -> pa.RecordBatch | None:
-        count = max_rows if self._rows is None else min(max_rows, self._rows - self._given)
-        if count <= 0:
-            return None
-        batch = self._source.make(self._split, self._given, count, self._rows)
-        self._given += count
-        return batch
-
-    def position(self) -> Position:
-        return {"row": self._given}
-
-    def close(self) -> None:
-        """Nothing is open."""

@@ -14,46 +14,21 @@ from catalog.schema import Field
 from catalog.types import Timestamp, to_arrow
 from engine.arrays import array_of, is_true, texts, truths
 from engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
-from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, empty_columns
 from engine.formats.file_task import FileTask
 from engine.formats.json_lines import JsonParser, begins_with_null
 from engine.formats.json_nested import converted, wire_type
 from engine.formats.json_text import json_lines
-from engine.formats.record_blocks import Block, RecordBlocks, count_records
+from engine.formats.line_reader import LineReader
 
 _OPS = {"c": "is created", "r": "was there", "u": "is updated", "d": "is deleted"}
 _ENVELOPE = 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}'
 _SCHEMA_WORDS = {"bool": "boolean", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float": "float", "double": "double"}
 
 
-class DebeziumReader:
-    """Reads one file of changes: a row taken back where there is a ``before``, a row added where there is an ``after``."""
-
-    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
-        self._parser = EnvelopeParser(task.wanted, task.declared, task.in_payload)
-        resumed = anchor if anchor and task.compression is None else {}
-        begin: int | None = resumed.get("byte")
-        self._ordinal: int = resumed.get("row", 0)
-        self._blocks = RecordBlocks(task, begin)
-
-    def next(self) -> Decoded | None:
-        block = self._blocks.next()
-        if block is None:
-            return None
-        decoded = self._parser.rows_of(self._decode(block))
-        decoded.anchor.update(byte=block.offset, row=self._ordinal)
-        self._ordinal += decoded.records
-        return decoded
-
-    def close(self) -> None:
-        self._blocks.close()
-
-    def _decode(self, block: Block) -> Decoded:
-        changes = self._parser.parse(block.data)
-        if changes is not None and changes.num_rows == count_records(block.data, None):
-            return Decoded(changes, self._ordinal, changes.num_rows)
-        return separate(block, self._ordinal, None, self._parser.parse, self._parser.explain)
+def debezium_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
+    """Return a reader of changes: a row is taken back where there is a ``before``, a row is added where there is an ``after``."""
+    return LineReader(task, anchor, EnvelopeParser(task.wanted, task.declared, task.in_payload))
 
 
 class EnvelopeParser:

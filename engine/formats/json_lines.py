@@ -12,43 +12,18 @@ import pyarrow.json as arrow_json
 
 from catalog.schema import Field
 from catalog.types import Timestamp, to_arrow
-from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
 from engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
-from engine.formats.record_blocks import Block, RecordBlocks, count_records
+from engine.formats.line_reader import LineReader
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
 _KINDS = {dict: "an object", list: "an array", str: "a string", int: "a number", float: "a number", bool: "a truth value", type(None): "null"}
 
 
-class JsonLinesReader:
-    """Reads one file of JSON lines, or the lines that begin in a range of its bytes."""
-
-    def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
-        self._parser = JsonParser(task.wanted)
-        resumed = anchor if anchor and task.compression is None else {}
-        begin: int | None = resumed.get("byte")
-        self._ordinal: int = resumed.get("row", 0)
-        self._blocks = RecordBlocks(task, begin)
-
-    def next(self) -> Decoded | None:
-        block = self._blocks.next()
-        if block is None:
-            return None
-        decoded = self._decode(block)
-        decoded.anchor.update(byte=block.offset, row=self._ordinal)
-        self._ordinal += decoded.records
-        return decoded
-
-    def close(self) -> None:
-        self._blocks.close()
-
-    def _decode(self, block: Block) -> Decoded:
-        rows = self._parser.parse(block.data)
-        if rows is not None and rows.num_rows == count_records(block.data, None):
-            return Decoded(rows, self._ordinal, rows.num_rows)
-        return separate(block, self._ordinal, None, self._parser.parse, self._parser.explain)
+def json_lines_reader(task: FileTask, anchor: dict[str, Any] | None) -> LineReader:
+    """Return a reader of JSON lines."""
+    return LineReader(task, anchor, JsonParser(task.wanted))
 
 
 class JsonParser:
@@ -100,6 +75,10 @@ class JsonParser:
             else:
                 arrays.append(converted(table.column(field.name).combine_chunks(), field.type))
         return batch_of(arrays, self._wanted, table.num_rows)
+
+    def rows_of(self, decoded: Decoded) -> Decoded:
+        """Return the objects, which are the rows."""
+        return decoded
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
         """Return the column at fault and what is wrong with one bad line."""

@@ -7,16 +7,16 @@ from typing import Any
 
 from engine.formats.arrow_ipc import ArrowReader
 from engine.formats.csv import CsvReader
-from engine.formats.debezium import DebeziumReader
+from engine.formats.debezium import debezium_reader
 from engine.formats.decoded import FileReader
 from engine.formats.file_task import FileTask
-from engine.formats.json_lines import JsonLinesReader
+from engine.formats.json_lines import json_lines_reader
 from engine.formats.parquet import ParquetReader
 
 READERS: dict[str, Callable[[FileTask, dict[str, Any] | None], FileReader]] = {
     "csv": CsvReader,
-    "json": JsonLinesReader,
+    "json": json_lines_reader,
     "parquet": ParquetReader,
     "arrow": ArrowReader,
-    "debezium-json": DebeziumReader,
+    "debezium-json": debezium_reader,
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.operator import ListState, Operator, Output
@@ -21,8 +19,7 @@ class LimitOperator(Operator, ListState):
         self._seen = 0
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        if batch.weights is not None:
-            batch = _single(batch, batch.weights)
+        batch = batch.repeated()
         first = max(0, self._offset - self._seen)
         last = batch.num_rows if self._end is None else min(batch.num_rows, self._end - self._seen)
         self._seen += batch.num_rows
@@ -37,10 +34,3 @@ class LimitOperator(Operator, ListState):
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         self._seen = sum(item["seen"] for item in items)
-
-
-def _single(batch: Batch, weights: np.ndarray) -> Batch:
-    """Return the batch with each row as often as its weight says."""
-    counts = np.maximum(weights, 0)
-    repeated = batch.take(np.repeat(np.arange(batch.num_rows), counts))
-    return Batch(repeated.rows, None, repeated.behind, repeated.origin)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, ListState, Operator, Output
+from engine.state.reached_time import ReachedTime
 from planner.physical import ProcessingTimeSpec
 
 
-class ProcessingTimeOperator(Operator, ListState):
+class ProcessingTimeOperator(Operator):
     """Time never goes back, neither with the clock nor over a restart, so no row is behind the watermark. Event time from above ends here."""
 
     passes_time = False
@@ -20,7 +19,7 @@ class ProcessingTimeOperator(Operator, ListState):
     def __init__(self, spec: ProcessingTimeSpec, options: JobOptions) -> None:
         self._column = spec.time_column
         self._schema = spec.schema.to_arrow()
-        self._last_us = MIN_WATERMARK_US
+        self._last = ReachedTime()
         self._sent_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
@@ -29,14 +28,14 @@ class ProcessingTimeOperator(Operator, ListState):
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._go_on(self._context.clock.wall_ms())
         columns = batch.rows.columns
-        columns[self._column] = pa.repeat(pa.scalar(self._last_us, pa.int64()), batch.num_rows).view(self._schema[self._column].type)
+        columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(self._schema[self._column].type)
         out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), batch.weights, None, batch.origin))
 
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """The next row's time is not before this one, so windows that end by now are whole."""
         self._go_on(now_ms)
-        if self._sent_us < self._last_us:
-            self._sent_us = self._last_us
+        if self._sent_us < self._last.us:
+            self._sent_us = self._last.us
             self._context.metrics.watermark_us = self._sent_us
             out.watermark(self._sent_us)
 
@@ -46,14 +45,7 @@ class ProcessingTimeOperator(Operator, ListState):
             self._sent_us = time_us
 
     def _go_on(self, now_ms: int) -> None:
-        self._last_us = max(self._last_us, now_ms * 1000)
+        self._last.us = max(self._last.us, now_ms * 1000)
 
     def list_states(self) -> dict[str, ListState]:
-        return {"clock": self}
-
-    def snapshot_items(self) -> list[dict[str, Any]]:
-        return [] if self._last_us == MIN_WATERMARK_US else [{"last_us": self._last_us}]
-
-    def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Whatever subtask gave the last time, none goes behind it."""
-        self._last_us = max([self._last_us, *(item["last_us"] for item in items)])
+        return {"clock": self._last}

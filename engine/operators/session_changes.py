@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, ListState, Output
+from engine.operator import Context, Output
+from engine.operators.gives_changes import GivesChanges
 from engine.operators.session_aggregate import SessionAggregateOperator
 from engine.state.row_difference import difference
 from engine.thinned_changes import ThinnedChanges
 from planner.physical import WindowAggregateSpec
 
 
-class SessionChangesOperator(SessionAggregateOperator, ListState):
+class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
     """What a batch changes is the difference of the sessions its keys show before it and after it, for a row may unite sessions.
 
     Shown are all sessions where they give early results, else those the watermark is past. A session is forgotten when the watermark is
@@ -30,16 +29,6 @@ class SessionChangesOperator(SessionAggregateOperator, ListState):
     def open(self, context: Context) -> None:
         super().open(context)
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
-
-    def list_states(self) -> dict[str, ListState]:
-        return {"closed": self}
-
-    def snapshot_items(self) -> list[dict[str, Any]]:
-        return [] if self._watermark_us == MIN_WATERMARK_US else [{"closed_until_us": self._watermark_us}]
-
-    def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Barriers find all subtasks at one watermark."""
-        self._watermark_us = max([self._watermark_us, *(item["closed_until_us"] for item in items)])
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = self._in_time(batch)
@@ -72,12 +61,3 @@ class SessionChangesOperator(SessionAggregateOperator, ListState):
             state.remove(over)
             self._metrics.state_entries = len(state)
         self._watermark_us = time_us
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        self._changes.give_due(out)
-
-    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        self._changes.give(out)
-
-    def on_end(self, out: Output) -> None:
-        self._changes.give(out)

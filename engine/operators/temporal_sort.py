@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -12,12 +10,13 @@ from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
+from engine.state.reached_time import ReachedTime
 from engine.state.row_order import RowOrder
 from engine.state.waiting_rows import WaitingRows
 from planner.physical import TemporalSortSpec
 
 
-class TemporalSortOperator(Operator, ListState):
+class TemporalSortOperator(Operator):
     """Runs in one task. Rows without a time, and rows behind the watermark, are dropped and counted; rows taken back on time are not given."""
 
     def __init__(self, spec: TemporalSortSpec, options: JobOptions) -> None:
@@ -25,7 +24,7 @@ class TemporalSortOperator(Operator, ListState):
         self._time_column = spec.time_column
         self._slack_us = WINDOW_TIME_US - 1 if spec.of_windows else 0
         self._order = RowOrder(spec.keys, self._schema, options.time_zone)
-        self._passed_us = MIN_WATERMARK_US
+        self._passed = ReachedTime()
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -35,25 +34,18 @@ class TemporalSortOperator(Operator, ListState):
         return {"rows": self._rows}
 
     def list_states(self) -> dict[str, ListState]:
-        return {"passed": self}
-
-    def snapshot_items(self) -> list[dict[str, Any]]:
-        return [] if self._passed_us == MIN_WATERMARK_US else [{"passed_us": self._passed_us}]
-
-    def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Only one subtask has had rows."""
-        self._passed_us = max([self._passed_us, *(item["passed_us"] for item in items)])
+        return {"passed": self._passed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, self._passed_us, self._slack_us, self._metrics)
+        batch = in_time(batch, self._time_column, self._passed.us, self._slack_us, self._metrics)
         if batch.num_rows:
             self._rows.add(Batch(batch.rows, batch.weights))
             self._metrics.state_entries = len(self._rows)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         """Rows of a window come until the watermark has reached its end, which is later than their time."""
-        self._passed_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
-        due = self._rows.due(self._passed_us)
+        self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(self._passed.us)
         if due is None:
             return
         if due.weights is not None:

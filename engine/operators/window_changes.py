@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Output
+from engine.operator import Context, Output
+from engine.operators.gives_changes import GivesChanges
 from engine.operators.window_aggregate import WindowAggregateOperator
 from engine.state.row_difference import difference
 from engine.thinned_changes import ThinnedChanges
@@ -19,7 +18,7 @@ from planner.physical import WindowAggregateSpec
 from planner.windowing import Windowing
 
 
-class WindowChangesOperator(WindowAggregateOperator, ListState):
+class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
     """What a batch changes of results already given is the difference of what its keys show before it and after it, in the windows it falls in.
 
     Given are all results where windows give early ones, else those of windows the watermark has passed. A window is forgotten when the watermark is
@@ -33,16 +32,6 @@ class WindowChangesOperator(WindowAggregateOperator, ListState):
     def open(self, context: Context) -> None:
         super().open(context)
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
-
-    def list_states(self) -> dict[str, ListState]:
-        return {"closed": self}
-
-    def snapshot_items(self) -> list[dict[str, Any]]:
-        return [] if self._watermark_us == MIN_WATERMARK_US else [{"closed_until_us": self._watermark_us}]
-
-    def restore_items(self, items: list[dict[str, Any]]) -> None:
-        """Barriers find all subtasks at one watermark."""
-        self._watermark_us = max([self._watermark_us, *(item["closed_until_us"] for item in items)])
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         placed = self._rows.place(batch, self._watermark_us)
@@ -121,12 +110,3 @@ class WindowChangesOperator(WindowAggregateOperator, ListState):
             self._changes.give_due(out)
         self._watermark_us = time_us
         self._free(slices, ends, max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us)
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        self._changes.give_due(out)
-
-    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        self._changes.give(out)
-
-    def on_end(self, out: Output) -> None:
-        self._changes.give(out)

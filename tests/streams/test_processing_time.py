@@ -157,7 +157,8 @@ def test_stamps_and_watermarks_never_go_back() -> None:
     assert out.times == [2_000_000]
     again, told = ProcessingTimeOperator(spec, JobOptions()), Remembered()
     opened(again, clock)
-    again.restore_items([*operator.snapshot_items(), {"last_us": 3_000_000}])
+    clock, earlier = again.list_states()["clock"], operator.list_states()["clock"]
+    clock.restore_items([*earlier.snapshot_items(), {"reached_us": 3_000_000}])
     again.on_batch(Batch(rows), 0, told)
     again.on_watermark(MAX_WATERMARK_US, told)
     again.on_processing_time(9_000, told)
