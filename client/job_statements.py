@@ -20,6 +20,7 @@ from planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
     from client.session import Session
+    from engine.deploy.worker_process import WorkerProcess
     from engine.job import Job
     from engine.job_metrics import JobMetrics
 
@@ -147,6 +148,7 @@ def describe(job: Job) -> Result:
         ("name", job.name),
         ("state", str(job.state)),
         ("error", job.error.message if job.error else None),
+        ("last failure", job.last_failure.message if job.last_failure else None),
         ("restarts", str(metrics.restarts)),
         ("rows in", str(metrics.rows_in)),
         ("rows out", str(rows_out(metrics))),
@@ -161,6 +163,7 @@ def describe(job: Job) -> Result:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
         facts.append((f"{operator.name} × {operator.parallelism}", counts))
     facts += [(f"event {_wall_text(event.at_ms)}", f"{event.kind} {event.text}") for event in metrics.events]
+    facts += worker_facts(job)
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
         shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
@@ -170,6 +173,29 @@ def describe(job: Job) -> Result:
 
 def _wall_text(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def worker_facts(job: Job) -> list[tuple[str, str | None]]:
+    """Return a line for each worker process of a job, and what became of those that were lost; nothing for a job of this process alone."""
+    workers = job.processes
+    if workers is None:
+        return []
+    facts: list[tuple[str, str | None]] = [
+        (f"worker {member.process.number}", f"pid {member.process.pid}, {member.process.state}, {told_slots(member.slots)}, {heard(member.process)}")
+        for member in workers.members()
+    ]
+    lost = f"{len(workers.lost)}: {', '.join(workers.lost)}" if workers.lost else "0"
+    return [*facts, ("workers lost", lost), ("messages of deployments that are over", str(workers.stale_messages))]
+
+
+def told_slots(slots: Sequence[int]) -> str:
+    """Return the numbers of slots in words."""
+    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(map(str, slots))}"
+
+
+def heard(worker: WorkerProcess) -> str:
+    """Return in words when a worker was last heard of."""
+    return f"heard of {worker.silence_ms / 1e3:.1f} s ago"
 
 
 def moment_text(time_us: int | None) -> str | None:

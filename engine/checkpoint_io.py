@@ -95,6 +95,13 @@ class Retired:
 IoOutcome = PartWritten | EndWritten | Published | CheckpointFailed | StorageFailed | RestorePointRead | RestorePointLost | FinishRecorded | Retired
 
 
+@dataclass(frozen=True)
+class WrittenElsewhere:
+    """What came of writing that a worker did of itself, not asked by the master."""
+
+    outcome: PartWritten | EndWritten | CheckpointFailed | StorageFailed
+
+
 class StoreIo:
     """Does the coordinator's I/O on a checkpoint store; one per deployment (``attempt``)."""
 

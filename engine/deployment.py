@@ -16,6 +16,7 @@ from engine.job_options import JobOptions
 from engine.manifest import Manifest
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Services
+from engine.placement import AllHere, ChannelEnds, Placement
 from engine.record_writer import RecordWriter, TaskOutput, record_writer
 from engine.restore import Restorer
 from engine.state.key_groups import key_group_range
@@ -25,6 +26,9 @@ from planner.edges import Forward
 from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec, OperatorSpec
 
 BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
+Channels = list[list[ChannelEnds]]
+NO_ENDS = ChannelEnds(None, None)
+ALL_HERE = AllHere()
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,13 @@ class Deployer:
         last_checkpoint_id: int,
         report: Callable[[TaskReport], None],
         wakeup: Callable[[int], Wakeup],
+        placement: Placement = ALL_HERE,
     ) -> list[Task]:
-        """Return the tasks of a new deployment in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
-        channels = {edge: self._channels(edge, wakeup) for edge in self.graph.edges}
+        """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
+        channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
         made = []
         for chain in self.graph.chains:
-            for subtask in range(chain.parallelism):
+            for subtask in filter(placement.here, range(chain.parallelism)):
                 output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
                 specs = [self._operator(chain, spec, subtask, attempt) for spec in chain.operators]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
@@ -82,23 +87,35 @@ class Deployer:
                 )
         return made
 
-    def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup]) -> list[list[Channel | None]]:
+    def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup], placement: Placement) -> Channels:
         """Return the channels of an edge by source subtask, then target subtask; a forward edge joins equal subtasks only."""
         sources, targets = self._parallelism(edge.source), self._parallelism(edge.target)
         forward = isinstance(edge.edge, Forward)
         if forward and sources != targets:
             message = f"a forward edge from {sources} to {targets} subtasks"
             raise PenstockError("INT-9016", message, kind=Kind.INTERNAL, sqlstate="XX000")
-        capacity = self.options.channel_capacity
         return [
-            [Channel(capacity, wakeup(target), wakeup(source)) if not forward or source == target else None for target in range(targets)]
+            [self._ends(edge, source, target, wakeup, placement) if not forward or source == target else NO_ENDS for target in range(targets)]
             for source in range(sources)
         ]
 
-    def _writer(self, edge: ChainEdge, channels: list[list[Channel | None]], subtask: int) -> RecordWriter:
+    def _ends(self, edge: ChainEdge, source: int, target: int, wakeup: Callable[[int], Wakeup], placement: Placement) -> ChannelEnds:
+        """Return the ends of one channel that are here."""
+        gives, takes = placement.here(source), placement.here(target)
+        capacity = self.options.channel_capacity
+        if gives and takes:
+            channel = Channel(capacity, wakeup(target), wakeup(source))
+            return ChannelEnds(channel, channel)
+        key = f"{edge.source}.{source}-{edge.target}.{target}:{edge.port}"
+        return ChannelEnds(
+            placement.producer(key, target, wakeup(source)) if gives else None,
+            placement.consumer(key, source, capacity, wakeup(target)) if takes else None,
+        )
+
+    def _writer(self, edge: ChainEdge, channels: Channels, subtask: int) -> RecordWriter:
         return record_writer(
             edge.edge,
-            [channel for channel in channels[subtask] if channel is not None],
+            [ends.producer for ends in channels[subtask] if ends.producer is not None],
             subtask=subtask,
             max_parallelism=self.graph.max_parallelism,
             clock=self.clock,
@@ -106,14 +123,14 @@ class Deployer:
             timeout_ms=self.options.buffer_timeout_ms,
         )
 
-    def _gate(self, chain: Chain, channels: dict[ChainEdge, list[list[Channel | None]]], subtask: int) -> InputGate | None:
+    def _gate(self, chain: Chain, channels: dict[ChainEdge, Channels], subtask: int) -> InputGate | None:
         inputs = self.graph.inputs_of(chain.chain_id)
         if not inputs:
             return None
         joined, ports = [], []
         for edge in inputs:
             for source in channels[edge]:
-                channel = source[subtask]
+                channel = source[subtask].consumer
                 if channel is not None:
                     joined.append(channel)
                     ports.append(edge.port)
@@ -152,13 +169,18 @@ class Deployer:
 
 @dataclass(frozen=True)
 class Deployment:
-    """One deployment of a job, the ``attempt``-th: where its tasks start from, and the highest checkpoint id ever given out."""
+    """One deployment of a job, the ``attempt``-th of the coordinator of that ``epoch``.
+
+    ``restore``: where its tasks start from; ``last_checkpoint_id``: the highest ever given out; ``placement``: which of them run in this process.
+    """
 
     deployer: Deployer
     attempt: int
     restore: RestorePoint | None
     last_checkpoint_id: int
+    epoch: int = 0
+    placement: Placement = ALL_HERE
 
     def tasks(self, report: Callable[[TaskReport], None], wakeup: Callable[[int], Wakeup]) -> list[Task]:
-        """Return its tasks in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
-        return self.deployer.tasks(self.attempt, self.restore, self.last_checkpoint_id, report, wakeup)
+        """Return its tasks here in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
+        return self.deployer.tasks(self.attempt, self.restore, self.last_checkpoint_id, report, wakeup, self.placement)

@@ -13,6 +13,7 @@ from engine.job_state import JobState
 
 if TYPE_CHECKING:
     from engine.changed_query import StateDiff
+    from engine.deploy.process_workers import ProcessWorkers
     from engine.job_master import JobMaster
     from engine.rescaling import RescaleRequested
     from engine.storage import Storage
@@ -22,6 +23,7 @@ class Job:
     """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
 
     ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of the state of a query that has changed.
+    ``processes``: its worker processes, if it runs in any.
     """
 
     def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
@@ -30,6 +32,7 @@ class Job:
         self.checkpoint_storage = checkpoint_storage
         self.state_diff: StateDiff | None = None
         self._ended = threading.Event()
+        self.processes: ProcessWorkers | None = None
         self._master: JobMaster | None = None
 
     def attach(self, master: JobMaster) -> None:

@@ -7,7 +7,8 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from catalog.errors import PenstockError
 from engine.changed_query import continued
@@ -24,9 +25,14 @@ from engine.operators.build import build_operator
 from engine.plan_identity import PlanIdentity, plan_identity
 from engine.rescaling import RescaleRequested
 from engine.savepoints import start_from
-from engine.storage import check_name
+from engine.storage import Storage, check_name
 from engine.task_manager import IoThread, ThreadedWorkers
 from planner.physical import JobGraph
+
+if TYPE_CHECKING:
+    from engine.deploy.process_runtime import ProcessRuntime
+    from engine.deploy.process_workers import ProcessWorkers
+    from engine.deploy.worker_process import WorkerProcess
 
 RENEW_MS = 2_000.0
 
@@ -50,6 +56,7 @@ class JobManager:
         self._numbers = 0
         self._io = IoThread("penstock-io")
         self._thread: threading.Thread | None = None
+        self._processes: ProcessRuntime | None = None
 
     def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None) -> Job:
         """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
@@ -61,7 +68,7 @@ class JobManager:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
-        store = _store(options, job_id)
+        store = self._store(options, job_id)
         opened, diff = Opened(None, False, 1), None
         if store is not None:
             try:
@@ -79,7 +86,12 @@ class JobManager:
                 raise
         job = Job(job_id, options.name, None if store is None else store.storage)
         job.state_diff = diff
-        return self._start(job, graph, options, plan, store, opened)
+        try:
+            return self._start(job, graph, options, plan, store, opened)
+        except PenstockError:  # it cannot run where it is wanted
+            if store is not None:
+                store.close()
+            raise
 
     def rescale(self, job: Job, graph: JobGraph) -> None:
         """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no checkpoints, STA-3039 for another plan."""
@@ -96,6 +108,10 @@ class JobManager:
         """Return all jobs submitted here, oldest first."""
         return list(self._jobs.values())
 
+    def worker_processes(self) -> list[WorkerProcess]:
+        """Return the worker processes there are, whichever job has them."""
+        return [] if self._processes is None else self._processes.pool.workers()
+
     def close(self) -> None:
         """Cancel every job, wait until they have ended, and end the threads."""
         self._closed = True
@@ -107,6 +123,8 @@ class JobManager:
         if self._thread is not None:
             self._thread.join()
         self._io.close()
+        if self._processes is not None:
+            self._processes.close()
 
     def _start(self, job: Job, graph: JobGraph, options: JobOptions, plan: PlanIdentity, store: CheckpointStore | None, opened: Opened) -> Job:
         posts: list[JobMaster] = []
@@ -114,9 +132,9 @@ class JobManager:
         def post(message: Posted) -> None:
             posts[0].post(message)
 
-        workers = ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io)
+        workers, on_end = self._workers(job, graph, options, post)
         deployer = Deployer(graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
-        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, wake=self._wake, on_end=job.ended)
+        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, wake=self._wake, on_end=on_end)
         posts.append(master)
         if store is not None:
             self._stores[master] = store
@@ -130,6 +148,44 @@ class JobManager:
                 self._thread.start()
         self._wake()
         return job
+
+    def _workers(
+        self, job: Job, graph: JobGraph, options: JobOptions, post: Callable[[Any], None]
+    ) -> tuple[ThreadedWorkers | ProcessWorkers, Callable[[], None]]:
+        """Return what runs the tasks of a job, and what is to be done at the job's end."""
+        if options.deployment != "processes":
+            return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
+        runtime = self._process_runtime()
+        state = None if job.checkpoint_storage is None else Path(str(job.checkpoint_storage))
+        workers = runtime.workers(job.job_id, graph, options, state, post)
+        job.processes = workers
+
+        def on_end() -> None:
+            runtime.ended(job.job_id, workers)
+            job.ended()
+
+        return workers, on_end
+
+    def _process_runtime(self) -> ProcessRuntime:
+        if self._processes is None:
+            from engine.deploy.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
+
+            self._processes = ProcessRuntime(self._clock, self._services, self._io)
+        return self._processes
+
+    def _store(self, options: JobOptions, job_id: str) -> CheckpointStore | None:
+        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints but has none, or nowhere.
+
+        Workers cannot reach this process's memory: for them it is a directory that goes with the job.
+        """
+        storage: Storage
+        if options.state_dir is not None:
+            storage = LocalStorage(options.state_dir / job_id)
+        elif options.checkpoint_interval_ms <= 0 and options.savepoint is None:
+            return None
+        else:
+            storage = LocalStorage(self._process_runtime().state_dir(job_id)) if options.deployment == "processes" else MemoryStorage()
+        return CheckpointStore(storage, job_id, options.retained_checkpoints)
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
         """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""
@@ -195,12 +251,3 @@ def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
     except Exception as cause:  # noqa: BLE001 - becomes the job's error
         master.abort(cause)
         return None
-
-
-def _store(options: JobOptions, job_id: str) -> CheckpointStore | None:
-    """Return where the job's checkpoints go: its directory, memory when it takes checkpoints but has none, or nowhere."""
-    if options.state_dir is not None:
-        return CheckpointStore(LocalStorage(options.state_dir / job_id), job_id, options.retained_checkpoints)
-    if options.checkpoint_interval_ms > 0 or options.savepoint is not None:
-        return CheckpointStore(MemoryStorage(), job_id, options.retained_checkpoints)
-    return None

@@ -23,6 +23,7 @@ from engine.checkpoint_io import (
     Retired,
     StorageFailed,
     StoreIo,
+    WrittenElsewhere,
 )
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.deployment import Deployer, Deployment, RestorePoint
@@ -47,7 +48,7 @@ from engine.restart import RestartBudget
 from engine.task_handle import TaskHandle
 from engine.workers import Workers
 
-Posted = TaskReport | IoOutcome | CancelRequested | StopRequested | RescaleRequested
+Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
 
 
 class JobMaster:
@@ -120,8 +121,7 @@ class JobMaster:
         if self._running:
             self._keep_checkpoints()
         self._proceed()
-        due_ms = self._due_ms()
-        return None if due_ms == float("inf") else due_ms
+        return None if (due_ms := self._due_ms()) == float("inf") else due_ms
 
     def abort(self, cause: Exception) -> None:
         """End the job as failed whatever it was doing: for faults of the master itself."""
@@ -180,6 +180,8 @@ class JobMaster:
             case SnapshotTaken() | TaskEnded() | CompletionTaken() | TaskFailed():
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
+            case WrittenElsewhere(outcome=outcome):
+                self._on_io(outcome)
             case TasksReleased():
                 self._deployed = self._releasing = False
             case CancelRequested():
@@ -248,13 +250,13 @@ class JobMaster:
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
         io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
         try:
-            tasks = self._workers.deploy(Deployment(self._deployer, self._attempt, restore, self.coordinator.last_checkpoint_id))
+            last_id, epoch = self.coordinator.last_checkpoint_id, 0 if store is None else store.epoch
+            self.tasks = self._workers.deploy(Deployment(self._deployer, self._attempt, restore, last_id, epoch))
         except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
             self._fail(cause)
             return
-        self.tasks = tasks
-        by_id = {task.task_id: task for task in tasks}
-        self.coordinator.deploy(list(by_id), [i for i, task in by_id.items() if task.is_source], lambda task, message: by_id[task].post(message), io)
+        by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
+        self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
         self.events.deployed(self._budget)
         if self._stop_wanted or self._drain_wanted:
@@ -263,9 +265,8 @@ class JobMaster:
 
     def _drain_sources(self) -> None:
         """End the sources when that is wanted; the job then ends as one whose input has ended."""
-        for task in self.tasks if self._drain_wanted else ():
-            if task.is_source:
-                task.post(EndSource())
+        for source in [task for task in self.tasks if task.is_source and self._drain_wanted]:
+            source.post(EndSource())
 
     def _release(self) -> None:
         if self._running:

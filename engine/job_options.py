@@ -24,6 +24,8 @@ class JobOptions:
     ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a changed query goes on with what state it can.
     ``take_over``: fence off another process that has the job's state.
     ``record``: what another process needs to run the job on; written into its directory.
+    ``deployment``: where its tasks run, "embedded" or "processes", there
+    ``task_slots`` subtasks a worker, which may import functions from ``python_modules``.
     """
 
     name: str = "job"
@@ -45,6 +47,10 @@ class JobOptions:
     ignore_unclaimed_state: bool = False
     take_over: bool = False
     record: JobRecord | None = None
+    deployment: str = "embedded"
+    task_slots: int = 1
+    heartbeat_timeout_ms: int = 5_000
+    python_modules: tuple[str, ...] = ()
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
@@ -67,6 +73,10 @@ class JobOptions:
             savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
             ignore_unclaimed_state=settings.get("execution.state-recovery.ignore-unclaimed-state"),
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
+            deployment=settings.get("deployment"),
+            task_slots=settings.get("taskmanager.slots"),
+            heartbeat_timeout_ms=settings.get("heartbeat.timeout"),
+            python_modules=tuple(name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()),
         )
 
 

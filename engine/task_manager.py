@@ -41,6 +41,19 @@ class IoThread:
             work()
 
 
+def run_io(io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+    """Have an I/O thread run work, and post what it returns, or what ``failed`` makes of its exception."""
+
+    def run() -> None:
+        try:
+            outcome = work()
+        except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
+            outcome = failed(error)
+        post(outcome)
+
+    io.submit(run)
+
+
 class ThreadedWorkers:
     """The workers of one job in this process: a slot thread per subtask number, made anew for each deployment."""
 
@@ -82,14 +95,7 @@ class ThreadedWorkers:
             slot.release()
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
-        def run() -> None:
-            try:
-                outcome = work()
-            except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
-                outcome = failed(error)
-            self._post(outcome)
-
-        self._io.submit(run)
+        run_io(self._io, self._post, work, failed)
 
     def _wakeup(self, slot: int) -> Wakeup:
         if slot not in self._slots:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable
 
+from engine.channels import no_wakeup
 from engine.elements import Batch
 
 
@@ -13,20 +15,23 @@ class ResultChannel:
 
     def __init__(self, capacity_batches: int = 64) -> None:
         self._capacity = capacity_batches
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[tuple[Batch, Callable[[], None]]] = deque()
         self._changed = threading.Condition()
         self._finished = False
         self._closed = False
         self._error: BaseException | None = None
         self._ended_subtasks: set[int] = set()
 
-    def offer(self, batch: Batch) -> bool:
-        """Take a batch; False when the client has closed and nobody will read it. A full channel still takes what a running step gives."""
+    def offer(self, batch: Batch, taken: Callable[[], None] = no_wakeup) -> bool:
+        """Take a batch; False when the client has closed and nobody will read it. A full channel still takes what a running step gives.
+
+        ``taken`` is called when the client has taken the batch, or will never.
+        """
         with self._changed:
             if self._closed:
                 return False
             if batch.num_rows:
-                self._batches.append(batch)
+                self._batches.append((batch, taken))
                 self._changed.notify_all()
             return True
 
@@ -56,8 +61,9 @@ class ResultChannel:
         with self._changed:
             self._changed.wait_for(lambda: self._batches or self._finished or self._closed, timeout_s)
             if self._batches:
-                batch = self._batches.popleft()
+                batch, taken = self._batches.popleft()
                 self._changed.notify_all()
+                taken()
                 return batch
             if self._error is not None and not self._closed:
                 raise self._error
@@ -79,8 +85,11 @@ class ResultChannel:
         """Go away: drop what is queued and let the sink run on without waiting."""
         with self._changed:
             self._closed = True
+            dropped = [taken for _, taken in self._batches]
             self._batches.clear()
             self._changed.notify_all()
+        for taken in dropped:
+            taken()
 
 
 class ResultChannels:

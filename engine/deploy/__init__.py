@@ -1,0 +1,1 @@
+"""Worker processes: a job's tasks run in other processes of this machine."""

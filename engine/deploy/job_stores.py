@@ -1,0 +1,117 @@
+"""The coordinator's side of what tasks in workers use of this process: results, printed lines, kept rows, views, bounded queries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from engine.bounded.backend import BoundedBackends, BoundedResult
+from engine.connectors.bad_record_store import BadRecords
+from engine.connectors.collect import ResultChannels
+from engine.connectors.late_row_store import LateRows
+from engine.connectors.materialized import MaterializedTables
+from engine.connectors.print_stream import PrintStream
+from engine.deploy.control_messages import (
+    BadRecordsSeen,
+    BoundedRows,
+    BoundedTaken,
+    BoundedWanted,
+    LateRowsSeen,
+    Printed,
+    ResultCredit,
+    ResultEnded,
+    ResultRows,
+    ViewBegun,
+    ViewCompleted,
+    ViewStaged,
+)
+from engine.deploy.sent_error import SentError
+from engine.operator import Services
+from planner.physical import BoundedSourceSpec, JobGraph
+
+BATCHES_AHEAD = 4
+Reply = Callable[[Any], None]
+
+
+class JobStores:
+    """Acts for one deployment's tasks; ``take`` does not wait."""
+
+    def __init__(self, services: Services, graph: JobGraph, job_id: str, attempt: int, time_zone: str) -> None:
+        self._services = services
+        self._job_id = job_id
+        self._attempt = attempt
+        self._time_zone = time_zone
+        self._bounded = {spec.operator_id: spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)}
+        self._queries: dict[tuple[int, int], RunningQuery] = {}
+
+    def take(self, worker: int, body: Any, reply: Reply) -> None:
+        """Act on what a task of a worker said; ``reply`` answers that worker's tasks."""
+        services = self._services
+        match body:
+            case ResultRows(operator_id, batch):
+                channel = services.get(ResultChannels).channel(operator_id)
+                if not channel.offer(batch, lambda: reply(ResultCredit(operator_id, 1))):
+                    reply(ResultCredit(operator_id, 1))  # nobody reads it: do not slow the job
+            case ResultEnded(operator_id, subtask, parallelism):
+                services.get(ResultChannels).channel(operator_id).subtask_ended(subtask, parallelism)
+            case Printed(text):
+                services.get(PrintStream).write(text)
+            case LateRowsSeen(operator, rows, watermarks, ends):
+                services.get(LateRows).add(self._job_id, operator, rows, watermarks, ends)
+            case BadRecordsSeen(table, records):
+                services.get(BadRecords).add(table, list(records))
+            case ViewBegun(view, subtask, parallelism, rows):
+                services.get(MaterializedTables).contents(view).begin(self._attempt, subtask, parallelism, rows)
+            case ViewStaged(view, checkpoint_id, changes):
+                services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
+            case ViewCompleted(view, checkpoint_id):
+                services.get(MaterializedTables).contents(view).complete(checkpoint_id)
+            case BoundedWanted(query, operator_id, staging):
+                plan = self._bounded[operator_id].plan
+
+                def start() -> BoundedResult:
+                    return services.get(BoundedBackends).backend().run(plan, staging_dir=staging, time_zone=self._time_zone)
+
+                self._queries[worker, query] = RunningQuery(query, start, reply)
+            case BoundedTaken(query, closed):
+                running = self._queries.get((worker, query))
+                if running is not None:
+                    running.taken(closed=closed)
+
+    def close(self) -> None:
+        """End the queries that still run."""
+        for query in list(self._queries.values()):
+            query.taken(closed=True)
+
+
+class RunningQuery:
+    """One bounded query: a thread sends its rows, a few batches ahead of the task that takes them."""
+
+    def __init__(self, query: int, start: Callable[[], BoundedResult], reply: Reply) -> None:
+        self._query = query
+        self._start = start
+        self._reply = reply
+        self._room = threading.Semaphore(BATCHES_AHEAD)
+        self._closed = False
+        threading.Thread(target=self._run, name="bounded-rows", daemon=True).start()
+
+    def taken(self, *, closed: bool) -> None:
+        """A batch has been taken, or no more are wanted."""
+        self._closed = self._closed or closed
+        self._room.release()
+
+    def _run(self) -> None:
+        try:
+            result = self._start()
+            try:
+                for rows in result:
+                    self._room.acquire()
+                    if self._closed:
+                        return
+                    self._reply(BoundedRows(self._query, rows))
+            finally:
+                result.close()
+            self._reply(BoundedRows(self._query, ended=True))
+        except Exception as cause:  # noqa: BLE001 - told to the task that wants the rows
+            self._reply(BoundedRows(self._query, error=SentError.of(cause, "bounded query")))

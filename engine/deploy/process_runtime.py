@@ -1,0 +1,89 @@
+"""Jobs on worker processes: what may run there, what is kept for it, and the workers it is given."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import PenstockError
+from engine.clock import Clock
+from engine.connectors.registered import RegisteredTables
+from engine.deploy.control_messages import HeldTable
+from engine.deploy.job_codec import encode
+from engine.deploy.process_workers import ProcessWorkers
+from engine.deploy.worker_modules import FunctionNames
+from engine.deploy.worker_pool import WorkerPool
+from engine.job_options import JobOptions
+from engine.operator import Services
+from engine.task_manager import IoThread
+from planner.physical import JobGraph, SourceSpec
+
+_ELSEWHERE = {
+    "materialized": "reads a materialized view, which this process holds",
+    "errors": "reads the records that could not be read, which this process holds",
+    "late": "reads late rows, which this process holds",
+}
+_HINT = "SET 'deployment' = 'embedded' runs it in this process"
+
+
+class ProcessRuntime:
+    """The pool of workers of one job manager, made with the first job that wants one."""
+
+    def __init__(self, clock: Clock, services: Services, io: IoThread) -> None:
+        self.pool = WorkerPool(clock)
+        self._services = services
+        self._io = io
+
+    def state_dir(self, job_id: str) -> Path:
+        """Return where the checkpoints of a job lie that has no directory for them: as long as the session lives."""
+        return self.pool.scratch / "jobs" / job_id / "state"
+
+    def workers(self, job_id: str, graph: JobGraph, options: JobOptions, state: Path | None, post: Callable[[Any], None]) -> ProcessWorkers:
+        """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
+        check(graph, options)
+        scratch = self.pool.scratch / "jobs" / job_id
+        return ProcessWorkers(self.pool, post, self._io, state, self._held(graph, scratch), scratch)
+
+    def ended(self, job_id: str, workers: ProcessWorkers) -> None:
+        """Take back the workers of a job that has ended; its checkpoints can still be copied."""
+        workers.close()
+        shutil.rmtree(self.pool.scratch / "jobs" / job_id / "tables", ignore_errors=True)
+
+    def close(self) -> None:
+        """End all workers."""
+        self.pool.close()
+
+    def _held(self, graph: JobGraph, scratch: Path) -> tuple[HeldTable, ...]:
+        """Write the registered tables a job reads where workers find them; an iterable that ends when it likes is refused."""
+        names = {
+            str(spec.table.options["name"])
+            for chain in graph.chains
+            for spec in chain.operators
+            if isinstance(spec, SourceSpec) and spec.table.connector == "registered"
+        }
+        held = []
+        for number, name in enumerate(sorted(names)):
+            table = self._services.get(RegisteredTables).source(name).table
+            if table is None:
+                message = f"'{name}' is an iterator of this program and cannot be read by worker processes"
+                raise PenstockError("RUN-2912", message, hint=f"register an Arrow table or a list, or {_HINT}", sqlstate="0A000")
+            path = scratch / "tables" / f"{number}.arrow"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+            held.append(HeldTable(name, path))
+        return tuple(held)
+
+
+def check(graph: JobGraph, options: JobOptions) -> None:
+    """Refuse what cannot run in other processes: RUN-2912 for rows of this process, RUN-2913 for Python functions a worker cannot import."""
+    for chain in graph.chains:
+        for spec in chain.operators:
+            why = _ELSEWHERE.get(spec.table.connector) if isinstance(spec, SourceSpec) else None
+            if why is not None and isinstance(spec, SourceSpec):
+                raise PenstockError("RUN-2912", f"{spec.table.name} {why}: worker processes cannot", hint=_HINT, sqlstate="0A000")
+    encode(graph, FunctionNames(options.python_modules).name)

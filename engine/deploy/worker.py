@@ -1,0 +1,112 @@
+"""A worker process: ``python -m engine.deploy.worker``. Connects to its coordinator, runs the tasks it is given, and dies with it.
+
+One line of JSON on standard input says everything: where to connect, the token, which worker this is, and where the coordinator finds modules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.clock import Clock, SystemClock
+from engine.deploy.control_connection import ControlConnection
+from engine.deploy.control_messages import VERSION, Alive, DeploymentId, FromTasks, Hello, Prepare, ReleaseTasks, ToTasks
+from engine.deploy.parent_death import on_parents_death
+from engine.deploy.worker_modules import FunctionNames
+from engine.deploy.worker_tasks import WorkerTasks
+
+METRICS_EVERY_S = 0.2
+
+
+class Worker:
+    """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and refuses what belongs to an older one."""
+
+    def __init__(self, connection: ControlConnection, clock: Clock, *, fenced: bool = True) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._fenced = fenced
+        self._current: WorkerTasks | None = None
+        self._newest: dict[str, tuple[int, int]] = {}
+        self.stale = 0
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Take messages until the coordinator is gone."""
+        beat = threading.Thread(target=self._beat, name="worker-beat", daemon=True)
+        beat.start()
+        while (message := self._connection.receive()) is not None:
+            self.take(message)
+        self._ended.set()
+
+    def take(self, message: Any) -> None:
+        """Act on one message."""
+        if not isinstance(message, ToTasks):
+            return
+        deployment = message.deployment
+        current = self._current
+        if current is not None and current.deployment == deployment:
+            self._give(current, message.body)
+            return
+        order = (deployment.epoch, deployment.attempt)
+        if self._fenced and order <= self._newest.get(deployment.job_id, (-1, -1)):
+            self.stale += 1
+            return
+        self._newest[deployment.job_id] = order
+        if current is not None:
+            current.release()  # a newer deployment has taken over; the coordinator no longer asks about this one
+        self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment))
+        self._give(current, message.body)
+
+    def _give(self, tasks: WorkerTasks, body: Any) -> None:
+        if isinstance(body, Prepare):
+            self._connection.find_function = FunctionNames(body.modules).find
+        if isinstance(body, ReleaseTasks):
+            tasks.release()
+        else:
+            tasks.take(body)
+
+    def _sender(self, deployment: DeploymentId) -> Callable[[Any], None]:
+        return lambda body: self._connection.send(FromTasks(deployment, body))
+
+    def _beat(self) -> None:
+        """Say again and again how far the tasks are, which also says that this process is alive."""
+        while not self._ended.wait(METRICS_EVERY_S):
+            self._connection.send(Alive(self.stale))
+            current = self._current
+            if current is not None and not current.ended:
+                self._sender(current.deployment)(current.numbers())
+
+
+def main() -> None:
+    """Run a worker until its coordinator is gone."""
+    orders = json.loads(sys.stdin.buffer.readline())
+    scratch = Path(orders["scratch"])
+
+    def leave() -> None:
+        gone = threading.Event()
+        for _ in range(20):  # the kernel closes the connection of a process that dies a moment before it gives its children away
+            if os.getppid() != orders["parent"]:
+                shutil.rmtree(scratch, ignore_errors=True)  # another worker may be at it too
+                break
+            gone.wait(0.02)
+        os._exit(0)  # slots may be in the middle of anything; nothing here has to be ended in order
+
+    on_parents_death(orders["parent"], leave)
+    sys.path[:] = [*sys.path, *(path for path in orders["path"] if path not in sys.path)]
+    connected = socket.create_connection(tuple(orders["address"]), timeout=5)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = ControlConnection(connected, "worker-control")
+    connection.send(Hello(orders["worker"], VERSION, orders["token"]))
+    Worker(connection, SystemClock()).run()
+    leave()
+
+
+if __name__ == "__main__":
+    main()

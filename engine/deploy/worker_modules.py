@@ -1,0 +1,48 @@
+"""Python functions by name: the coordinator says where a function is found, a worker imports it from the modules that are allowed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from catalog.errors import PenstockError
+from catalog.python_functions import PythonFunction
+
+
+class FunctionNames:
+    """The names functions have in their modules. ``modules``: the allow-list, the setting ``python.modules``."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = tuple(modules)
+
+    def name(self, function: PythonFunction) -> str:
+        """Return ``module:object`` of a function. RUN-2913 for one that another process cannot import."""
+        module, name = function.body.__module__, function.body.__qualname__
+        if not self._allowed(module):
+            why = f"module {module} is not among those workers may import"
+            hint = f"SET 'python.modules' = '{','.join([*self._modules, module])}'"
+            if module == "__main__":
+                why, hint = "it is defined in the program itself", "put it into a module and list that in 'python.modules'"
+            raise _refused(function.name, why, f"{hint}, or SET 'deployment' = 'embedded'")
+        if getattr(sys.modules.get(module), name, None) is not function:
+            hint = f"bind the decorated function to the name {name} in {module}, or SET 'deployment' = 'embedded'"
+            raise _refused(function.name, f"module {module} has no such object under the name {name}", hint)
+        return f"{module}:{name}"
+
+    def find(self, text: str) -> PythonFunction:
+        """Return the function of a name. RUN-2913 when it is not allowed or is none."""
+        module, _, name = text.partition(":")
+        if not self._allowed(module) or not name.isidentifier():
+            raise _refused(text[:100], "its module is not among those workers may import", "SET 'python.modules' lists them")
+        found = getattr(importlib.import_module(module), name, None)
+        if not isinstance(found, PythonFunction):
+            raise _refused(text[:100], "the module has no such function", None)
+        return found
+
+    def _allowed(self, module: str) -> bool:
+        return any(module == name or module.startswith(f"{name}.") for name in self._modules)
+
+
+def _refused(name: str, why: str, hint: str | None) -> PenstockError:
+    return PenstockError("RUN-2913", f"Python function {name} cannot run in worker processes: {why}", hint=hint, sqlstate="0A000")

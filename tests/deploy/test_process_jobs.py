@@ -1,0 +1,221 @@
+"""Jobs on worker processes: the same answers, also when a worker is killed or stopped; nothing of a deployment that is over gets through."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from catalog.errors import PenstockError
+from client.session import Session
+from engine.clock import SystemClock
+from engine.deploy.control_connection import ControlConnection
+from engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
+from engine.deploy.worker import Worker
+from engine.deploy.worker_pool import WorkerPool
+from engine.deploy.worker_process import WorkerState
+from engine.job import Job
+from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
+from tests.streams.oracle import assert_same
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = 300_000
+SETTINGS = {
+    "deployment": "processes",
+    "parallelism.default": "2",
+    "bounded.backend": "duckdb",
+    "execution.checkpointing.interval": "100 ms",
+    "restart-strategy.delay": "50 ms",
+    "heartbeat.timeout": "1 s",
+}
+NUMBERS = f"""CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100000',
+  'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '{ROWS}')"""
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    made = Session(SETTINGS)
+    made.execute(NUMBERS)
+    yield made
+    made.close()
+
+
+def test_three_acts(tmp_path: Path) -> None:
+    script = Script("busy_planes", {**SETTINGS, "execution.batch.max-rows": "2000", "deployment": "embedded"})
+    try:
+        folded = Folded()
+        job, channel = script.submit(1, tmp_path, 50)
+        run_and_stop(job, channel, folded, 60_000)
+
+        script.session.settings.set("deployment", "processes")
+        job, channel = script.submit(2, tmp_path, 50)
+        run_and_stop(job, channel, folded, 30_000)
+        assert rows_read(job) < 276_776, "act two was to stop in the middle"
+
+        job, channel = script.submit(3, tmp_path, 50)
+        run_to_end(job, channel, folded)
+        assert len(script.session.job_manager.worker_processes()) == 3, "the workers of act two were to be used again"
+        assert_same(folded.rows, "busy_planes")
+    finally:
+        script.close()
+
+
+def started(session: Session, out: Path) -> Job:
+    """Start a job that counts numbers behind an exchange, and wait until it has got on."""
+    name = out.name
+    session.execute(
+        f"CREATE TABLE {name} (k BIGINT, c BIGINT, s BIGINT) WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'debezium-json')"
+    )
+    job = session.execute(f"INSERT INTO {name} SELECT n % 7, COUNT(*), SUM(n) FROM numbers GROUP BY n % 7").job
+    assert job is not None
+    until(lambda: job.metrics().checkpoints_completed >= 2 and rows_read(job) > 20_000, job)
+    return job
+
+
+def until(reached: Callable[[], bool], job: Job) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics()}"
+        time.sleep(0.01)
+
+
+def assert_counted_once(job: Job, out: Path) -> None:
+    """Demand that what was written adds up to each number counted once."""
+    assert job.wait(60)
+    assert job.error is None
+    left: Counter[tuple[int, int, int]] = Counter()
+    for path in sorted(out.glob("*")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            change = json.loads(line)
+            for side, weight in (("before", -1), ("after", 1)):
+                if change.get(side):
+                    left[change[side]["k"], change[side]["c"], change[side]["s"]] += weight
+    wanted = Counter((k, len(range(k or 7, ROWS + 1, 7)), sum(range(k or 7, ROWS + 1, 7))) for k in range(7))
+    assert +left == wanted
+
+
+def test_a_killed_worker_is_replaced_and_every_row_counts_once(session: Session, tmp_path: Path) -> None:
+    job = started(session, tmp_path / "killed")
+    assert job.processes is not None
+    first, second = job.processes.processes()
+    os.kill(second.pid or 0, signal.SIGKILL)
+    began = time.monotonic()
+    until(lambda: job.last_failure is not None, job)
+    assert time.monotonic() - began < 1.0
+    assert job.last_failure is not None
+    assert job.last_failure.message == f"worker {second.number} lost: exit -9"
+    until(lambda: len(job.processes.processes()) == 2 and job.processes.processes()[1] is not second, job)
+    assert job.processes.processes()[0] is first, "the worker that lives was to be kept"
+    assert_counted_once(job, tmp_path / "killed")
+    assert job.metrics().restarts == 1
+
+
+def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(session: Session, tmp_path: Path) -> None:
+    job = started(session, tmp_path / "stopped")
+    assert job.processes is not None
+    stopped = job.processes.processes()[0]
+    os.kill(stopped.pid or 0, signal.SIGSTOP)
+    until(lambda: job.last_failure is not None, job)
+    assert job.last_failure is not None
+    assert job.last_failure.message == f"worker {stopped.number} lost: no heartbeat for 1 s"
+    assert not Path(f"/proc/{stopped.pid}").exists() or stopped.state is WorkerState.LOST
+    assert_counted_once(job, tmp_path / "stopped")
+
+
+def test_rows_come_to_this_process(session: Session) -> None:
+    session.register("dims", pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}))
+    few = "numbers /*+ OPTIONS('fields.n.end' = '1000') */ AS n"
+    joined = session.execute(f"SELECT d.name, COUNT(*) AS c FROM {few} JOIN dims AS d ON n.n % 7 = d.k GROUP BY d.name ORDER BY name")
+    assert joined.final_rows().to_pylist() == [{"name": "a", "c": 143}, {"name": "b", "c": 143}]
+    many = session.execute("SELECT n FROM numbers /*+ OPTIONS('rows-per-second' = '0') */").final_rows()
+    assert many.num_rows == ROWS
+
+
+def test_what_only_this_process_has_is_refused(session: Session) -> None:
+    session.register("endless", ({"a": number} for number in range(10)))
+    with pytest.raises(PenstockError, match="iterator of this program") as refused:
+        session.execute("SELECT COUNT(*) FROM endless")
+    assert refused.value.code == "RUN-2912"
+
+
+class SilentConnection:
+    """Stands for the connection of a worker that only listens."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.find_function: Any = None
+
+    def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_a_worker_refuses_a_deployment_that_is_over(fenced: bool) -> None:
+    connection = SilentConnection()
+    worker = Worker(connection, SystemClock(), fenced=fenced)  # type: ignore[arg-type]
+    for epoch, attempt in ((2, 2), (2, 1), (1, 7)):
+        worker.take(ToTasks(DeploymentId("job", epoch, attempt), Prepare("worker-1", "secret", False, ())))
+    taken = [message for message in connection.sent if isinstance(message.body, Prepared)]
+    assert (worker.stale, len(taken)) == ((2, 1) if fenced else (0, 3)), "without the fence all are taken"
+
+
+def test_only_a_known_worker_may_connect() -> None:
+    pool = WorkerPool(SystemClock())
+    try:
+        (worker,) = pool.take(1, 5_000)
+        address = pool.address
+        for hello in (
+            Hello(worker.number, VERSION, "guessed"),
+            Hello(77, VERSION, worker.token),
+            Hello(worker.number, VERSION + 1, worker.token),
+            "hi",
+        ):
+            connection = ControlConnection(socket.create_connection(address), "test")
+            connection.send(hello)
+            assert connection.receive(5) is None
+        with socket.create_connection(address) as stranger:
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(64))
+            assert stranger.recv(1) == b""
+        assert pool.refused == 5
+        assert worker.state is not WorkerState.LOST
+    finally:
+        pool.close()
+    assert not pool.scratch.exists()
+
+
+PROGRAM = """
+import sys, time
+from client.session import Session
+session = Session({"deployment": "processes", "parallelism.default": "2", "bounded.backend": "duckdb"})
+session.execute("CREATE TABLE endless (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000')")
+session.execute("CREATE TABLE hole (n BIGINT) WITH ('connector' = 'blackhole')")
+job = session.execute("INSERT INTO hole SELECT COUNT(*) FROM endless GROUP BY n % 3").job
+while job.metrics().rows_in < 100:
+    time.sleep(0.01)
+print(*(worker.pid for worker in job.processes.processes()), job.processes.scratch.parents[1], flush=True)
+time.sleep(60)
+"""
+
+
+def test_workers_and_their_files_go_with_their_parent() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", PROGRAM], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    *pids, scratch = parent.stdout.readline().split()
+    assert len(pids) == 2
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 3
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) or Path(scratch).exists():
+        assert time.monotonic() < deadline, f"still there: {pids} {scratch}"
+        time.sleep(0.02)
