@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from client.bottleneck import bottleneck
 from client.job_statements import find_job, moment_text, rows_out
 from client.results import Result, verbatim_result
 from engine.job_state import JobState
@@ -39,7 +40,7 @@ def analysis(session: Session, job: Job) -> list[str]:
         spent = sum(task.time) or 1.0
         shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
         lines.append(f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}")
-    return lines
+    return [*lines, bottleneck(metrics.tasks, running=job.state is JobState.RUNNING)]
 
 
 def _counts(operator: OperatorReport) -> str:

@@ -23,6 +23,7 @@ from planner.physical import SourceSpec
 
 MAX_OPEN = 64
 EMPTY_PAUSE_MS = 10
+BATCH_BYTES = 16 << 20
 _MORE = SourceStatus(more=True)
 
 
@@ -75,6 +76,7 @@ class SourceOperator(PolledOperator, ListState):
         self._rate = 0.0
         self._budget_from_ms: float | None = None
         self._given = 0
+        self._rows_at_once = self._options.batch_max_rows
 
     def list_states(self) -> dict[str, ListState]:
         return {"splits": self}
@@ -106,7 +108,7 @@ class SourceOperator(PolledOperator, ListState):
         if split.reader is None:
             split.reader = self._connector.open(split.split_id, split.position)
             self._open_readers += 1
-        rows = split.reader.poll(min(allowed, self._options.batch_max_rows))
+        rows = split.reader.poll(min(allowed, self._rows_at_once))
         if rows is not None:
             self._give(rows, split, out)
         elif split.reader.ended:
@@ -163,6 +165,8 @@ class SourceOperator(PolledOperator, ListState):
     def _give(self, given: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
         self._given += given.num_rows
         batch = Batch(given, origin=split.origin) if isinstance(given, pa.RecordBatch) else replace(given, origin=split.origin)
+        per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
+        self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
         kept = batch if self._keep is None else batch.filter(self._keep(batch.rows))
         if self._time_of is not None and kept.num_rows:
             split.time_us = max(split.time_us, self._time_of(kept.rows))

@@ -19,5 +19,11 @@ class Card:
 
 
 CARDS: tuple[Card, ...] = (
+    Card(
+        "backpressure",
+        "tests.rel.backpressure",
+        "a sink at a hundredth of the source's speed: queues stay in bounds, memory flat",
+        ("--minutes", "10"),
+    ),
     Card("sim", "tests.rel.sim", "seeded simulation of master, tasks and storage, each seed twice", ("--seeds", "2000", "--steps", "5000")),
 )
