@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from catalog.database_options import DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
 from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
 from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, split_suffixes
@@ -60,6 +61,9 @@ _ALL = (
     Connector(
         "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
     ),
+    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
+    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
+    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
     Connector(
         "print",
         "prints each change",
@@ -173,6 +177,11 @@ def datagen_is_finite(options: dict[str, str]) -> bool:
     return "number-of-rows" in options or any(key.startswith("fields.") and key.endswith(".end") for key in options)
 
 
+def is_in_database(table: Table) -> bool:
+    """Return whether a table's rows are in a database of another system, which is asked for them by SQL."""
+    return table.connector in DATABASES
+
+
 def metadata_keys(connector: str) -> dict[str, DataType]:
     """Return the metadata a connector can fill columns with, by key."""
     return dict(_METADATA.get(connector.lower(), {}))
@@ -201,6 +210,8 @@ def check_options(options: dict[str, str], spans: dict[str, Span], value_spans: 
             raise PenstockError("SQL-1504", f"connector '{connector.name}' needs option '{declared.key}'", hint=hint, span=spans.get("connector"))
     if connector.name == "filesystem":
         _check_filesystem(options, spans, values)
+    if connector.name in DATABASES:
+        check_database(options, spans, values)
 
 
 def _public_names() -> str:

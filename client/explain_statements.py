@@ -49,6 +49,6 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
             job = None if road.graph is None else explain.job_json(road.graph)
             return json.dumps({"plan": explain.explain_json(road.plan, facts_of(road.facts)), "job": job}, indent=2)
     if road.graph is None:
-        query = session.backends.backend(road.switches.backend).explain(road.plan.inputs[0])
-        return f"on {road.switches.backend}:\n{query}"
+        backend = session.backends.for_plan(road.plan.inputs[0], road.switches.backend)
+        return f"on {backend.name}:\n{backend.explain(road.plan.inputs[0])}"
     return explain.mermaid(road.graph) if stage is ExplainStage.MERMAID else explain.explain_job(road.graph)

@@ -86,7 +86,7 @@ def order_of(plan: LogicalPlan) -> tuple[SortKey, ...]:
 def backend_result(road: Road, backends: BoundedBackends) -> Result:
     """Return the result of a query that the bounded backend runs whole; its rows come in the asked order."""
     query = road.plan.inputs[0]
-    rows = backends.backend(road.switches.backend).run(query, time_zone=road.switches.time_zone)
+    rows = backends.for_plan(query, road.switches.backend).run(query, time_zone=road.switches.time_zone)
     return Result(Shape(query.schema, order=order_of(road.plan)), BackendFeed(rows))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from optimizer.emission import settle_emission
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
 from optimizer.streamable import check_streamable
 from planner.expressions import Literal
-from planner.logical import BoundedInput, LogicalPlan, Scan, Sink, StatementSet, WatermarkAssign
+from planner.logical import BoundedInput, Filter, LogicalPlan, Project, Scan, Sink, StatementSet, WatermarkAssign
 from planner.processing_time import ProcessingTime
 
 
@@ -25,7 +26,7 @@ def choose_runtime(
     """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole, ``("streaming", plan)`` to our own runtime.
 
     ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
-    everything on our runtime. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
+    everything on our runtime, but a database is asked for its rows as a BoundedInput in every mode, for it gives them in no order. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
     A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
     ``speaks`` says whether the backend has words for all expressions of a subplan; ``automatic`` computes what it has none for on our runtime.
@@ -39,7 +40,7 @@ def choose_runtime(
     if isinstance(plan, Sink) and plan.table is None and mode != "streaming" and frontier.is_bounded(plan):
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
-    ours = plan if mode == "streaming" else frontier.cut(plan)
+    ours = frontier.cut(plan)
     check_streamable(ours, known)
     return "streaming", ours
 
@@ -62,6 +63,13 @@ def _reads_tables(plan: LogicalPlan) -> bool:
     return any(isinstance(node, Scan) for node in plan.walk())
 
 
+def _copied(plan: LogicalPlan) -> bool:
+    """Whether rows are those a database gave, with columns computed and rows left out."""
+    while isinstance(plan, Project | Filter):
+        plan = plan.input
+    return isinstance(plan, BoundedInput)
+
+
 class _Frontier:
     """Replaces the largest subplans the backend can compute. Literal rows alone are no reason to start it."""
 
@@ -80,12 +88,14 @@ class _Frontier:
         if not isinstance(node, Sink | StatementSet) and self.is_bounded(node) and not (timed and self.facts.time_attributes(node)):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
         cut = tuple(self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time) for child in node.inputs)
-        if isinstance(node, WatermarkAssign) and isinstance(cut[0], BoundedInput):
+        if isinstance(node, WatermarkAssign) and (isinstance(cut[0], BoundedInput) or _copied(cut[0])):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
 
     def is_bounded(self, node: LogicalPlan) -> bool:
         """Return whether the backend can compute a node whole."""
+        if self.mode == "streaming":
+            return isinstance(node, Scan) and is_in_database(node.table)
         if not _reads_tables(node) or _only_ours(node):
             return False
         return self.mode == "batch" or (self.facts.bounded(node) and self.speaks(node))

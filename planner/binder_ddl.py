@@ -9,6 +9,7 @@ from catalog.connectors import check_options, metadata_keys
 from catalog.errors import PenstockError
 from catalog.functions import can_cast
 from catalog.names import did_you_mean
+from catalog.database_options import DATABASES, check_database_column
 from catalog.nexmark_options import check_nexmark_column
 from catalog.schema import Field, Role, Schema
 from catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
@@ -65,12 +66,16 @@ def _refuse_repeated(statement: CreateTable) -> None:
 
 
 def _check_generated(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
-    """Refuse datagen options of columns there are not, and nexmark columns there are not or of other types; SQL-1510, SQL-1509."""
+    """Refuse datagen options of columns there are not, and columns that nexmark or a database cannot have; SQL-1510, SQL-1509."""
     if options.get("connector") == "nexmark":
         kind = str(options.get("table", "events")).strip().lower()
         for column in statement.columns:
             if isinstance(column, PhysicalColumnDef):
                 check_nexmark_column(kind, Field(column.name.text, column.type), column.name.span)
+    if options.get("connector", "").lower() in DATABASES:
+        for column in statement.columns:
+            if isinstance(column, PhysicalColumnDef):
+                check_database_column(Field(column.name.text, column.type), column.name.span)
     for option in statement.options:
         if options.get("connector") == "datagen" and option.key.startswith("fields."):
             name = option.key.split(".")[1]

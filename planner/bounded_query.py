@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from catalog.connectors import is_in_database
 from catalog.errors import Kind, PenstockError
 from catalog.python_functions import PythonScalar
 from catalog.schema import Schema
@@ -50,10 +51,14 @@ from planner.windowing import AttachedWindow
 
 @dataclass(frozen=True)
 class Relation:
-    """Columns of a table, by position in its ``source_schema``, that a query reads."""
+    """Columns of a table, by position in its ``source_schema``, that a query reads.
+
+    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave them out.
+    """
 
     table: Table
     columns: tuple[int, ...]
+    predicate: Expression | None = None
 
     @property
     def schema(self) -> Schema:
@@ -183,7 +188,8 @@ class _PlanText:
         return select.where(exp.LTE(this=column(width), expression=exp.Literal.number(str(plan.limit))))
 
     def _scan(self, plan: Scan) -> exp.Expr:
-        relation = Relation(plan.table, tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)])
+        columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
+        relation = Relation(plan.table, columns, _asked_of_database(plan, columns))
         if relation not in self.relations:
             self.relations.append(relation)
         source = plan.table.source_schema
@@ -285,6 +291,13 @@ class _PlanText:
                 bounds = windows.bounds(self.flavour, groups[0], groups[1], kind)
         items += [exp.alias_(bound.copy(), f"c{len(items) + i}") for i, bound in enumerate(bounds)]
         return exp.select(*items).from_(aliased(source)).group_by(*keys, *(group.copy() for group in groups))
+
+
+def _asked_of_database(plan: Scan, columns: tuple[int, ...]) -> Expression | None:
+    """What another system is told of a scan's predicate, over the columns it is asked for."""
+    if plan.predicate is None or not is_in_database(plan.table):
+        return None
+    return plan.predicate.remap({place: columns.index(column) for place, column in enumerate(plan.columns)})
 
 
 def _columns(width: int) -> list[exp.Expr]:

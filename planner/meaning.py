@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from catalog.connectors import is_secret
 from catalog.tables import Table
 from catalog.types import Row
 from planner.describe import emission_text
@@ -268,7 +269,8 @@ def _of_scan(node: Scan) -> Meaning:
 
 def table_text(table: Table) -> str:
     """Return what identifies a table: its name and the options that say where its rows are and how they are read."""
-    options = (f"{key}={table.options[key]}" for key in sorted(table.options) if key not in _IMMATERIAL_OPTIONS)
+    told = {key: text for key, text in table.options.items() if key not in _IMMATERIAL_OPTIONS and not key.startswith("lookup.")}
+    options = (f"{key}={told[key]}" for key in sorted(told) if not is_secret(table.connector, key))
     return digest("table", table.name.lower(), *options)
 
 

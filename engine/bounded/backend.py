@@ -152,6 +152,12 @@ class BoundedBackends:
                 self._made[wanted] = self._make(wanted)
             return self._made[wanted]
 
+    def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
+        """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, else the one of that name."""
+        from engine.bounded.copying import CopyingBackend, copies
+
+        return CopyingBackend() if copies(plan) else self.backend(name)
+
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":
             from engine.bounded.spark import SparkBackend

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from catalog.connectors import gives_changes
+from catalog.connectors import gives_changes, is_in_database
 from engine.clock import SystemClock
 from engine.connectors.build import source_connector
 from engine.connectors.materialized_source import snapshot_of
 from engine.connectors.registered import RegisteredTables
 from engine.connectors.source import ScanRequest
+from engine.databases.scanning import scanned
 from engine.elements import Batch
 from engine.fold import Fold
 from engine.operator import Services
@@ -31,7 +32,13 @@ def registered_table(relation: Relation, services: Services) -> pa.Table | None:
 
 
 def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
-    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that are there at its end."""
+    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that are there at its end.
+
+    A database may leave out rows that fail the relation's predicate.
+    """
+    if is_in_database(relation.table):
+        yield from scanned(relation.table, relation.columns, relation.predicate)
+        return
     batches = _batches(relation, services)
     if not gives_changes(relation.table):
         yield from (batch.rows for batch in batches)

@@ -41,7 +41,7 @@ class BoundedSourceOperator(SourceOperator, ListState):
         if self._done:
             return
         backends: BoundedBackends = context.services.get(BoundedBackends)
-        self._backend = backends.backend()
+        self._backend = backends.for_plan(self._spec.plan)
         if self._staged_first:
             self._root = backends.staging_root(self._options.state_dir, context.job_id, context.operator_id)
 

@@ -1,0 +1,1 @@
+"""Databases of other systems, one a file, and what is done with any of them."""

@@ -1,0 +1,106 @@
+"""DuckDB files. One process at a time has a file open; within it all connections share it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Field
+from catalog.types import DataType, Double, Float, String
+from engine.databases.database import BATCH_ROWS, Select, failed
+from engine.databases.select_text import quoted, select_text, shown
+from engine.formats.decoded import empty_columns
+
+_KEYS = "penstock_keys"
+
+
+class DuckDbFile:
+    """One connection to a file. It is opened for writing wherever that may be, for connections of one process must be of one kind."""
+
+    def __init__(self, path: str, *, writes: bool = False) -> None:
+        """``writes``: the file is made if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot be opened."""
+        try:
+            import duckdb
+        except ImportError as error:
+            raise PenstockError("BND-5011", "DuckDB is not installed", hint="pip install duckdb", kind=Kind.EXTERNAL) from error
+        self.path = path
+        self._errors = duckdb.Error
+        if not writes and not Path(path).is_file():
+            raise PenstockError("DAT-4701", f"there is no DuckDB file {path}", hint="give the path of the file", kind=Kind.EXTERNAL, sqlstate="08001")
+        try:
+            self.connection: Any = duckdb.connect(path, read_only=not (writes or os.access(path, os.W_OK)))
+            self.connection.execute("SET TimeZone = 'UTC'")
+        except duckdb.Error as error:
+            raise failed(f"the DuckDB file {path} cannot be opened", error, str, code="DAT-4701", transient="lock" in str(error)) from error
+
+    def columns(self, table: str) -> dict[str, str]:
+        schema, _, name = table.rpartition(".")
+        text = "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = $1 AND schema_name = $2 AND database_name = current_database()"
+        return dict(self._ask(f"{text} ORDER BY column_index", [name, schema or "main"]).fetchall())
+
+    def tables(self) -> list[str]:
+        text = "SELECT table_name FROM information_schema.tables WHERE table_catalog = current_database() ORDER BY 1"
+        return [name for (name,) in self._ask(text, []).fetchall()]
+
+    def text(self, select: Select) -> str:
+        return shown(*select_text(select, "?", _item), "?")
+
+    def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
+        reader = self._ask(*select_text(select, "?", _item)).to_arrow_reader(BATCH_ROWS)
+        try:
+            for batch in reader:
+                if batch.num_rows:
+                    yield exact(batch, select)
+        except self._errors as error:
+            raise self.failure(f"the rows of {select.table} cannot be read", error) from error
+
+    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+        text, values = select_text(select, "?", _item)
+        names = ", ".join(map(quoted, keys.schema.names))
+        self.connection.register(_KEYS, keys)
+        try:
+            text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT {'' if keys.num_columns == 1 else 'ROW'}({names}) FROM {_KEYS})"
+            table = self._ask(text, values).to_arrow_table()
+        finally:
+            self.connection.unregister(_KEYS)
+        return exact(table.combine_chunks().to_batches()[0], select) if table.num_rows else pa.RecordBatch.from_pylist([], select.schema)
+
+    def pushes(self, kind: DataType, operator: str) -> bool:
+        return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("=", "IN", "IS NULL", "IS NOT NULL"))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def failure(self, what: str, error: Exception) -> PenstockError:
+        """Return an error of the driver as ours; what two transactions have written at once one of them may write again."""
+        return failed(what, error, str, transient="onflict" in str(error))
+
+    def _ask(self, text: str, values: list[Any]) -> Any:
+        try:
+            return self.connection.execute(text, values)
+        except self._errors as error:
+            raise self.failure(f"the DuckDB file {self.path} does not answer", error) from error
+
+
+def _item(field: Field) -> str:
+    return f"CAST({quoted(field.name)} AS VARCHAR)" if isinstance(field.type, String) else quoted(field.name)
+
+
+def exact(batch: pa.RecordBatch, select: Select) -> pa.RecordBatch:
+    """Return rows with exactly the types of a SELECT's columns. DAT-4704 names the column whose values do not fit."""
+    if not select.fields:
+        return empty_columns(batch.num_rows)
+    arrays = []
+    for column, field, declared in zip(batch.columns, select.schema, select.fields, strict=True):
+        try:
+            arrays.append(column.cast(field.type))
+        except pa.ArrowInvalid as error:
+            message = f"column {field.name} of {select.table} holds what is no {declared.type}"
+            hint = "declare it as STRING to see it"
+            raise PenstockError("DAT-4704", message, detail=str(error)[:200], hint=hint, kind=Kind.EXTERNAL) from error
+    return pa.RecordBatch.from_arrays(arrays, schema=select.schema)

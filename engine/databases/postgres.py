@@ -1,0 +1,115 @@
+"""PostgreSQL, through psycopg 3: rows in binary from a cursor of the server's, keys as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.connectors import redact_url
+from catalog.errors import Kind, PenstockError
+from catalog.schema import Field
+from catalog.types import DataType, Double, Float, String
+from engine.databases.database import BATCH_ROWS, Select, failed
+from engine.databases.select_text import quoted, quoted_table, select_text, shown
+from engine.databases.tuples import rows_of
+
+_CONNECT_S = 10
+_ARRAYS = {
+    pa.int8(): "int2",
+    pa.int16(): "int2",
+    pa.int32(): "int4",
+    pa.int64(): "int8",
+    pa.string(): "text",
+    pa.bool_(): "bool",
+    pa.date32(): "date",
+    pa.binary(): "bytea",
+}
+_TRANSIENT = ("08", "40", "53", "55P03", "57P")  # connection, rolled back, no room, locked, shutting down
+
+
+class PostgresConnection:
+    """One connection to a server."""
+
+    def __init__(self, url: str, username: str | None, password: str | None, *, writes: bool = False) -> None:
+        """DAT-4700 without psycopg, DAT-4701 when the server cannot be reached."""
+        try:
+            import psycopg
+        except ImportError as error:
+            hint = "pip install 'penstock[postgres]'"
+            raise PenstockError("DAT-4700", "the connector postgres needs psycopg, which is not installed", hint=hint, kind=Kind.EXTERNAL) from error
+        self._driver: Any = psycopg
+        self._secret = password
+        given = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
+        try:
+            self.connection: Any = psycopg.connect(
+                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options="-c TimeZone=UTC", **given
+            )
+            self.connection.prepare_threshold = None
+            self.connection.read_only = not writes
+        except psycopg.Error as error:
+            raise self._failed(f"no connection to {redact_url(url)}", error, "DAT-4701") from error
+
+    def columns(self, table: str) -> dict[str, str]:
+        text = (
+            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+        return dict(self.ask(text, [quoted_table(table)]))
+
+    def tables(self) -> list[str]:
+        text = "SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND pg_table_is_visible(c.oid)"
+        return [name for (name,) in self.ask(f"{text} AND c.relnamespace <> 'pg_catalog'::regnamespace ORDER BY 1", [])]
+
+    def text(self, select: Select) -> str:
+        return shown(*select_text(select, "%s", _item), "%s")
+
+    def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
+        text, values = select_text(select, "%s", _item)
+        try:
+            with self.connection.transaction(), self.connection.cursor(name="penstock", binary=True) as cursor:
+                cursor.execute(text, values)
+                while rows := cursor.fetchmany(BATCH_ROWS):
+                    yield rows_of(rows, select.fields, select.table)
+        except self._driver.Error as error:
+            raise self.failure(f"the rows of {select.table} cannot be read", error) from error
+
+    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+        text, values = select_text(select, "%s", _item)
+        names = ", ".join(map(quoted, keys.schema.names))
+        arrays = ", ".join(f"%s::{_ARRAYS[kind]}[]" for kind in keys.schema.types)
+        text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT * FROM unnest({arrays}))"
+        return rows_of(self.ask(text, [*values, *(column.to_pylist() for column in keys.columns)]), select.fields, select.table)
+
+    def pushes(self, kind: DataType, operator: str) -> bool:
+        return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL"))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def ask(self, text: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        try:
+            with self.connection.cursor(binary=True) as cursor:
+                cursor.execute(text, values)
+                return cursor.fetchall() if cursor.description is not None else []
+        except self._driver.Error as error:
+            raise self.failure("the PostgreSQL server does not answer as asked", error) from error
+
+    def failure(self, what: str, error: Exception) -> PenstockError:
+        """Return an error of the server as ours, worth another try or not by its state."""
+        return self._failed(what, error, "DAT-4705")
+
+    def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
+        state = getattr(error, "sqlstate", None)
+        lost = state is None and isinstance(error, self._driver.OperationalError)
+        transient = lost or (state is not None and state.startswith(_TRANSIENT))
+        return failed(what, error, self._told, code=code, transient=transient)
+
+    def _told(self, text: str) -> str:
+        return redact_url(text.replace(self._secret, "******") if self._secret else text)
+
+
+def _item(field: Field) -> str:
+    return f"{quoted(field.name)}::text" if isinstance(field.type, String) else quoted(field.name)
