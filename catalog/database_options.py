@@ -12,7 +12,7 @@ from catalog.types import Binary, Boolean, Date, Decimal, Double, Float, String,
 DATABASES = ("postgres", "sqlite", "duckdb")
 
 LOOKUP_OPTIONS = (
-    Option("lookup.cache", OptionKind.ENUM, "none", "what is remembered of rows looked up: nothing, some, the whole table", ("none", "partial", "full")),
+    Option("lookup.cache", OptionKind.ENUM, "none", "what is remembered of rows looked up: nothing, some, or all", ("none", "partial", "full")),
     Option("lookup.partial-cache.max-rows", OptionKind.INT, 10_000, "how many rows a partial cache holds in each subtask", minimum=1),
     Option("lookup.partial-cache.expire-after-write", OptionKind.DURATION, None, "how long what was looked up is good", minimum=1),
     Option("lookup.partial-cache.expire-after-access", OptionKind.DURATION, None, "how long what nobody asks for stays", minimum=1),
@@ -20,7 +20,7 @@ LOOKUP_OPTIONS = (
     Option("lookup.full-cache.reload-interval", OptionKind.DURATION, None, "how often a full cache is read again (without it once)", minimum=1),
     Option("lookup.max-retries", OptionKind.INT, 3, "how often a request that failed is sent again", minimum=0),
     Option("lookup.async", OptionKind.BOOL, True, "whether rows go on while requests are under way"),
-    Option("lookup.output-mode", OptionKind.ENUM, "ordered", "whether rows come out as they came in, or as answers come", ("ordered", "allow_unordered")),
+    Option("lookup.output-mode", OptionKind.ENUM, "ordered", "whether rows go out as they came, or as answers come", ("ordered", "allow_unordered")),
     Option("lookup.capacity", OptionKind.INT, 100, "how many batches of a subtask may wait for their answers", minimum=1),
     Option("lookup.connections", OptionKind.INT, 4, "how many requests of a subtask are under way at a time", minimum=1),
     Option("lookup.timeout", OptionKind.DURATION, 180_000, "how long an answer is waited for before the job fails", minimum=1),
@@ -48,8 +48,9 @@ def check_database(options: dict[str, str], spans: dict[str, Span], values: dict
     """Refuse what a database's options cannot mean: SQL-1505 for a url of something else, SQL-1507 for options of another kind of cache."""
     url = options.get("url")
     if url is not None and not re.match(r"postgres(ql)?://", url):
-        kind = url.partition("://")[0] if "://" in url else "this"
-        raise PenstockError("SQL-1505", f"option 'url' cannot begin with '{kind[:20]}'", hint="write postgresql://host:port/database", span=values.get("url"))
+        scheme = url.partition("://")[0] if "://" in url else "this"
+        hint = "write postgresql://host:port/database"
+        raise PenstockError("SQL-1505", f"option 'url' cannot begin with '{scheme[:20]}'", hint=hint, span=values.get("url"))
     cache = options.get("lookup.cache", "none").strip().lower()
     for key in options:
         kind = key.removeprefix("lookup.").partition("-cache.")[0] if "-cache." in key else None

@@ -193,7 +193,7 @@ class Task:
     def _keep_time(self, now_ms: float) -> float:
         """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due again (infinity: never)."""
         due_ms = float("inf")
-        for due in (None if self._output.blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+        for due in (None if self._output.blocked or self._paused else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
             due_ms = due_ms if due is None else min(due_ms, due)
         if self._marker_interval_ms and not (self._paused or self._output.blocked):
             if now_ms >= self._next_marker_ms:

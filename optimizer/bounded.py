@@ -26,7 +26,8 @@ def choose_runtime(
     """Decide who runs an optimized plan: ``("batch", plan)`` goes to the bounded backend whole, ``("streaming", plan)`` to our own runtime.
 
     ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
-    everything on our runtime, but a database is asked for its rows as a BoundedInput in every mode, for it gives them in no order. ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
+    everything on our runtime, but a database is asked for its rows as a BoundedInput in every mode, for it gives them in no order.
+    ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
     A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
     ``speaks`` says whether the backend has words for all expressions of a subplan; ``automatic`` computes what it has none for on our runtime.

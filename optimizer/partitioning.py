@@ -22,6 +22,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -54,7 +55,7 @@ def partitioning(node: LogicalPlan) -> Partitioning:
             return below if all_rows else _renamed(below, {key: [i] for i, key in enumerate(keys)})
         case Join():
             return _of_join(node)
-        case TemporalJoin(left=left):
+        case TemporalJoin(left=left) | LookupJoin(left=left):
             return partitioning(left)
         case Union(branches=branches):
             found = [partitioning(branch) for branch in branches]

@@ -8,6 +8,7 @@ from typing import Protocol
 from planner.describe import duration_text
 from planner.emit import Emit, EmitKind
 from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -93,6 +94,8 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
             return _of_join(node, facts)
         case TemporalJoin():
             return _of_temporal_join(node, facts)
+        case LookupJoin():
+            return StateBound("rows whose answers are under way")
         case TopN(limit=limit, offset=offset):
             if facts.insert_only(node.input):
                 return StateBound(f"the first {limit + offset} rows")

@@ -8,6 +8,7 @@ from optimizer.safety import is_deterministic, reads_clock
 from optimizer.substitution import map_expressions
 from planner.expressions import Call, Expression
 from planner.logical import LogicalPlan, Project, Sink, Sort
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
 from planner.unnest import Unnest
@@ -17,7 +18,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
     SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
-    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows.
+    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1319 a lookup join of them.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -32,6 +33,13 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                     "MATCH_RECOGNIZE reads rows that stay, but its input takes rows back: a match would have to be taken back with them",
                     span=node.span,
                     hint="match over the rows before they are aggregated, or over windows: GROUP BY window_start, window_end gives each row once",
+                    sqlstate="0A000",
+                )
+            case LookupJoin() if not facts.insert_only(node.left):
+                raise PenstockError(
+                    "SQL-1319",
+                    "a lookup join takes rows that stay, but its input takes rows back: by then the table it looked up may say something else",
+                    hint="look up before the rows are grouped or joined, or window them, or write EMIT FINAL",
                     sqlstate="0A000",
                 )
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):

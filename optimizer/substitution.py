@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from planner.expressions import Column, Expression, SortKey
 from planner.logical import Aggregate, Filter, Join, LogicalPlan, Project, Scan, Sort, TopN, WatermarkAssign, WindowAggregate
+from planner.lookup_join import LookupJoin
 from planner.over import Over, PartitionTop
 from planner.unnest import Unnest
 
@@ -44,6 +45,9 @@ def map_expressions(node: LogicalPlan, rewrite: Callable[[Expression], Expressio
             return _changed(node, aggregates=tuple(call.map(rewrite) for call in aggregates))
         case Join(residual=residual) if residual is not None:
             return _changed(node, residual=rewrite(residual))
+        case LookupJoin(scan=scan, residual=residual):
+            changed = _changed(scan, predicate=None if scan.predicate is None else rewrite(scan.predicate))
+            return _changed(node, scan=changed, residual=None if residual is None else rewrite(residual))
         case Scan(predicate=predicate) if predicate is not None:
             return _changed(node, predicate=rewrite(predicate))
         case Sort(keys=keys) | TopN(keys=keys):

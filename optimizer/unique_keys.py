@@ -28,6 +28,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
@@ -87,6 +88,8 @@ def _derive(node: LogicalPlan, below: Callable[[LogicalPlan], Keys]) -> Keys:
             return _of_join(node, below(node.left), below(node.right))
         case TemporalJoin(left=left):
             return below(left)
+        case LookupJoin(left=left, scan=scan, right_keys=right):
+            return below(left) if any(key <= set(right) for key in _of_scan(scan)) else _NONE
     return _NONE
 
 

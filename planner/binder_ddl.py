@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from catalog.connectors import check_options, metadata_keys
+from catalog.database_options import DATABASES, check_database_column
 from catalog.errors import PenstockError
 from catalog.functions import can_cast
 from catalog.names import did_you_mean
-from catalog.database_options import DATABASES, check_database_column
 from catalog.nexmark_options import check_nexmark_column
 from catalog.schema import Field, Role, Schema
 from catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule

@@ -13,11 +13,13 @@ from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
+from planner.binder_lookup import Looked, in_terms_of, looked_up, lookup_keys, lookup_plan, refuse_computed, refuse_keyless
 from planner.binder_tables import Source, bind_source, bounded, one_row
 from planner.binder_temporal import as_of_column, split_keys, versions
 from planner.binder_unnest import bind_table_function
 from planner.block_hints import BlockHints, table_name
-from planner.expressions import Call, Column, Expression, conjunction, conjuncts
+from planner.expressions import Column, Expression, conjunction, conjuncts
+from planner.join_keys import key_pair, with_keys
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
 from planner.syntax import AsOf, LateralQuery, TableFunctionCall, consume, place, span_of
@@ -161,6 +163,8 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
         time = as_of_column(join.this, left.scope, other.plan, kind, context)
         if time is not None:
             combine = partial(_temporal, left, other, kind, join.this, time.index)
+        elif (looked := looked_up(other.plan)) is not None:
+            combine = partial(_lookup, left, other, kind, join.this, looked)
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         return _using(left, other, kind, using, combine, context)
@@ -219,6 +223,36 @@ def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, t
     if added or len(wide_right.schema) > len(right.plan.schema):
         plan = _columns(plan, list(moved.values()))
     return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+
+
+def _lookup(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, looked: Looked, parts: tuple[Expression, ...]) -> FromClause:
+    """Return the join that asks a database for the rows of each key."""
+    width = len(left.plan.schema)
+    refuse_computed(looked, kind, tree)
+    told = in_terms_of(parts, looked, width)
+    keyed = lookup_keys([(part, pair) for part in told if (pair := key_pair(part, width)) is not None])
+    if not keyed:
+        raise refuse_keyless(tree)
+    of_table = [part for part in told if part.columns() and min(part.columns()) >= width]
+    rest = [part for part in told if part not in of_table and all(part is not key for key, _ in keyed)]
+    wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
+    added = len(wide_left.schema) - width
+    moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
+    below = {i: i - width for i in moved}
+    plan = lookup_plan(
+        wide_left,
+        looked,
+        kind,
+        [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)],
+        [part.remap(below) for part in of_table],
+        [part.remap(moved) for part in rest],
+    )
+    shift = {i: i + width + added for i in range(len(looked.scan.schema))}
+    mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
+    found = [column.remap(shift) for column in looked.columns]
+    found = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in found]
+    shown = Project(plan, (*mine, *found), tuple(left.plan.schema.names + right.plan.schema.names))
+    return FromClause(shown, _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(shown.schema))
 
 
 def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromClause, tuple[Expression, ...]]:
@@ -311,36 +345,6 @@ def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
     fields = [plan.schema[i] for i in positions]
     expressions = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(positions, fields, strict=True))
     return Project(plan, expressions, tuple(f.name for f in fields))
-
-
-def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
-    """Return the (left, right) sides of an equality between the two inputs, the right one over its own columns, or ``None``."""
-    if not isinstance(part, Call) or part.function != "equal":
-        return None
-    first, second = part.args
-    for left, right in ((first, second), (second, first)):
-        mine, theirs = left.columns(), right.columns()
-        if mine and theirs and max(mine) < width <= min(theirs):
-            return left, right.remap({i: i - width for i in theirs})
-    return None
-
-
-def with_keys(plan: LogicalPlan, keys: Sequence[Expression]) -> tuple[LogicalPlan, tuple[int, ...]]:
-    """Return the plan with keys that are no columns computed at its end, and the keys' positions."""
-    fields = plan.schema.fields
-    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
-    names = [f.name for f in fields]
-    positions = []
-    for key in keys:
-        if isinstance(key, Column):
-            positions.append(key.index)
-            continue
-        positions.append(len(expressions))
-        expressions.append(key)
-        names.append(f"key{len(positions)}")
-    if len(expressions) == len(fields):
-        return plan, tuple(positions)
-    return Project(plan, tuple(expressions), tuple(names)), tuple(positions)
 
 
 # USING

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from catalog.connectors import option
 from catalog.schema import Schema
 from catalog.types import Row, Timestamp, TimestampLtz
 from planner.edges import Edge, Partition
@@ -34,6 +35,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize, Value
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -75,6 +77,8 @@ def describe(node: LogicalPlan) -> str:
             return _describe_join(node)
         case TemporalJoin():
             return _describe_temporal_join(node)
+        case LookupJoin():
+            return _describe_lookup_join(node)
         case Exchange(input=inner, edge=edge):
             return f"Exchange {edge_text(edge, inner.schema)}"
     return _describe_ending(node)
@@ -285,6 +289,17 @@ def _describe_temporal_join(node: TemporalJoin) -> str:
     return f"TemporalJoin {node.kind.value} on {_and(conditions)} as of {left[node.left_time].name}, versions by {right[node.right_time].name}"
 
 
+def _describe_lookup_join(node: LookupJoin) -> str:
+    left, scan = node.left.schema, node.scan.schema
+    conditions = [f"{left[a].name} = {scan[b].name}" for a, b in zip(node.left_keys, node.right_keys, strict=True)]
+    if node.residual is not None:
+        conditions.append(named(node.residual, left.concat(scan)))
+    kept = "" if node.scan.predicate is None else f" where {named(node.scan.predicate, scan)}"
+    table = node.scan.table
+    how = [f"cache {option(table, 'lookup.cache')}", str(option(table, "lookup.output-mode")) if option(table, "lookup.async") else "one at a time"]
+    return f"LookupJoin {node.kind.value} on {_and(conditions)}, asking {table.name} [{', '.join(_scanned(node.scan))}]{kept}, {', '.join(how)}"
+
+
 def _timing(node: Join) -> str:
     return "" if not isinstance(node, TimedJoin) else "Window" if node.time.of_windows else "Interval"
 
@@ -320,6 +335,8 @@ def operator_name(node: LogicalPlan) -> str:
             return _phased(phase, "window aggregate" if isinstance(window, AttachedWindow) else f"{window.kind.value} aggregate", node)
         case TemporalJoin(kind=kind):
             return f"{kind.value} temporal join"
+        case LookupJoin(kind=kind, scan=scan):
+            return f"{kind.value} lookup join {scan.table.name}"
         case Join(kind=kind):
             return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
         case TemporalSort(input=inner, time_column=time):

@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import key_pair, with_keys
+from planner.join_keys import key_pair, with_keys
 from planner.binder_nested import orderable
 from planner.expressions import Column, Expression, Literal, SortKey
 from planner.inner_query import InnerRows

@@ -35,6 +35,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -108,6 +109,8 @@ class Meanings:
                 return self._of_join(node)
             case TemporalJoin():
                 return _of_temporal_join(node, self.of(node.left), self.of(node.right))
+            case LookupJoin():
+                return _of_lookup_join(node, self.of(node.left))
             case Union(branches=branches):
                 inputs = [self.of(branch) for branch in branches]
                 bag = digest("union", *(part for i in inputs for part in (i.rows, *i.columns)))
@@ -185,6 +188,14 @@ class Meanings:
         if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             columns += tuple(digest("right", rows, c) for c in right.columns)
         return Meaning(rows, columns)
+
+
+def _of_lookup_join(node: LookupJoin, left: Meaning) -> Meaning:
+    right = _of_scan(node.scan)
+    keys = (f"{left.columns[a]}={right.columns[b]}" for a, b in zip(node.left_keys, node.right_keys, strict=True))
+    residual = "" if node.residual is None else expression_text(node.residual, left.columns + right.columns)
+    rows = digest("lookup", node.kind.value, left.rows, right.rows, *keys, residual)
+    return Meaning(rows, tuple(digest("left", rows, c) for c in left.columns) + tuple(digest("found", rows, c) for c in right.columns))
 
 
 def _of_temporal_join(node: TemporalJoin, left: Meaning, right: Meaning) -> Meaning:

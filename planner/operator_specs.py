@@ -26,6 +26,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.physical import (
@@ -36,6 +37,7 @@ from planner.physical import (
     JoinSpec,
     LateMarkSpec,
     LimitSpec,
+    LookupJoinSpec,
     MatchSpec,
     OperatorSpec,
     OverSpec,
@@ -122,6 +124,9 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return _join_spec(node, operator_id, facts)
         case TemporalJoin():
             return _temporal_join_spec(node, operator_id, facts)
+        case LookupJoin(left=left, scan=scan):
+            told = scan.table, scan.columns, scan.predicate
+            return LookupJoinSpec(operator_id, name, schema, left.schema, *told, node.kind, node.left_keys, node.right_keys, node.residual)
         case Union(branches=branches):
             return UnionSpec(operator_id, name, schema, len(branches))
         case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality, condition=test):

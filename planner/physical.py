@@ -89,6 +89,20 @@ class UnnestSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class LookupJoinSpec(OperatorSpec):
+    """Each row with what a table of a database has for its key; see ``planner.lookup_join.LookupJoin``."""
+
+    left_schema: Schema
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None
+
+
+@dataclass(frozen=True)
 class LateMarkSpec(OperatorSpec):
     """Mark rows that are late for all their windows; see ``planner.late_rows.LateMark``."""
 

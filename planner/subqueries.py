@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.binder_joins import with_keys
 from planner.expressions import Column, Expression
+from planner.join_keys import with_keys
 from planner.logical import Join, JoinKind, LogicalPlan
 from planner.outer_values import with_domain
 

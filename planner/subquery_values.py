@@ -12,10 +12,10 @@ from catalog.errors import PenstockError, Span
 from catalog.types import BIGINT, BOOLEAN, Array
 from planner.binder_aggregates import AggregateList, AggregateResult
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import key_pair, with_keys
 from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Column, Expression, Literal
 from planner.first_rows import first_rows
 from planner.inner_query import Filtering, InnerRows, aggregates, bound_rows, inner_rows, is_plain, reaching_out, tested_values
+from planner.join_keys import key_pair, with_keys
 from planner.logical import Aggregate, Filter, LogicalPlan, Project, TopN
 from planner.outer_values import FoundRows, by_outer_values
 from planner.over import PartitionTop

@@ -64,7 +64,8 @@ class DuckDbFile:
         names = ", ".join(map(quoted, keys.schema.names))
         self.connection.register(_KEYS, keys)
         try:
-            text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT {'' if keys.num_columns == 1 else 'ROW'}({names}) FROM {_KEYS})"
+            row = "" if keys.num_columns == 1 else "ROW"
+            text += f"{' AND' if select.conditions else ' WHERE'} {row}({names}) IN (SELECT {row}({names}) FROM {_KEYS})"
             table = self._ask(text, values).to_arrow_table()
         finally:
             self.connection.unregister(_KEYS)

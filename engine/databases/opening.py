@@ -67,10 +67,10 @@ def stored(table: Table, fields: Sequence[Field], database: Database) -> tuple[F
         hint = did_you_mean(name, database.tables(), others=True) or "it has no tables"
         message = f'table {table.name}: the database has no table "{name}"'
         raise PenstockError("DAT-4702", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42P01")
-    folded = {column.lower(): column for column in reversed(columns)}
+    folded: dict[str, str] = {column.lower(): column for column in reversed(columns)}
     found = []
     for field in fields:
-        column = field.name if field.name in columns else folded.get(field.name.lower())
+        column = folded.get(field.name.lower()) if field.name not in columns else str(field.name)
         if column is None:
             message = f'table {table.name}: table "{name}" of the database has no column {field.name}'
             hint = did_you_mean(field.name, list(columns), others=True)

@@ -41,7 +41,7 @@ class PostgresConnection:
             raise PenstockError("DAT-4700", "the connector postgres needs psycopg, which is not installed", hint=hint, kind=Kind.EXTERNAL) from error
         self._driver: Any = psycopg
         self._secret = password
-        given = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
+        given: dict[str, Any] = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
         try:
             self.connection: Any = psycopg.connect(
                 url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options="-c TimeZone=UTC", **given

@@ -39,7 +39,7 @@ class SqliteFile:
 
     def columns(self, table: str) -> dict[str, str]:
         found = self._ask("SELECT name, type FROM pragma_table_info(?)", [table])
-        return {name: kind for name, kind in found}
+        return dict(found)
 
     def tables(self) -> list[str]:
         return [name for (name,) in self._ask("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name", [])]

@@ -17,6 +17,7 @@ from planner.physical import (
     JoinSpec,
     LateMarkSpec,
     LimitSpec,
+    LookupJoinSpec,
     MatchSpec,
     OperatorSpec,
     OverSpec,
@@ -168,6 +169,12 @@ def _temporal_join(spec: TemporalJoinSpec, options: JobOptions) -> Operator:
     return TemporalJoinOperator(spec, options)
 
 
+def _lookup_join(spec: LookupJoinSpec, options: JobOptions) -> Operator:
+    from engine.operators.lookup_join import LookupJoinOperator
+
+    return LookupJoinOperator(spec, options)
+
+
 def _union(spec: UnionSpec, options: JobOptions) -> Operator:
     from engine.operators.union import UnionOperator
 
@@ -269,6 +276,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     GroupAggregateSpec: _group_aggregate,
     JoinSpec: _join,
     TemporalJoinSpec: _temporal_join,
+    LookupJoinSpec: _lookup_join,
     UnionSpec: _union,
     LimitSpec: _limit,
     RepeatSpec: _repeat,

@@ -31,6 +31,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.temporal_join import TemporalJoin
@@ -115,6 +116,8 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             return _prune_join(node, needed)
         case TemporalJoin():
             return _prune_temporal_join(node, needed)
+        case LookupJoin():
+            return _prune_lookup_join(node, needed)
         case Union(branches=branches):
             pruned_branches = [_narrow(branch, needed) for branch in branches]
             return Union(tuple(branch for branch, _ in pruned_branches)), pruned_branches[0][1]
@@ -289,3 +292,15 @@ def _prune_temporal_join(node: TemporalJoin, needed: Needed) -> Pruned:
     residual = None if node.residual is None else node.residual.remap(moved)
     times, ties = (of_left[node.left_time], of_right[node.right_time]), tuple(of_right[tie] for tie in node.ties)
     return TemporalJoin(left, right, node.kind, *keys, *times, ties, residual), moved
+
+
+def _prune_lookup_join(node: LookupJoin, needed: Needed) -> Pruned:
+    width = len(node.left.schema)
+    reads = needed | _reads([node.residual])
+    left, of_left = _narrow(node.left, {i for i in reads if i < width} | {*node.left_keys})
+    scan, of_scan = _prune_scan(node.scan, frozenset(i - width for i in reads if i >= width) | frozenset(node.right_keys))
+    assert isinstance(scan, Scan)
+    moved = of_left | {width + old: len(left.schema) + new for old, new in of_scan.items()}
+    residual = None if node.residual is None else node.residual.remap(moved)
+    keys = tuple(of_left[key] for key in node.left_keys), tuple(of_scan[key] for key in node.right_keys)
+    return LookupJoin(left, scan, node.kind, *keys, residual), moved

@@ -23,6 +23,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
@@ -107,6 +108,9 @@ def _route(node: LogicalPlan, parts: Parts) -> tuple[Parts, tuple[Parts, ...]]:
         case TemporalJoin(left=left):
             down = tuple(p for p in parts if p.columns() and _reads_only(p, set(range(len(left.schema)))) and is_movable(p))
             return _rest(parts, down), (down, ())
+        case LookupJoin(left=left):
+            down = tuple(p for p in parts if p.columns() and _reads_only(p, set(range(len(left.schema)))) and is_movable(p))
+            return _rest(parts, down), (down,)
     return parts, ((),) * len(node.inputs)
 
 

@@ -1,0 +1,73 @@
+"""Rows on their way to what a table has for their keys, and met with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from engine.databases.lookup_client import Answer
+from engine.elements import Batch
+from engine.kernels import columns as col
+from engine.state.key_index import KeyIndex
+
+
+@dataclass(eq=False)
+class Asked:
+    """Rows under way. ``numbers``: of which of their distinct ``keys`` each row is, -1 where it has a NULL. ``known``: rows found without asking, and
+    of which key each is. ``answer``: what is waited for, ``None`` when nothing is; ``missing``: the numbers of the keys it is about.
+    """
+
+    batch: Batch
+    numbers: np.ndarray
+    keys: list[pa.Array]
+    known: pa.RecordBatch
+    known_at: np.ndarray
+    missing: np.ndarray
+    answer: Answer | None
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is waited for."""
+        return self.answer is None or self.answer.done
+
+    def _found(self) -> tuple[np.ndarray, pa.RecordBatch]:
+        """Return all rows found and the numbers of their keys, ascending."""
+        numbers, rows = self.known_at, self.known
+        if self.answer is not None and self.answer.rows is not None:
+            numbers = np.concatenate([numbers, self.missing[self.answer.places]])
+            rows = pa.concat_batches([rows, self.answer.rows]) if rows.num_rows else self.answer.rows
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], rows.take(pa.array(order))
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray, pa.RecordBatch]:
+        """Return the positions of rows that met something, of what each met among the rows found, and those rows."""
+        numbers, rows = self._found()
+        first = np.searchsorted(numbers, self.numbers, "left")
+        counts = np.where(self.numbers >= 0, np.searchsorted(numbers, self.numbers, "right") - first, 0)
+        at = np.repeat(np.arange(self.numbers.size), counts)
+        inside = np.arange(at.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return at, first[at] + inside, rows
+
+
+def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows: pa.Schema) -> Asked:
+    """Return a batch with its distinct keys, none of them known and all of them missing; ``rows``: the columns of what is looked up."""
+    columns = [batch.rows.column(key) for key in keys]
+    whole = without_null(columns, batch.num_rows)
+    index = KeyIndex(types)
+    numbers = np.full(batch.num_rows, -1, np.int64)
+    if whole.any():
+        numbers[whole] = index.lookup_or_insert(columns if whole.all() else [column.filter(pa.array(whole)) for column in columns])
+    distinct = np.arange(len(index))
+    return Asked(batch, numbers, index.keys(distinct), pa.RecordBatch.from_pylist([], rows), np.zeros(0, np.int64), distinct, None)
+
+
+def without_null(columns: Sequence[pa.Array], count: int) -> np.ndarray:
+    """Return which of so many rows have no NULL in these columns."""
+    whole = np.ones(count, np.bool_)
+    for column in columns:
+        if column.null_count:
+            whole &= col.validity(column).astype(np.bool_)
+    return whole

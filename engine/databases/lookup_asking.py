@@ -1,0 +1,134 @@
+"""What is asked of a database for a batch, and what is remembered of the answers: nothing, some of it, or the whole table."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.connectors import option
+from catalog.tables import Table
+from engine.databases.lookup_answers import Asked, asked, without_null
+from engine.databases.lookup_cache import LookupCache
+from engine.databases.lookup_client import Answer, LookupClient, LookupTable
+from engine.elements import Batch
+from engine.state.key_index import KeyIndex
+
+
+class LookupAsking(Protocol):
+    """Batches to what is known and what is asked for. Times are milliseconds of one clock."""
+
+    hits: int
+    misses: int
+
+    def ask(self, batch: Batch, now_ms: float) -> Asked:
+        """Return a batch with its request sent, if it needs one."""
+
+    def learn(self, rows: Asked, now_ms: float) -> None:
+        """Take in the answer that rows waited for."""
+
+
+def lookup_asking(client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> LookupAsking:
+    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask."""
+    return WholeTable(client, what, keys) if option(what.table, "lookup.cache") == "full" else AskingByKey(client, what, keys)
+
+
+def _duration(table: Table, key: str) -> float | None:
+    value = option(table, key)
+    return None if value is None else float(value)
+
+
+class AskingByKey:
+    """Asks for the keys that a cache, if there is one, does not know."""
+
+    def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
+        self._client, self._what, self._keys = client, what, keys
+        self.hits = self.misses = 0
+        self._cache: LookupCache | None = None
+        table = what.table
+        if option(table, "lookup.cache") == "partial":
+            self._cache = LookupCache(
+                what.key_types,
+                what.schema,
+                max_rows=int(option(table, "lookup.partial-cache.max-rows") or 0),
+                write_ms=_duration(table, "lookup.partial-cache.expire-after-write"),
+                access_ms=_duration(table, "lookup.partial-cache.expire-after-access"),
+                missing=bool(option(table, "lookup.partial-cache.cache-missing-key")),
+            )
+
+    def ask(self, batch: Batch, now_ms: float) -> Asked:
+        rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
+        count = rows.missing.size
+        if self._cache is not None and count:
+            known, rows.known_at, rows.known = self._cache.get(rows.keys, now_ms)
+            rows.missing = np.flatnonzero(~known)
+        self.hits += count - rows.missing.size
+        self.misses += rows.missing.size
+        if rows.missing.size:
+            keys = rows.keys if rows.missing.size == count else [column.take(pa.array(rows.missing)) for column in rows.keys]
+            rows.answer = self._client.ask(keys)
+        return rows
+
+    def learn(self, rows: Asked, now_ms: float) -> None:
+        answer = rows.answer
+        if self._cache is not None and answer is not None and answer.keys is not None and answer.rows is not None:
+            self._cache.put(answer.keys, answer.places, answer.rows, now_ms)
+
+
+class WholeTable:
+    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet the last load."""
+
+    def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
+        self._client, self._what, self._keys = client, what, keys
+        self._reload_ms = _duration(what.table, "lookup.full-cache.reload-interval")
+        self._loading: Answer | None = None
+        self._loaded: LookupCache | None = None
+        self._asked_ms = 0.0
+        self.hits = self.misses = 0
+
+    def ask(self, batch: Batch, now_ms: float) -> Asked:
+        rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
+        due = self._loaded is None or (self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms)
+        if self._loading is None and due:
+            self._loading, self._asked_ms = self._client.ask(None), now_ms
+            self.misses += 1
+        if self._loading is not None and self._loading.done:
+            self._adopt(now_ms)
+        if self._loaded is None:
+            rows.answer = self._loading
+        else:
+            self._meet(rows, now_ms)
+        return rows
+
+    def learn(self, rows: Asked, now_ms: float) -> None:
+        if rows.answer is None:
+            return
+        if rows.answer is self._loading:
+            self._adopt(now_ms)
+        rows.answer = None
+        self._meet(rows, now_ms)
+
+    def _adopt(self, now_ms: float) -> None:
+        """Take a load that has come as the table."""
+        assert self._loading is not None
+        load, self._loading = self._loading, None
+        if load.error is not None:
+            raise load.error
+        assert load.rows is not None
+        rows, columns = load.rows, self._what.keys_of(load.rows)
+        whole = without_null(columns, rows.num_rows)
+        if not whole.all():
+            rows = rows.filter(pa.array(whole))
+            columns = self._what.keys_of(rows)
+        self._loaded = LookupCache(self._what.key_types, self._what.schema, max_rows=float("inf"), write_ms=None, access_ms=None, missing=True)
+        index = KeyIndex(self._what.key_types)
+        numbers = index.lookup_or_insert(columns, rows.num_rows)
+        self._loaded.put(index.keys(np.arange(len(index))), numbers, rows, now_ms)
+
+    def _meet(self, rows: Asked, now_ms: float) -> None:
+        assert self._loaded is not None
+        self.hits += rows.missing.size
+        rows.missing = np.zeros(0, np.int64)
+        if rows.keys and len(rows.keys[0]):
+            _, rows.known_at, rows.known = self._loaded.get(rows.keys, now_ms)

@@ -1,0 +1,188 @@
+"""Asks a database for the rows of keys, on threads with a connection each; what failed is sent again, what was missing asked for again."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.connectors import option
+from catalog.errors import PenstockError
+from catalog.tables import Table
+from engine.clock import Clock
+from engine.databases.database import Database, Select
+from engine.databases.opening import opened
+from engine.databases.scanning import select_of
+from engine.state.key_index import KeyIndex
+from planner.expressions import Expression
+
+_RETRY_MS = 100.0
+_RETRY_MS_MAX = 5_000.0
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """What is looked up: columns of a table, those of the rows that satisfy a predicate over them, by the columns at ``keys``."""
+
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None
+    keys: tuple[int, ...]
+    key_types: tuple[pa.DataType, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of what is found."""
+        return self.table.source_schema.select(self.columns).to_arrow()
+
+    def keys_of(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return the keys of rows that were found, in the types of those that are asked for."""
+        return [rows.column(place).cast(kind) for place, kind in zip(self.keys, self.key_types, strict=True)]
+
+
+class Answer:
+    """What a request will have found: rows, and of which of its keys each is. ``keys`` None asks for all rows."""
+
+    def __init__(self, keys: list[pa.Array] | None, asked_ms: float) -> None:
+        self.keys = keys
+        self.asked_ms = asked_ms
+        self.took_ms = 0.0
+        self.retries = 0
+        self.rows: pa.RecordBatch | None = None
+        self.places = np.zeros(0, np.int64)
+        self.error: PenstockError | None = None
+        self._done = threading.Event()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is there, for good or ill."""
+        return self._done.is_set()
+
+    def finish(self) -> None:
+        """Let it be seen."""
+        self._done.set()
+
+    def wait(self, timeout_ms: float) -> bool:
+        """Wait until it is there; return whether it is."""
+        return self._done.wait(timeout_ms / 1000)
+
+
+class LookupClient:
+    """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""
+
+    def __init__(self, what: LookupTable, keep: Callable[[pa.RecordBatch], pa.Array] | None, clock: Clock, threads: int) -> None:
+        """``keep`` tests the whole predicate on what was found."""
+        self._what, self._keep, self._clock = what, keep, clock
+        self._attempts = int(option(what.table, "lookup.max-retries") or 0) + 1
+        again = option(what.table, "lookup.retry-predicate") is not None
+        self._again = int(option(what.table, "lookup.max-attempts") or 0) if again else 0
+        self._again_ms = float(option(what.table, "lookup.fixed-delay") or 0)
+        self._most, self._started = threads, 0
+        self._requests: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._own = _Connection(what)
+
+    def ask(self, keys: list[pa.Array] | None) -> Answer:
+        """Send a request for distinct keys without NULL, or for all rows."""
+        answer = Answer(keys, self._clock.monotonic_ms())
+        if not self._most:
+            self._serve(answer, self._own)
+            return answer
+        self._requests.put(answer)
+        if self._started < self._most:
+            self._started += 1
+            threading.Thread(target=self._run, name=f"lookup {self._what.table.name}", daemon=True).start()
+        return answer
+
+    def close(self) -> None:
+        """Take no more requests; what is under way ends by itself."""
+        self._closed.set()
+        for _ in range(self._started):
+            self._requests.put(None)
+        self._own.close()
+
+    def _run(self) -> None:
+        connection = _Connection(self._what)
+        try:
+            while (answer := self._requests.get()) is not None and not self._closed.is_set():
+                self._serve(answer, connection)
+        finally:
+            connection.close()
+
+    def _serve(self, answer: Answer, connection: _Connection) -> None:
+        try:
+            answer.rows, answer.places = self._found(answer, connection)
+        except PenstockError as error:
+            answer.error = error
+        except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
+            message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
+            answer.error = PenstockError("RUN-2900", message, sqlstate="58000")
+            answer.error.__cause__ = error
+        answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
+        answer.finish()
+
+    def _found(self, answer: Answer, connection: _Connection) -> tuple[pa.RecordBatch, np.ndarray]:
+        if answer.keys is None:
+            rows = self._sent(None, answer, connection)
+            return rows, np.zeros(rows.num_rows, np.int64)
+        index = KeyIndex(self._what.key_types)
+        index.lookup_or_insert(answer.keys)
+        rows, places = self._of(index, self._sent(answer.keys, answer, connection))
+        for _ in range(self._again):
+            missing = np.setdiff1d(np.arange(len(index)), places)
+            if not missing.size or self._closed.wait(self._again_ms / 1000):
+                break
+            answer.retries += 1
+            more, at = self._of(index, self._sent(index.keys(missing), answer, connection))
+            rows, places = pa.concat_batches([rows, more]), np.concatenate([places, at])
+        return rows, places
+
+    def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        """Return rows with the place of the key each was asked by; a database may take for equal what is not."""
+        places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
+        met = places >= 0
+        return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
+
+    def _sent(self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection) -> pa.RecordBatch:
+        for attempt in range(1, self._attempts + 1):
+            try:
+                rows = connection.found(keys)
+                return rows if self._keep is None else rows.filter(self._keep(rows))
+            except PenstockError as error:
+                connection.close()
+                pause_ms = min(_RETRY_MS * 2.0 ** (attempt - 1), _RETRY_MS_MAX)
+                if not error.retriable or attempt == self._attempts or self._closed.wait(pause_ms / 1000):
+                    raise
+                answer.retries += 1
+        raise AssertionError("a request is sent once at least")
+
+
+class _Connection:
+    """A connection that is made when it is needed, and made anew after it was closed."""
+
+    def __init__(self, what: LookupTable) -> None:
+        self._what = what
+        self._made: tuple[Database, Select] | None = None
+
+    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+        """Return the rows of keys, or all, under the names they are declared by."""
+        if self._made is None:
+            database = opened(self._what.table)
+            self._made = database, select_of(self._what.table, self._what.columns, self._what.predicate, database)
+        database, select = self._made
+        schema = self._what.schema
+        if keys is None:
+            batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)]
+            return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
+        named = pa.RecordBatch.from_arrays(keys, names=[select.fields[place].name for place in self._what.keys])
+        return pa.RecordBatch.from_arrays(database.found(select, named).columns, schema=schema)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._made is not None:
+            self._made[0].close()
+            self._made = None

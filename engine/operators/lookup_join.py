@@ -1,0 +1,194 @@
+"""The lookup join: a batch's keys are asked for at once, and rows go on when the answer is there, in the order they came or as answers come."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.connectors import option
+from catalog.errors import Kind, PenstockError
+from engine.databases.lookup_answers import Asked
+from engine.databases.lookup_asking import lookup_asking
+from engine.databases.lookup_client import LookupClient, LookupTable
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
+from engine.expressions.compiler import compile_predicate
+from engine.expressions.site import EvaluationContext
+from engine.job_options import JobOptions
+from engine.operator import Context, KeyedState, Operator, Output
+from engine.state.rows_under_way import RowsUnderWay
+from planner.logical import JoinKind
+from planner.physical import LookupJoinSpec
+
+_LOOK_AGAIN_MS = 1.0
+
+
+class LookupJoinOperator(Operator):
+    """Rows under way are state: a barrier does not wait for answers, and a restored job asks again for the rows it held.
+
+    Time passes the rows it stands behind only when they have gone on. At most ``lookup.capacity`` batches are under way; then inputs wait.
+    """
+
+    def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
+        self._spec = spec
+        context = EvaluationContext(options.time_zone)
+        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
+        self._residual = None if spec.residual is None else compile_predicate(spec.residual, context)
+        self._pads = spec.kind is JoinKind.LEFT
+        self._output = spec.schema.to_arrow()
+        self._in_order = option(spec.table, "lookup.output-mode") == "ordered"
+        self._capacity = int(option(spec.table, "lookup.capacity") or 1)
+        self._timeout_ms = float(option(spec.table, "lookup.timeout") or 0)
+        self._under_way: deque[Asked | Watermark] = deque()
+        self._batches = 0
+        self._passed_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._clock, self._metrics = context.clock, context.metrics
+        spec = self._spec
+        self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
+        arrow = spec.left_schema.to_arrow()
+        what = LookupTable(spec.table, spec.columns, spec.predicate, spec.right_keys, tuple(arrow.field(key).type for key in spec.left_keys))
+        threads = int(option(spec.table, "lookup.connections") or 1) if option(spec.table, "lookup.async") else 0
+        self._client = LookupClient(what, self._keep, context.clock, threads)
+        self._asking = lookup_asking(self._client, what, spec.left_keys)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        self._restored.hold([rows.batch for rows in self._under_way if isinstance(rows, Asked)])
+        return {"under way": self._restored}
+
+    def ready(self) -> bool:
+        return self._batches < self._capacity
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self._ask(batch.repeated())
+        self._go_on(out)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        if time_us == MAX_WATERMARK_US:
+            self.release(out)
+            self._finish(out)
+        elif self._under_way:
+            self._under_way.append(Watermark(time_us))
+            return
+        self._passed_us = time_us
+
+    def passes_on(self, time_us: int) -> int:
+        return self._passed_us
+
+    def held_until_ms(self) -> float | None:
+        if self._restored.waiting:
+            return 0.0
+        if not self._under_way:
+            return None
+        return 0.0 if self._head_is_done() else self._clock.monotonic_ms() + _LOOK_AGAIN_MS
+
+    def release(self, out: Output) -> None:
+        for batch in self._restored.take():
+            self._ask(batch)
+        self._go_on(out)
+
+    def close(self) -> None:
+        if hasattr(self, "_client"):
+            self._client.close()
+
+    def _ask(self, batch: Batch) -> None:
+        self._under_way.append(self._asking.ask(batch, self._clock.monotonic_ms()))
+        self._batches += 1
+
+    def _head_is_done(self) -> bool:
+        """Whether something can go on; a request that takes too long goes on as an error."""
+        now_ms = self._clock.monotonic_ms()
+        for rows in self._under_way:
+            if isinstance(rows, Watermark):
+                return rows is self._under_way[0]
+            if rows.done or (rows.answer is not None and now_ms - rows.answer.asked_ms > self._timeout_ms):
+                return True
+            if self._in_order:
+                return False
+        return False
+
+    def _go_on(self, out: Output) -> None:
+        """Let go on what can: from the head, and out of order whatever no time stands before."""
+        waiting: list[Asked] = []
+        while self._under_way:
+            rows = self._under_way.popleft()
+            if isinstance(rows, Watermark):
+                if waiting:
+                    self._under_way.appendleft(rows)
+                    break
+                self._passed_us = rows.time_us
+                out.watermark(rows.time_us)
+            elif rows.done:
+                self._give(rows, out)
+            else:
+                self._check_timeout(rows)
+                waiting.append(rows)
+                if self._in_order:
+                    break
+        self._under_way.extendleft(reversed(waiting))
+        self._metrics.state_entries = sum(rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked))
+
+    def _finish(self, out: Output) -> None:
+        """Wait for all answers: no row may stay behind at the end."""
+        while self._under_way:
+            rows = self._under_way[0]
+            if isinstance(rows, Asked) and rows.answer is not None:
+                left_ms = rows.answer.asked_ms + self._timeout_ms - self._clock.monotonic_ms()
+                if not rows.answer.wait(max(left_ms, 0.0)):
+                    raise self._too_late()
+            self._go_on(out)
+
+    def _check_timeout(self, rows: Asked) -> None:
+        if rows.answer is not None and self._clock.monotonic_ms() - rows.answer.asked_ms > self._timeout_ms:
+            raise self._too_late()
+
+    def _too_late(self) -> PenstockError:
+        message = f"table {self._spec.table.name} was asked for rows and has not answered in {self._timeout_ms / 1000:g} s"
+        hint = "raise 'lookup.timeout', or look at the database"
+        return PenstockError("RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
+
+    def _give(self, rows: Asked, out: Output) -> None:
+        self._batches -= 1
+        answer = rows.answer
+        if answer is not None:
+            if answer.error is not None:
+                raise answer.error
+            self._count("lookup_requests", 1)
+            self._count("lookup_retries", answer.retries)
+            self._count("lookup_rows", 0 if answer.rows is None else answer.rows.num_rows)
+            self._count("lookup_ms", round(answer.took_ms))
+        self._asking.learn(rows, self._clock.monotonic_ms())
+        self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = self._asking.hits, self._asking.misses
+        self._join(rows, out)
+
+    def _count(self, name: str, by: int) -> None:
+        self._metrics.count(name, by)
+
+    def _join(self, rows: Asked, out: Output) -> None:
+        at, met, found = rows.pairs()
+        left = rows.batch.rows
+        columns = [*left.take(pa.array(at)).columns, *found.take(pa.array(met)).columns]
+        if self._residual is not None and at.size:
+            names = [str(i) for i in range(len(columns))]
+            kept = np.asarray(self._residual(pa.RecordBatch.from_arrays(columns, names=names)).fill_null(False).to_numpy(zero_copy_only=False))
+            at, columns = at[kept], [column.filter(pa.array(kept)) for column in columns]
+        if self._pads:
+            at, columns = self._padded(left, at, columns)
+        if at.size:
+            behind = rows.batch.behind
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), None, None if behind is None else behind[at]))
+
+    def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array]) -> tuple[np.ndarray, list[pa.Array]]:
+        """Add the rows that met nothing, NULLs beside them, where they stand."""
+        alone = np.ones(left.num_rows, np.bool_)
+        alone[at] = False
+        if not alone.any():
+            return at, columns
+        single = np.flatnonzero(alone)
+        nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
+        added = [*left.take(pa.array(single)).columns, *nulls]
+        places = np.concatenate([at, single])
+        order = pa.array(np.argsort(places, kind="stable"))
+        return np.sort(places), [pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)]

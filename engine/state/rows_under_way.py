@@ -1,0 +1,50 @@
+"""Rows that wait for an answer from outside, as state: whole, in the order they came, under one key group of their subtask."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from engine.arrays import array_of
+from engine.elements import Batch
+
+_ON_TIME = -(2**63)
+
+
+class RowsUnderWay:
+    """What ``hold`` was last given is what a snapshot holds; what was restored waits to be taken."""
+
+    def __init__(self, schema: pa.Schema, key_group: int) -> None:
+        self._schema = schema
+        self._group = key_group
+        self._held: list[Batch] = []
+        self._restored: list[Batch] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether restored rows have not been taken."""
+        return bool(self._restored)
+
+    def hold(self, batches: list[Batch]) -> None:
+        """Declare the batches under way; they have no weights."""
+        self._held = batches
+
+    def take(self) -> list[Batch]:
+        """Return what was restored, once."""
+        taken, self._restored = self._restored, []
+        return taken
+
+    def snapshot(self) -> pa.Table:
+        batches = [*self._restored, *self._held]
+        rows = sum(batch.num_rows for batch in batches)
+        behind = [np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches]
+        names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
+        table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
+        told = [array_of(np.full(rows, self._group, np.uint16)), array_of(np.concatenate([*behind, np.zeros(0, np.int64)]))]
+        return pa.table([*told, *table.columns], names=names)
+
+    def restore(self, part: pa.Table) -> None:
+        part = part.combine_chunks()
+        for rows in pa.Table.from_arrays(part.columns[2:], schema=self._schema).combine_chunks().to_batches():
+            behind = part.column("behind").to_numpy()
+            self._restored.append(Batch(rows, None, None if (behind == _ON_TIME).all() else behind))
