@@ -164,7 +164,7 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
         if time is not None:
             combine = partial(_temporal, left, other, kind, join.this, time.index)
         elif (looked := looked_up(other.plan)) is not None:
-            combine = partial(_lookup, left, other, kind, join.this, looked)
+            combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         return _using(left, other, kind, using, combine, context)
@@ -225,7 +225,9 @@ def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, t
     return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
 
 
-def _lookup(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, looked: Looked, parts: tuple[Expression, ...]) -> FromClause:
+def _lookup(
+    left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, tree: AsOf, looked: Looked, parts: tuple[Expression, ...]
+) -> FromClause:
     """Return the join that asks a database for the rows of each key."""
     width = len(left.plan.schema)
     refuse_computed(looked, kind, tree)
@@ -239,14 +241,8 @@ def _lookup(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, loo
     added = len(wide_left.schema) - width
     moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
     below = {i: i - width for i in moved}
-    plan = lookup_plan(
-        wide_left,
-        looked,
-        kind,
-        [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)],
-        [part.remap(below) for part in of_table],
-        [part.remap(moved) for part in rest],
-    )
+    keys = [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)]
+    plan = hinted(lookup_plan(wide_left, looked, kind, keys, [part.remap(below) for part in of_table], [part.remap(moved) for part in rest]))
     shift = {i: i + width + added for i in range(len(looked.scan.schema))}
     mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
     found = [column.remap(shift) for column in looked.columns]

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from catalog.database_options import LOOKUP_HINT_OPTIONS, LOOKUP_OPTIONS
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
 from catalog.settings import parse_duration_ms
 from planner.hints import SelectHint
 from planner.logical import Aggregate, Join, LogicalPlan, Project
+from planner.lookup_join import LookupJoin
 from planner.over import Over, PartitionTop
 from planner.syntax import AsOf
 
@@ -20,11 +22,14 @@ from planner.syntax import AsOf
 class BlockHints:
     """Hints by table name in lower case: how long state of it lives (milliseconds, 0: for ever), and whether it is copied to every subtask.
 
+    ``lookups``: options of tables looked up.
+
     ``unused``: the places of those that no node of the plan has taken yet, by hint and table. ``only``: the one table of a FROM without joins.
     """
 
     lifetimes: dict[str, int] = field(default_factory=dict)
     copied: set[str] = field(default_factory=set)
+    lookups: dict[str, dict[str, str]] = field(default_factory=dict)
     unused: dict[tuple[str, str], Span] = field(default_factory=dict)
     only: str | None = None
 
@@ -36,6 +41,9 @@ class BlockHints:
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
         names = list(_names(tree)) if hints else []
         for hint in hints:
+            if hint.name == "LOOKUP":
+                found._look_up(hint, names)
+                continue
             for option in hint.options:
                 name = _known(option.key, option.key_span, names, hint)
                 found.lifetimes[name] = _duration(option.value, option.value_span)
@@ -46,13 +54,38 @@ class BlockHints:
                 found.unused["BROADCAST", name] = span
         return found
 
+    def _look_up(self, hint: SelectHint, names: Sequence[str]) -> None:
+        """Take in how a table is to be looked up, in the words of the hint; SQL-1602 for a table or an option there is not, SQL-15xx for a value."""
+        told = {option.key.lower(): option for option in hint.options}
+        if "table" not in told:
+            usage = "write LOOKUP('table' = 't', 'async' = 'true', ..)"
+            raise PenstockError("SQL-1602", "LOOKUP names no table", span=hint.span, hint=usage, sqlstate="42601")
+        name = _known(told["table"].value, told["table"].value_span, names, hint)
+        options = {}
+        for key, option in told.items():
+            if key == "table":
+                continue
+            declared = LOOKUP_HINT_OPTIONS.get(key)
+            if declared is None:
+                near = did_you_mean(key, ["table", *LOOKUP_HINT_OPTIONS], others=True)
+                raise PenstockError("SQL-1602", f"LOOKUP has no option '{option.key}'", span=option.key_span, hint=near, sqlstate="42601")
+            next(known for known in LOOKUP_OPTIONS if known.key == declared).parse(key, option.value, option.value_span)
+            options[declared] = option.value
+        self.lookups[name] = options
+        self.unused["LOOKUP", name] = hint.span
+
     def on_join(self, plan: LogicalPlan, left: str | None, right: str | None) -> LogicalPlan:
         """Return a join (which may stand under a projection) with what is said of its sides; ``None``: a side that is no single table."""
-        if not self.lifetimes and not self.copied:
+        if not self.lifetimes and not self.copied and not self.lookups:
             return plan
         if isinstance(plan, Project):
             inner = self.on_join(plan.input, left, right)
             return plan if inner is plan.input else replace(plan, input=inner)
+        if isinstance(plan, LookupJoin) and right is not None and right.lower() in self.lookups:
+            self.unused.pop(("LOOKUP", right.lower()), None)
+            table = plan.scan.table
+            told = replace(table, options={**table.options, **self.lookups[right.lower()]})
+            return replace(plan, scan=replace(plan.scan, table=told))
         if not isinstance(plan, Join):
             return plan
         ttl = (self._lifetime(left), self._lifetime(right))
@@ -88,6 +121,8 @@ class BlockHints:
         for (hint, name), span in self.unused.items():
             if hint == "BROADCAST":
                 instead = "it names a table that is joined by JOIN with another: the right side, or the first table of FROM"
+            elif hint == "LOOKUP":
+                instead = "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
             else:
                 instead = "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark"
             raise PenstockError("SQL-1602", f'{hint} of "{name}" has no effect in this SELECT', span=span, hint=instead, sqlstate="0A000")

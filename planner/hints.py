@@ -20,12 +20,12 @@ _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
 _OF_SELECT = {
     "STATE_TTL": "STATE_TTL('t' = '1 h')",
     "BROADCAST": "BROADCAST(t)",
+    "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
 }
 _WITHOUT_EFFECT = {
     "SHUFFLE_HASH": "joins choose by what their inputs are",
     "SHUFFLE_MERGE": "joins choose by what their inputs are",
     "NEST_LOOP": "joins choose by what their inputs are",
-    "LOOKUP": "how a table is looked up is said by its options",
 }
 
 

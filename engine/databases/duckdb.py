@@ -51,9 +51,9 @@ class DuckDbFile:
         return shown(*select_text(select, "?", _item), "?")
 
     def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
-        reader = self._ask(*select_text(select, "?", _item)).to_arrow_reader(BATCH_ROWS)
+        text, values = select_text(select, "?", _item)
         try:
-            for batch in reader:
+            for batch in self.connection.sql(text, params=values).to_arrow_reader(BATCH_ROWS):
                 if batch.num_rows:
                     yield exact(batch, select)
         except self._errors as error:
@@ -66,7 +66,9 @@ class DuckDbFile:
         try:
             row = "" if keys.num_columns == 1 else "ROW"
             text += f"{' AND' if select.conditions else ' WHERE'} {row}({names}) IN (SELECT {row}({names}) FROM {_KEYS})"
-            table = self._ask(text, values).to_arrow_table()
+            table = self.connection.sql(text, params=values).to_arrow_table()
+        except self._errors as error:
+            raise self.failure(f"{select.table} cannot be looked up", error) from error
         finally:
             self.connection.unregister(_KEYS)
         return exact(table.combine_chunks().to_batches()[0], select) if table.num_rows else pa.RecordBatch.from_pylist([], select.schema)

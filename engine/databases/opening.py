@@ -70,14 +70,14 @@ def stored(table: Table, fields: Sequence[Field], database: Database) -> tuple[F
     folded: dict[str, str] = {column.lower(): column for column in reversed(columns)}
     found = []
     for field in fields:
-        column = folded.get(field.name.lower()) if field.name not in columns else str(field.name)
-        if column is None:
+        known = field.name if field.name in columns else folded.get(field.name.lower())
+        if known is None:
             message = f'table {table.name}: table "{name}" of the database has no column {field.name}'
-            hint = did_you_mean(field.name, list(columns), others=True)
-            raise PenstockError("DAT-4703", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42703")
+            near = did_you_mean(field.name, list(columns), others=True)
+            raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
         if table.connector != "sqlite":
-            _check(table, field, columns[column])
-        found.append(field.renamed(column))
+            _check(table, field, columns[known])
+        found.append(field.renamed(known))
     return tuple(found)
 
 
