@@ -10,10 +10,10 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.join_keys import key_pair, with_keys
 from planner.binder_nested import orderable
 from planner.expressions import Column, Expression, Literal, SortKey
 from planner.inner_query import InnerRows
+from planner.join_keys import key_pair, with_keys
 from planner.logical import LogicalPlan, Project, TopN
 from planner.outer_values import by_outer_values
 from planner.over import PartitionTop

@@ -10,9 +10,9 @@ from catalog.errors import PenstockError, Span
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, STRING, Array, BigInt, Binary, DataType, Decimal, Double, Float, Int, Map, Row, SmallInt, TinyInt
 from planner.binder_joins import join_on
-from planner.join_keys import with_keys
 from planner.expressions import Call, Case, Cast, Column, Expression, Literal
 from planner.inner_query import InnerRows
+from planner.join_keys import with_keys
 from planner.logical import Aggregate, JoinKind, LogicalPlan, Project
 
 _STRICT = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "add", "subtract", "multiply", "negate", "and", "like")

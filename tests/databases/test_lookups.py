@@ -146,7 +146,10 @@ def test_rows_under_way_are_state(place: Place, tmp_path: Path) -> None:
 
 def test_the_database_is_away(place: Place) -> None:
     place.url, place.path = "postgresql://127.0.0.1:1/none", place.path + ".gone"
-    with opened(place, options={"lookup.max-retries": "1"}, **{"restart-strategy.type": "none"}) as made, pytest.raises(penstock.Error, match="DAT-4701"):
+    with (
+        opened(place, options={"lookup.max-retries": "1"}, **{"restart-strategy.type": "none"}) as made,
+        pytest.raises(penstock.Error, match="DAT-4701"),
+    ):
         made.execute("SELECT d.name FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k").fetchall()
 
 

@@ -134,10 +134,10 @@ hint: write it behind the name of a table that is read: FROM t /*+ OPTIONS('key'
 ====
 INSERT INTO totals SELECT 1, 2, 'a' /*+ LOOKUP('table' = 'x') */
 ---
-error[SQL-1602]: the hint LOOKUP would have no effect
+error[SQL-1602]: LOOKUP has no effect here
   1 | INSERT INTO totals SELECT 1, 2, 'a' /*+ LOOKUP('table' = 'x') */
     |                                         ^^^^^^
-hint: leave it out: how a table is looked up is said by its options
+hint: write it behind SELECT: SELECT /*+ LOOKUP('table' = 't', 'async' = 'true', ..) */ ..
 ====
 SELECT * FROM city AS c /*+ OPTIONS('csv.header' = 'false') */
 ---
