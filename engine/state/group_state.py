@@ -49,7 +49,12 @@ class GroupState(TrackedState):
     def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
         """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators' columns."""
         live = self.keys.live_slots()
-        slots = live if slots is None else slots[np.isin(slots, live, assume_unique=True)]
+        if slots is None:
+            slots = live
+        else:
+            lives = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
+            lives[live] = True
+            slots = slots[lives[slots]]
         keys = self.keys.keys(slots)
         columns = {f"k{i}": column for i, column in enumerate(keys)} | self.accumulators.columns(slots)
         if self.writes is not None:

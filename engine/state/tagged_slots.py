@@ -76,5 +76,6 @@ class TaggedSlots:
         slots = (self.table[self.table != 0] & 0xFFFFFFFF) - 1
         if self.null_slot >= 0:
             slots = np.append(slots, self.null_slot)
-        slots.sort()
-        return slots
+        live = np.zeros(self.capacity, np.bool_)
+        live[slots] = True
+        return np.flatnonzero(live)

@@ -101,8 +101,9 @@ class WordIndex:
         slots = entries[entries != 0] - 1
         if self.null_slot >= 0:
             slots = np.append(slots, self.null_slot)
-        slots.sort()
-        return slots
+        live = np.zeros(self.capacity, np.bool_)
+        live[slots] = True
+        return np.flatnonzero(live)
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:

@@ -118,6 +118,16 @@ def test_no_state_after_power_loss_is_broken(recorded: tuple[Log, list[int], dic
     assert count > 200
 
 
+def test_a_checkpoint_syncs_no_more_than_it_must(recorded: tuple[Log, list[int], dict[int, pa.Table]]) -> None:
+    """At most twice for each file, and four times for directories: a segment, the manifest and CURRENT are five at most."""
+    log, marks, _ = recorded
+    for number in range(1, 5):
+        verbs = [verb for (verb, _), acknowledged in zip(log, marks, strict=False) if acknowledged == number]
+        files = verbs.count("create")
+        syncs = verbs.count("sync") + verbs.count("sync_directory")
+        assert files == 3 and syncs <= 2 * files + 4
+
+
 @pytest.mark.parametrize("name", ["seg-", "chk-", "CURRENT"])
 def test_a_file_that_is_not_synced_is_seen(recorded: tuple[Log, list[int], dict[int, pa.Table]], name: str) -> None:
     assert broken(recorded, lambda verb, words: verb == "sync" and words[0].startswith(name), all_states=False)[0] > 0
