@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from client.bottleneck import bottleneck
-from client.job_statements import find_job, moment_text, rows_out
+from client.job_statements import find_job, moment_text, rows_out, state_text
 from client.results import Result, verbatim_result
 from engine.job_state import JobState
 from planner import explain
@@ -46,7 +46,7 @@ def analysis(session: Session, job: Job) -> list[str]:
 def _counts(operator: OperatorReport) -> str:
     words = [f"{operator.rows_in:,} in, {operator.rows_out:,} out"]
     if operator.state_entries:
-        words.append(f"state {operator.state_entries:,}")
+        words.append(f"state {operator.state_entries:,} ({state_text(operator)})" if operator.state_bytes else f"state {operator.state_entries:,}")
     if operator.late_rows:
         words.append(f"late {operator.late_rows:,}")
     if operator.windows_closed:

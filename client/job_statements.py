@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from client.session import Session
     from engine.deploy.worker_process import WorkerProcess
     from engine.job import Job
-    from engine.job_metrics import JobMetrics
+    from engine.job_metrics import JobMetrics, OperatorReport
 
 _STOP_TIMEOUT_S = 60.0
 _LOOK_S = 0.01
@@ -129,6 +129,7 @@ def list_jobs(jobs: Sequence[Job]) -> Result:
         "rows in": pa.array([figure.rows_in for figure in figures], pa.int64()),
         "rows out": pa.array([rows_out(figure) for figure in figures], pa.int64()),
         "late rows": pa.array([figure.late_rows for figure in figures], pa.int64()),
+        "state bytes": pa.array([figure.state_bytes for figure in figures], pa.int64()),
         "checkpoints": pa.array([figure.checkpoints_completed for figure in figures], pa.int64()),
     }
     return rows_result(pa.table(columns))
@@ -161,6 +162,8 @@ def describe(job: Job) -> Result:
     facts += [("state of the former query", str(change)) for change in (job.state_diff.changes if job.state_diff is not None else ())]
     for operator in metrics.operators:
         counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
+        counts += f", {state_text(operator)}" if operator.state_bytes or operator.spilled_bytes else ""
+        counts += "".join(f", {count} {name.replace('_', ' ')}" for name, count in sorted(operator.counters.items()))
         facts.append((f"{operator.name} × {operator.parallelism}", counts))
     facts += [(f"event {_wall_text(event.at_ms)}", f"{event.kind} {event.text}") for event in metrics.events]
     facts += worker_facts(job)
@@ -196,6 +199,12 @@ def told_slots(slots: Sequence[int]) -> str:
 def heard(worker: WorkerProcess) -> str:
     """Return in words when a worker was last heard of."""
     return f"heard of {worker.silence_ms / 1e3:.1f} s ago"
+
+
+def state_text(operator: OperatorReport) -> str:
+    """Return how much memory, and how much of the disk, an operator's state takes."""
+    spilled = f", {operator.spilled_bytes:,} bytes of it on disk" if operator.spilled_bytes else ""
+    return f"{operator.state_bytes + operator.spilled_bytes:,} bytes{spilled}"
 
 
 def moment_text(time_us: int | None) -> str | None:

@@ -14,6 +14,7 @@ from engine.marker_path import MarkerPath
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
 from engine.record_writer import TaskOutput
+from engine.state_budget import StateBudget
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ class OperatorChain:
         self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
         self._opened = 0
+        self._stateful: tuple[int, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -151,6 +153,7 @@ class OperatorChain:
         for index, chained in enumerate(self.operators):
             self._opened = index + 1
             self._guarded(index, lambda chained=chained: chained.operator.open(chained.context))
+        self._stateful = tuple(i for i, o in enumerate(self.operators) if o.operator.keyed_states())
 
     def poll(self) -> SourceStatus:
         """Poll the source at the head."""
@@ -212,6 +215,19 @@ class OperatorChain:
     def marker(self, marker: LatencyMarker) -> None:
         """Let a latency marker pass behind the rows that came before it."""
         self._markers.enter(marker)
+
+    def measure_state(self, budget: StateBudget | None) -> None:
+        """Note how large the state of each operator is; with a budget, write to disk what is over it, STA-3050 when that is in vain."""
+        for index in self._stateful:
+            self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
+
+    def _measure(self, chained: ChainedOperator, budget: StateBudget | None) -> None:
+        from engine.state_size import StateSize  # only jobs with state need to know
+
+        states, metrics = chained.operator.keyed_states().values(), chained.metrics
+        name = chained.context.name
+        size = StateSize.of(states) if budget is None else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
+        metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
 
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +20,9 @@ from engine.operator import Context, Operator, Services
 from engine.placement import AllHere, ChannelEnds, Placement
 from engine.record_writer import RecordWriter, TaskOutput, record_writer
 from engine.restore import Restorer
+from engine.spill_files import SpillFiles
 from engine.state.key_groups import key_group_range
+from engine.state_budget import StateBudget
 from engine.storage import Storage
 from engine.task import Task
 from planner.edges import Forward
@@ -62,6 +65,7 @@ class Deployer:
     ) -> list[Task]:
         """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
+        budgets: defaultdict[int, StateBudget | None] = defaultdict(self._budget)
         made = []
         for chain in self.graph.chains:
             for subtask in filter(placement.here, range(chain.parallelism)):
@@ -83,9 +87,14 @@ class Deployer:
                         finished=restore is not None and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
                         wake=wakeup(subtask),
                         marker_interval_ms=self.options.latency_interval_ms,
+                        budget=budgets[subtask],
                     )
                 )
         return made
+
+    def _budget(self) -> StateBudget | None:
+        limit = self.options.state_budget_bytes
+        return StateBudget(limit, SpillFiles(self.options.spill_dir)) if limit else None
 
     def _channels(self, edge: ChainEdge, wakeup: Callable[[int], Wakeup], placement: Placement) -> Channels:
         """Return the channels of an edge by source subtask, then target subtask; a forward edge joins equal subtasks only."""

@@ -27,6 +27,8 @@ class OperatorReport:
     late_rows: int = 0
     windows_closed: int = 0
     state_entries: int = 0
+    state_bytes: int = 0
+    spilled_bytes: int = 0
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     splits: dict[str, SplitProgress] = field(default_factory=dict)
@@ -74,6 +76,11 @@ class JobMetrics:
         return sum(o.late_rows for o in self.operators)
 
     @property
+    def state_bytes(self) -> int:
+        """Bytes of state in memory, as last measured."""
+        return sum(o.state_bytes for o in self.operators)
+
+    @property
     def windows_closed(self) -> int:
         """Windows whose result was emitted."""
         return sum(o.windows_closed for o in self.operators)
@@ -106,6 +113,8 @@ def _add(report: OperatorReport, figures: OperatorFigures) -> None:
     report.late_rows += figures.late_rows
     report.windows_closed += figures.windows_closed
     report.state_entries += figures.state_entries
+    report.state_bytes += figures.state_bytes
+    report.spilled_bytes += figures.spilled_bytes
     if figures.watermark_us is not None:
         report.watermark_us = figures.watermark_us if report.watermark_us is None else min(report.watermark_us, figures.watermark_us)
     report.splits |= figures.splits

@@ -26,6 +26,8 @@ class JobOptions:
     ``record``: what another process needs to run the job on; written into its directory.
     ``deployment``: where its tasks run, "embedded" or "processes", there
     ``task_slots`` subtasks a worker, which may import functions from ``python_modules``.
+    ``state_budget_bytes``: memory for the state of one slot, 0: no limit;
+    what is over it goes to ``spill_dir`` (None: the system's for temporary files).
     """
 
     name: str = "job"
@@ -51,6 +53,8 @@ class JobOptions:
     task_slots: int = 1
     heartbeat_timeout_ms: int = 5_000
     python_modules: tuple[str, ...] = ()
+    state_budget_bytes: int = 0
+    spill_dir: Path | None = None
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
@@ -72,6 +76,8 @@ class JobOptions:
             time_zone=settings.get("table.local-time-zone") or "UTC",
             savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
             ignore_unclaimed_state=settings.get("execution.state-recovery.ignore-unclaimed-state"),
+            state_budget_bytes=settings.get("state.memory.budget-per-slot"),
+            spill_dir=Path(spill) if (spill := settings.get("state.spill.dir")) else None,
             idle_timeout_ms=settings.get("table.exec.source.idle-timeout") or 0,
             deployment=settings.get("deployment"),
             task_slots=settings.get("taskmanager.slots"),

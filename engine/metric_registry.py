@@ -93,6 +93,8 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("numLateRecordsDropped", Scope.OPERATOR, _COUNTER, "rows", "rows that came after their window had closed"),
     ("numWindowsClosed", Scope.OPERATOR, _COUNTER, "", "windows whose result was given"),
     ("numStateEntries", Scope.OPERATOR, _GAUGE, "", "entries of state held"),
+    ("stateBytes", Scope.OPERATOR, _GAUGE, "bytes", "state in memory, measured about once a second"),
+    ("spilledBytes", Scope.OPERATOR, _GAUGE, "bytes", "state on disk because memory is over its budget"),
     ("currentInputWatermark", Scope.OPERATOR, _GAUGE, "ms", "the lowest watermark of the inputs, milliseconds since 1970; absent before the first"),
     ("watermarkLag", Scope.OPERATOR, _GAUGE, "ms", "how far that watermark is behind the clock of the wall"),
     ("latency", Scope.OPERATOR, MetricKind.SUMMARY, "us", "how long latency markers took from a source to this sink"),
@@ -158,6 +160,8 @@ def _of_operator(operator: OperatorFigures, read_at_ms: int) -> Iterator[tuple[s
     yield "numLateRecordsDropped", operator.late_rows
     yield "numWindowsClosed", operator.windows_closed
     yield "numStateEntries", operator.state_entries
+    yield "stateBytes", operator.state_bytes
+    yield "spilledBytes", operator.spilled_bytes
     if operator.watermark_us is not None and MIN_WATERMARK_US < operator.watermark_us < MAX_WATERMARK_US:
         yield "currentInputWatermark", operator.watermark_us // 1000
         yield "watermarkLag", read_at_ms - operator.watermark_us // 1000

@@ -37,6 +37,8 @@ class OperatorMetrics:
     late_rows: int = 0
     windows_closed: int = 0
     state_entries: int = 0
+    state_bytes: int = 0
+    spilled_bytes: int = 0
     watermark_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
     late_log: LateLog | None = None

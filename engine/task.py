@@ -27,10 +27,12 @@ from engine.job_messages import (
 from engine.metrics import TaskMetrics
 from engine.operator import Context
 from engine.record_writer import TaskOutput
+from engine.state_budget import StateBudget
 from engine.task_figures import NO_QUEUES, TaskFigures, task_figures
 from engine.time_spent import Spending, TimeSpent
 
 TICK_MS = 50.0
+MEASURE_MS = 1_000.0
 NOT_READY_RETRY_MS = 5.0
 SOURCE_RETRY_MS = 10.0
 SOURCE_WAIT_MS_MAX = 1_000.0
@@ -72,6 +74,7 @@ class Task:
     ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot was the chain's last, so that
     the task only says so downstream; ``keep_snapshots`` is False when nobody would store them. ``marker_interval_ms``: time between the
     latency markers of a source, 0 for none.
+    ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured, about once a second.
     """
 
     def __init__(
@@ -90,6 +93,7 @@ class Task:
         finished: bool = False,
         wake: Wakeup = no_wakeup,
         marker_interval_ms: int = 0,
+        budget: StateBudget | None = None,
     ) -> None:
         self.task_id = task_id
         self.chain = chain
@@ -107,6 +111,8 @@ class Task:
         self._wake = wake
         self._marker_interval_ms = marker_interval_ms if gate is None else 0
         self._next_marker_ms = 0.0
+        self._budget = budget
+        self._next_measure_ms = 0.0
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = False
         self._poll_again_ms = 0.0
@@ -171,6 +177,9 @@ class Task:
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
         if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
+            if self._budget is not None or now_ms >= self._next_measure_ms:
+                self._next_measure_ms = now_ms + MEASURE_MS
+                self.chain.measure_state(self._budget)
             return WORKED
         if self._gate is None and not self._paused and not blocked:
             due_ms = min(due_ms, self._poll_again_ms)
@@ -270,6 +279,7 @@ class Task:
     def _checkpoint(self, checkpoint_id: int, then_stop: bool) -> None:
         """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks."""
         self.chain.before_barrier(checkpoint_id)
+        self.chain.measure_state(self._budget)
         operators = self._snapshot(checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
         self._output.barrier(checkpoint_id, then_stop)
@@ -280,6 +290,7 @@ class Task:
     def _finish(self) -> None:
         """End the chain. Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed."""
         self.chain.end()
+        self.chain.measure_state(self._budget)
         self.chain.before_barrier(self._last_checkpoint_id + 1)
         self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 

@@ -38,6 +38,8 @@ class OperatorFigures:
     late_rows: int = 0
     windows_closed: int = 0
     state_entries: int = 0
+    state_bytes: int = 0
+    spilled_bytes: int = 0
     watermark_us: int | None = None
     next_close_us: int | None = None
     counters: dict[str, int] = field(default_factory=dict)
@@ -134,6 +136,8 @@ def _operator(operator_id: str, name: str, metrics: OperatorMetrics) -> Operator
         metrics.late_rows,
         metrics.windows_closed,
         metrics.state_entries,
+        metrics.state_bytes,
+        metrics.spilled_bytes,
         metrics.watermark_us,
         metrics.next_close_us,
         metrics.counters.copy(),

@@ -147,6 +147,7 @@ class JoinOperator(Operator, ListState):
         for ended in (0, 1):
             if self._ended[ended] and self._spec.copied != 1 - ended:
                 self._forget(1 - ended)
+        self._count_entries()
 
     @property
     def _loading(self) -> bool:

@@ -11,6 +11,7 @@ from engine.elements import Batch
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
 from engine.operator import KeyedState
+from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.key_groups import groups_of_hashes
 
 
@@ -22,9 +23,25 @@ class HeldRows(KeyedState):
         self._keys = list(key_columns)
         self._max_parallelism = max_parallelism
         self._batches: list[Batch] = []
+        self._spilled = SpilledRows()
+        self._spilled_marks: list[tuple[np.ndarray | None, np.ndarray | None]] = []
 
     def __len__(self) -> int:
-        return sum(batch.num_rows for batch in self._batches)
+        return sum(batch.num_rows for batch in self._all())
+
+    def _all(self) -> list[Batch]:
+        marked = zip(self._spilled.batches, self._spilled_marks, strict=True)
+        return [*(Batch(rows, weights, behind) for rows, (weights, behind) in marked), *self._batches]
+
+    def spillable_bytes(self) -> int:
+        """Return the bytes of the rows in memory."""
+        return sum(batch.rows.nbytes for batch in self._batches)
+
+    def spill(self, files: SpillFiles) -> None:
+        """Write the rows in memory to disk."""
+        self._spilled.add(files.write([batch.rows for batch in self._batches], self._schema))
+        self._spilled_marks += [(batch.weights, batch.behind) for batch in self._batches]
+        self._batches = []
 
     def add(self, batch: Batch) -> None:
         """Keep a batch."""
@@ -33,13 +50,15 @@ class HeldRows(KeyedState):
 
     def release(self) -> list[Batch]:
         """Return all batches in order and forget them."""
-        batches, self._batches = self._batches, []
+        batches = self._all()
+        self._batches, self._spilled, self._spilled_marks = [], SpilledRows(), []
         return batches
 
     def snapshot(self) -> pa.Table:
-        rows = pa.Table.from_batches([batch.rows for batch in self._batches], self._schema).combine_chunks()
-        weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in self._batches]
-        behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for b in self._batches]
+        batches = self._all()
+        rows = pa.Table.from_batches([batch.rows for batch in batches], self._schema).combine_chunks()
+        weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]
+        behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for b in batches]
         groups = np.zeros(rows.num_rows, np.uint16)
         if self._keys and rows.num_rows:
             groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)

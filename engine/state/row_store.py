@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
+from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.key_groups import groups_of_hashes
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
@@ -16,13 +17,16 @@ from engine.state.word_index import grown
 _FIRST_IDS = 64
 _COMPACT_FROM = 1024
 _ALIKE = 4
+_ROWS_AT_ONCE = 1 << 18
+_PAGES_HELD = 1 << 14
 
 
 class RowStore:
     """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
 
     Chunks are merged as they come, four of about one size to one, so there are few; they are rewritten without dead rows when more than half are
-    dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows.
+    dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows. Chunks that were spilled come
+    before the others and stay as they are until they are compacted.
     """
 
     def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None) -> None:
@@ -31,6 +35,9 @@ class RowStore:
         self._clear()
 
     def _clear(self) -> None:
+        self._spilled = SpilledRows()
+        self._files: SpillFiles | None = None
+        self._unmapped = 0
         self._chunks = [_no_rows(self.schema)]
         self._rows = 0
         self._live = 0
@@ -112,7 +119,13 @@ class RowStore:
         by_position = np.full(self._rows, -1)
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
-        self._chunks = [self.take(live)]
+        if self._files is None:
+            self._chunks = [self.take(live)]
+        else:
+            spilled = SpilledRows()
+            for start in range(0, live.size, _ROWS_AT_ONCE):
+                spilled.add(self._files.write([self.take(live[start : start + _ROWS_AT_ONCE])], self.schema))
+            self._spilled, self._chunks = spilled, [_no_rows(self.schema)]
         self._positions[live] = np.arange(live.size)
         self._rows = live.size
 
@@ -122,11 +135,31 @@ class RowStore:
 
     def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions."""
-        return _taken(self._chunks, self._positions[ids], columns)
+        if self._files is not None:
+            self._unmapped += ids.size
+            if self._unmapped > _PAGES_HELD:
+                self._unmapped = 0
+                self._spilled.let_go_of_pages()
+        return _taken(self._all_chunks(), self._positions[ids], columns)
+
+    def _all_chunks(self) -> list[pa.RecordBatch]:
+        return [*self._spilled.batches, *self._chunks]
+
+    def spillable_bytes(self) -> int:
+        """Return the bytes of the chunks in memory."""
+        return sum(chunk.nbytes for chunk in self._chunks)
+
+    def spill(self, files: SpillFiles) -> None:
+        """Write the chunks in memory to disk, the small ones of them as one."""
+        sizes = [chunk.num_rows for chunk in self._chunks]
+        large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
+        chunks = self._chunks[:large] + ([pa.concat_batches(self._chunks[large:])] if large < len(sizes) else [])
+        self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
+        self._files, self._chunks = files, [_no_rows(self.schema)]
 
     def frozen(self, ids: np.ndarray) -> Callable[[np.ndarray | None, list[int] | None], pa.RecordBatch]:
         """Return what gives, whatever becomes of the store, these rows as they are now: those at places in ``ids`` (None: all), and columns."""
-        chunks, positions = list(self._chunks), self._positions[ids]
+        chunks, positions = self._all_chunks(), self._positions[ids]
         return lambda places, columns: _taken(chunks, positions if places is None else positions[places], columns)
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:

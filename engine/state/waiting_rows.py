@@ -35,6 +35,10 @@ class WaitingRows(HeldRows):
             merged = _together(self.release())
             self.add(merged)
 
+    def spillable_bytes(self) -> int:
+        """None: they are looked through whenever time goes on."""
+        return 0
+
     def release(self) -> list[Batch]:
         self._times, self._bounds = [], []
         return super().release()

@@ -91,7 +91,7 @@ class DirectJob:
         self._reports: deque[TaskReport] = deque()
         self._checkpoint = 0
         self._final: dict[TaskId, tuple[OperatorSnapshot, ...]] = {}
-        options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity)
+        options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity, incremental_checkpoints=False)
         deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct")
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
         self._order = list(order)

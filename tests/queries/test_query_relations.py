@@ -1,11 +1,11 @@
-"""Metamorphic relations of queries: other words for the same thing, on our runtime or on a bounded one. MR8, MR9, MR12, MR16, TLP, NoREC."""
+"""Metamorphic relations of queries: other words for the same thing, on our runtime or on a bounded one. MR8, MR9, MR11, MR12, MR16, TLP, NoREC."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 import pytest
@@ -13,6 +13,10 @@ import pytest
 from catalog.errors import PenstockError
 from client.session import Session
 from engine.bounded.java import find_java
+from engine.deployment import Deployer
+from engine.spill_files import SpillFiles
+from engine.state_budget import StateBudget
+from engine.state_size import StateSize
 from optimizer.optimizer import RULES
 from tests.direct.feeds import Feed
 from tests.queries.answers import rows_of
@@ -47,6 +51,30 @@ def test_mr9_a_hop_is_its_panes(slide: int, times: int) -> None:
                 of = summed.setdefault((start - back * step, key), [0, 0])
                 of[0], of[1] = of[0] + count, of[1] + total
         compare(hops, Counter({(*key, *values): 1 for key, values in summed.items()}), f"{table} {slide} x {times}")
+
+
+class OnDisk(StateBudget):
+    """Has every part of the state that can go to disk go there after every batch."""
+
+    writes = 0
+
+    def settle(self, place: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
+        states = list(states)
+        for part in StateSize.of(states).spillable:
+            if part.spillable_bytes():
+                part.spill(SpillFiles())
+                OnDisk.writes += 1
+        return StateSize.of(states)
+
+
+def test_mr11_state_in_memory_and_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tables, query in corpus(80_000, 8, re.compile("JOIN|ROW_NUMBER|OVER|MATCH_RECOGNIZE").search):
+        in_memory = run(tables, query)
+        with monkeypatch.context() as patch:
+            patch.setattr(Deployer, "_budget", lambda self: OnDisk(1, SpillFiles()))
+            same(in_memory, run(tables, query), query)
+            same(in_memory, run(tables, query, Run(parallelism=2, stops=((4, 3),))), query)
+    assert OnDisk.writes > 100
 
 
 def relation_texts(first: int, count: int) -> Iterator[tuple[dict[str, Feed], str]]:

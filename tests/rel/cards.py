@@ -26,4 +26,10 @@ CARDS: tuple[Card, ...] = (
         ("--minutes", "10"),
     ),
     Card("sim", "tests.rel.sim", "seeded simulation of master, tasks and storage, each seed twice", ("--seeds", "2000", "--steps", "5000")),
+    Card(
+        "memory",
+        "tests.rel.memory",
+        "a join of many keys under a memory budget spills, or fails by name",
+        ("--rows", "10000000", "--width", "40", "--budget", "256", "--beside", "512"),
+    ),
 )

@@ -1,0 +1,95 @@
+"""``python -m bench.spill``: a join of two streams of distinct keys with wide rows under a memory budget: its rate, and how memory grows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_LOOK_S = 0.25
+_MB = 1 << 20
+
+_SCRIPT = """
+SET 'bounded.backend' = 'duckdb';
+SET 'state.memory.budget-per-slot' = '{budget_mb} mb';
+SET 'state.spill.dir' = '{folder}';
+SET 'table.dml-sync' = 'true';
+SET 'restart-strategy.type' = 'none';
+CREATE TABLE a (k BIGINT, text STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '0',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '{rows}', 'fields.text.length' = '{width}');
+CREATE TABLE b (k BIGINT, text STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '0',
+  'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '{rows}', 'fields.text.length' = '{width}');
+CREATE TABLE hole (k BIGINT, n INT) WITH ('connector' = 'blackhole');
+INSERT INTO hole SELECT a.k, length(a.text) + length(b.text) FROM a JOIN b ON a.k = b.k + {rows} / 2;
+"""
+
+
+@dataclass
+class Measured:
+    """How a process went: its exit code, what it printed, seconds, and its own memory (without that of mapped files) at each look, bytes."""
+
+    code: int = 0
+    printed: str = ""
+    seconds: float = 0.0
+    memory: list[int] = field(default_factory=list)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether it ended because its state was over the budget, and said so."""
+        return "STA-3050" in self.printed
+
+    def grown(self) -> int:
+        """Return how many bytes the peak is above the first look that found it at work."""
+        return max(self.memory, default=0) - min(self.memory[4:8], default=0)
+
+
+def measured(rows: int, width: int, budget_mb: int) -> Measured:
+    """Run the join in a process of its own and look at its memory."""
+    found = Measured()
+    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
+        script = Path(folder) / "join.sql"
+        script.write_text(_SCRIPT.format(rows=rows, width=width, budget_mb=budget_mb, folder=folder), encoding="utf-8")
+        started = time.monotonic()
+        with (Path(folder) / "printed").open("w+", encoding="utf-8") as printed:
+            process = subprocess.Popen([sys.executable, "-m", "penstock", "-f", str(script)], stdout=printed, stderr=subprocess.STDOUT)
+            while process.poll() is None:
+                found.memory.append(_own_memory(process.pid))
+                time.sleep(_LOOK_S)
+            printed.seek(0)
+            found.printed = printed.read()
+        found.code, found.seconds = process.returncode, time.monotonic() - started
+    return found
+
+
+def _own_memory(process_id: int) -> int:
+    try:
+        lines = Path(f"/proc/{process_id}/status").read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:")), 0)
+
+
+def main() -> None:
+    """Print one line per budget."""
+    parser = argparse.ArgumentParser(prog="python -m bench.spill", description=__doc__)
+    parser.add_argument(
+        "--rows", type=int, default=int(os.environ.get("SPILL_ROWS", "400000")), help="rows, and distinct keys, of each side (400,000)"
+    )
+    parser.add_argument("--width", type=int, default=400, help="bytes of text in each row (400)")
+    parser.add_argument("--budgets", default="0,256,128", help="MB of memory for state, one run each; 0: no limit")
+    arguments = parser.parse_args()
+    print(f"{arguments.rows:,} rows a side, {2 * arguments.rows * arguments.width / _MB:,.0f} MB of text in all")
+    print(f"{'budget MB':>10} {'rows/s':>10} {'peak MB':>10} {'grown MB':>10}")
+    for budget in map(int, arguments.budgets.split(",")):
+        run = measured(arguments.rows, arguments.width, budget)
+        rate = "over budget" if run.by_name else f"{2 * arguments.rows / run.seconds:,.0f}" if run.code == 0 else f"exit {run.code}"
+        print(f"{budget or 'none':>10} {rate:>10} {max(run.memory, default=0) / _MB:10,.0f} {run.grown() / _MB:10,.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

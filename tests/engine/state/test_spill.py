@@ -1,0 +1,121 @@
+"""State on disk: stores give the same whether rows lie in memory or in mapped files; the budget is kept, or the job fails by name."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.errors import PenstockError
+from engine import spill_files
+from engine.elements import Batch
+from engine.spill_files import SpillFiles
+from engine.state.held_rows import HeldRows
+from engine.state.row_store import RowStore
+from engine.state_budget import StateBudget
+from engine.state_size import StateSize
+
+SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(pa.int32()))])
+
+
+def _rows(first: int, count: int) -> pa.RecordBatch:
+    keys = range(first, first + count)
+    columns = [pa.array(keys, pa.int64()), pa.array([None if k % 7 == 0 else f"text {k}" * (k % 5) for k in keys]), pa.array([[k, -k] for k in keys])]
+    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def test_a_store_on_disk_is_the_store_in_memory(tmp_path: Path) -> None:
+    random, files = np.random.default_rng(3), SpillFiles(tmp_path)
+    memory, disk = RowStore(SCHEMA), RowStore(SCHEMA)
+    kept = None
+    for step in range(120):
+        if random.random() < 0.6 or len(memory) < 50:
+            rows = _rows(step * 1000, int(random.integers(1, 400)))
+            assert np.array_equal(memory.append(rows), disk.append(rows))
+        else:
+            live = memory.live_ids()
+            gone = random.choice(live, int(live.size * random.random()), replace=False)
+            memory.drop(gone)
+            disk.drop(gone)
+        if random.random() < 0.5:
+            disk.spill(files)
+            assert disk.spillable_bytes() == 0
+        ids = random.permutation(memory.live_ids())[:200]
+        assert disk.take(ids).equals(memory.take(ids)) and disk.take(ids, [1]).equals(memory.take(ids, [1]))
+        if step == 60:
+            kept = disk.frozen(ids), memory.take(ids)
+    assert kept is not None and kept[0](None, None).equals(kept[1]), "a snapshot outlives compaction"
+    assert StateSize.of([disk]).spilled > 0
+    assert list(tmp_path.iterdir()) == [], "files have no name"
+
+
+def test_memory_counts_no_row_that_is_on_disk() -> None:
+    store = RowStore(SCHEMA)
+    store.append(_rows(0, 10_000))
+    before = StateSize.of([store])
+    rows = store.spillable_bytes()
+    store.spill(SpillFiles())
+    after = StateSize.of([store, [store, store]])
+    assert before.held - after.held == rows - store.spillable_bytes() and after.spilled > rows * 0.9
+    assert before.spilled == 0
+
+
+def test_held_rows_come_back_in_order() -> None:
+    held, memory = HeldRows(SCHEMA, [0], 128), HeldRows(SCHEMA, [0], 128)
+    batches = [Batch(_rows(0, 50)), Batch(_rows(50, 20), np.arange(1, 21)), Batch(_rows(70, 5), None, np.arange(5))]
+    for batch in batches:
+        held.add(batch)
+        held.spill(SpillFiles())
+    held.add(Batch(_rows(90, 3)))
+    for batch in (*batches, Batch(_rows(90, 3))):
+        memory.add(batch)
+    assert len(held) == 78 and StateSize.of([held]).spilled > 0
+    snapshot = held.snapshot()
+    assert snapshot.equals(memory.snapshot())
+    back = held.release()
+    assert [b.rows.equals(a.rows) for a, b in zip(batches, back[:3], strict=True)] == [True] * 3
+    assert back[1].weights is batches[1].weights and back[2].behind is batches[2].behind and len(held) == 0
+
+
+def _settle(budget: StateBudget, *states: Iterable[object]) -> None:
+    for number, state in enumerate(states):
+        budget.settle(number, f"operator {number}", 7, [state])
+
+
+def test_a_slot_spills_before_it_fails() -> None:
+    stores = [RowStore(SCHEMA), RowStore(SCHEMA)]
+    for store in stores:
+        store.append(_rows(0, 4000))
+    held = StateSize.of(stores).held
+    _settle(StateBudget(held, SpillFiles()), *stores)
+    assert StateSize.of(stores).spilled == 0
+    _settle(StateBudget(held - 1, SpillFiles()), *stores)
+    assert StateSize.of(stores[1:]).spilled > 0 and StateSize.of(stores[:1]).spilled == 0, "it is enough to spill one of them"
+    with pytest.raises(PenstockError) as caught:
+        _settle(StateBudget(1000, SpillFiles()), *stores)
+    error = caught.value
+    assert error.code == "STA-3050" and "over the budget of 1,000 bytes" in error.message
+    assert "operator 0 holds 7 entries" in str(error.detail) and "state.memory.budget-per-slot" in str(error.hint)
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = RowStore(SCHEMA)
+    store.append(_rows(0, 100))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch, pytest.raises(PenstockError, match="No space left on device") as caught:
+        patch.setattr(spill_files, "_written", full)
+        store.spill(SpillFiles(tmp_path))
+    assert caught.value.code == "STA-3051" and caught.value.retriable and str(tmp_path) in caught.value.message
+    assert store.take(np.arange(100)).equals(_rows(0, 100)), "what could not be written is still there"
+    (tmp_path / "file").touch()
+    with pytest.raises(PenstockError) as caught:
+        store.spill(SpillFiles(tmp_path / "file" / "below"))
+    assert caught.value.code == "STA-3051"
