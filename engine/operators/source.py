@@ -24,6 +24,8 @@ from planner.physical import SourceSpec
 MAX_OPEN = 64
 EMPTY_PAUSE_MS = 10
 BATCH_BYTES = 16 << 20
+PACE_MS = 1.0
+"""A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all else."""
 _MORE = SourceStatus(more=True)
 
 
@@ -189,8 +191,8 @@ class SourceOperator(PolledOperator, ListState):
         if self._budget_from_ms is None:
             self._budget_from_ms = now_ms
         due = (now_ms - self._budget_from_ms) * self._rate / 1000 + 1
-        allowed = int(due) - self._given
-        return max(0, allowed), self._budget_from_ms + self._given * 1000 / self._rate
+        allowed, at_once = int(due) - self._given, max(1, int(self._rate * PACE_MS / 1000))
+        return allowed if allowed >= at_once else 0, self._budget_from_ms + (self._given + at_once - 1) * 1000 / self._rate
 
     def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
         if not self._live and self._discover_ms is None:

@@ -97,6 +97,18 @@ def test_rate_and_time_of_generation() -> None:
     assert len(out.rows) == 51
 
 
+def test_a_fast_pace_gives_a_millisecond_of_rows_at_once() -> None:
+    endless = table_of({"id": INT}, {"connector": "datagen", "rows-per-second": "100000"})
+    clock, out = ManualClock(5000), Taken()
+    operator = open_source(endless, clock=clock)
+    given = []
+    for _ in range(20):
+        operator.poll(out)
+        given.append(len(out.rows))
+        clock.advance(0.25)
+    assert 400 <= given[-1] <= 476 and all(b == a or b - a >= 100 for a, b in zip([0, *given], given, strict=False)), given
+
+
 def test_metadata_row_number() -> None:
     made = table_of({"id": INT}, {"connector": "datagen", "number-of-rows": "3", "rows-per-second": "0"}, metadata={"n": ("row", BIGINT)})
     assert [r["n"] for r in read(made)] == [0, 1, 2]
