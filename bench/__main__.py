@@ -1,25 +1,28 @@
-"""``python -m bench [throughput|nexmark|match|startup|chain|kernels]``: all of them without a word."""
+"""``python -m bench [throughput|deployment|nexmark|match|startup|chain|kernels]``: all of them without a word."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench import chain, data, kernels, match, nexmark, startup, throughput
+from bench import chain, data, deployment, kernels, match, nexmark, startup, throughput
 
 
 def main() -> None:
     """Print the benches that were asked for."""
+    names = ["throughput", "deployment", "nexmark", "match", "chain", "kernels", "startup"]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("which", nargs="*", choices=["throughput", "nexmark", "match", "startup", "chain", "kernels", []], help="which benches (all)")
+    parser.add_argument("which", nargs="*", choices=[*names, []], help="which benches (all)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
     parser.add_argument("--events", type=int, default=2_000_000, help="how many events Nexmark runs over (2 million)")
     parser.add_argument("--queries", default="", help="which Nexmark queries, such as q0,q3 (all)")
     arguments = parser.parse_args()
-    which = arguments.which or ["throughput", "nexmark", "match", "chain", "kernels", "startup"]
+    which = arguments.which or names
     if "throughput" in which:
         throughput.report(data.events(arguments.folder), data.ROWS, arguments.runs)
+    if "deployment" in which:
+        deployment.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "nexmark" in which:
         nexmark.report(arguments.folder, arguments.events, [name for name in arguments.queries.split(",") if name], arguments.runs)
     if "match" in which:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.checkpoint_coordinator import CheckpointKind
 from engine.checkpoint_store import CheckpointStore
@@ -12,8 +12,10 @@ from engine.clock import Clock
 from engine.failpoints import failpoint
 from engine.job_messages import SnapshotTaken, TaskEnded, TaskId
 from engine.manifest import Manifest
-from engine.plan_identity import PlanIdentity
 from engine.snapshots import WrittenTask
+
+if TYPE_CHECKING:
+    from engine.plan_identity import PlanIdentity
 
 RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
@@ -87,7 +88,10 @@ class Job:
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""
-        return JobMetrics() if self._master is None else self._master.metrics()
+        numbers = JobMetrics() if self._master is None else self._master.metrics()
+        if self.processes is None:
+            return numbers
+        return replace(numbers, workers_lost=len(self.processes.lost), stale_messages=self.processes.stale_messages)
 
     @property
     def checkpoints(self) -> tuple[CheckpointInfo, ...]:

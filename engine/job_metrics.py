@@ -39,7 +39,8 @@ class OperatorReport:
 class JobMetrics:
     """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission.
 
-    ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds.
+    ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds. ``workers_lost``, ``stale_messages``: of
+    worker processes, and what came from deployments that were over; None where there are none.
     """
 
     tasks: tuple[TaskFigures, ...] = ()
@@ -51,6 +52,8 @@ class JobMetrics:
     uptime_ms: float = 0.0
     read_at_ms: int = 0
     events: tuple[JobEvent, ...] = ()
+    workers_lost: int | None = None
+    stale_messages: int | None = None
 
     @cached_property
     def operators(self) -> tuple[OperatorReport, ...]:

@@ -71,6 +71,8 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("numberOfFailedCheckpoints", Scope.JOB, _COUNTER, "", "checkpoints that were given up"),
     ("lastCheckpointDuration", Scope.JOB, _GAUGE, "ms", "from the start of the last completed checkpoint until it was durable"),
     ("lastCheckpointSize", Scope.JOB, _GAUGE, "bytes", "what the last completed checkpoint wrote"),
+    ("numLostWorkers", Scope.JOB, _COUNTER, "", "worker processes that died or fell silent"),
+    ("numStaleMessages", Scope.JOB, _COUNTER, "", "messages refused because their deployment was over"),
     ("busyTimeMs", Scope.TASK, _COUNTER, "ms", "time spent working"),
     ("idleTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for input"),
     ("backPressuredTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for room in output channels, or for a sink"),
@@ -133,6 +135,9 @@ def _of_job(numbers: JobMetrics) -> Iterator[tuple[str, float]]:
     if (last := numbers.last_checkpoint) is not None:
         yield "lastCheckpointDuration", last.duration_ms
         yield "lastCheckpointSize", last.size_bytes
+    if numbers.workers_lost is not None and numbers.stale_messages is not None:
+        yield "numLostWorkers", numbers.workers_lost
+        yield "numStaleMessages", numbers.stale_messages
 
 
 def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:

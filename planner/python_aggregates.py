@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
 from catalog.python_functions import PythonAggregate
 from planner.expressions import AggregateCall, Expression
 from planner.python_calls import arguments
-from planner.syntax import FunctionCall, span_of
+
+if TYPE_CHECKING:
+    from planner.syntax import FunctionCall
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ def python_aggregate_call(
     call: FunctionCall, function: PythonAggregate, args: Sequence[Expression], distinct: bool, keep: Expression | None
 ) -> PythonAggregateCall:
     """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``, and SQL-1105 for other words."""
+    from planner.syntax import span_of  # the parser: workers have calls in their plans, and read no text
+
     span, name = span_of(call), str(call.this).lower()
     for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):
         if call.args.get(key):

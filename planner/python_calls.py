@@ -13,7 +13,6 @@ from catalog.schema import Field, Schema
 from catalog.types import DataType
 from planner.coercions import coerced
 from planner.expressions import Call, Expression
-from planner.type_text import parse_type
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def udf(
     (Arrow or numpy) of that length, or one value for all rows; "row": called with the values of one row, NULL as None. Raises SQL-1204 for a type
     that does not exist and SQL-1332 for another mode.
     """
-    kinds, kind, how = _types(arg_types), parse_type(result), _mode(mode)
+    kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonScalar(name or body.__name__, kinds, body, how, deterministic, version, kind)
 
 
@@ -71,7 +70,7 @@ def udaf(
     value. Rows are in ascending order of their values, NULLs first. It must give equal values for equal rows: a result that changes is computed
     again to be taken back. Raises as ``udf``.
     """
-    kinds, kind, how = _types(arg_types), parse_type(result), _mode(mode)
+    kinds, (kind,), how = _types(arg_types), _types([result]), _mode(mode)
     return lambda body: PythonAggregate(name or body.__name__, kinds, body, how, version=version, result=kind)
 
 
@@ -91,7 +90,7 @@ def udtf(
     of one row, and returns an iterable of tuples (of values, if there is one column). Raises as ``udf``.
     """
     kinds, how = _types(arg_types), _mode(mode)
-    schema = Schema(tuple(Field(column, parse_type(kind)) for column, kind in columns.items()))
+    schema = Schema(tuple(map(Field, columns, _types(list(columns.values())))))
     return lambda body: PythonTable(name or body.__name__, kinds, body, how, deterministic, version, schema)
 
 
@@ -99,6 +98,8 @@ def _types(texts: Sequence[str]) -> tuple[DataType, ...]:
     if isinstance(texts, str):
         hint = f'write ["{texts}"] for one argument'
         raise PenstockError("SQL-1332", "the argument types of a Python function are a list of SQL types", hint=hint)
+    from planner.type_text import parse_type  # the grammar: workers have calls in their plans, and read no types
+
     return tuple(parse_type(text) for text in texts)
 
 

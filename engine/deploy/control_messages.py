@@ -61,13 +61,14 @@ class ToTasks:
 class Prepare:
     """Get ready for a deployment: listen for the other workers if it is ``linked``; they know ``token``, and this one by ``name``.
 
-    ``modules``: where the Python functions of what follows may be imported from.
+    ``modules``: where the Python functions of what follows may be imported from; ``path``: where Python finds them.
     """
 
     name: str
     token: str
     linked: bool
-    modules: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ import planner.edges
 import planner.emission
 import planner.emit
 import planner.expressions
-import planner.grouping_marks
 import planner.lambdas
 import planner.late_rows
 import planner.logical
@@ -41,7 +40,6 @@ import planner.repeat
 import planner.row_automaton
 import planner.row_pattern
 import planner.row_program
-import planner.subquery_values
 import planner.temporal_join
 import planner.temporal_sort
 import planner.timed_join
@@ -73,7 +71,6 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.emission,
     planner.emit,
     planner.expressions,
-    planner.grouping_marks,
     planner.lambdas,
     planner.late_rows,
     planner.logical,
@@ -87,7 +84,6 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.row_automaton,
     planner.row_pattern,
     planner.row_program,
-    planner.subquery_values,
     planner.temporal_join,
     planner.temporal_sort,
     planner.timed_join,

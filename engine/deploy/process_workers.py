@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from catalog.errors import Kind, PenstockError
 from engine.checkpoint_io import CheckpointFailed, EndWritten, PartWritten, StorageFailed, WrittenElsewhere
@@ -35,10 +36,12 @@ from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployment
-from engine.job_messages import CompletionTaken, SnapshotTaken, TaskEnded, TaskFailed, TaskId, TaskMessage, TasksReleased
+from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased
 from engine.task_manager import IoThread, run_io
 
 PEER_LOSS_WAIT_S = 0.6
+RELEASE_S = 30.0
+_REPORTS = get_args(TaskReport)
 
 
 @dataclass
@@ -117,7 +120,7 @@ class ProcessWorkers:
             for member in members:
                 member.process.belongs_to(self._on_message, self._on_lost)
             for member in members:
-                member.process.send(ToTasks(identity, Prepare(member.name, token, len(members) > 1, options.python_modules)))
+                member.process.send(ToTasks(identity, Prepare(member.name, token, len(members) > 1, options.python_modules, tuple(sys.path))))
             for member in members:
                 if member.process.state is WorkerState.LOST:  # before it was ours to hear of
                     self._on_lost(member.process)
@@ -134,6 +137,8 @@ class ProcessWorkers:
                 if not member.released:
                     member.process.send(ToTasks(underway.id, ReleaseTasks()))
             self._end_when_released(underway)
+        if self._underway is not None:
+            _later(RELEASE_S, lambda: self._lose_unreleased(underway))
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
         run_io(self._io, self._post, work, failed)
@@ -196,7 +201,7 @@ class ProcessWorkers:
                     self._send_tasks(underway)
             case Deployed():
                 pass
-            case SnapshotTaken() | TaskEnded() | CompletionTaken():
+            case _ if isinstance(body, _REPORTS):
                 self._post(body)
             case PartWritten() | EndWritten():
                 self._post(WrittenElsewhere(body))
@@ -230,9 +235,7 @@ class ProcessWorkers:
             self._post(failure)
             return
         # A link breaks when the worker at its other end dies, and that is the news: wait whether it comes.
-        timer = threading.Timer(PEER_LOSS_WAIT_S, lambda: self._post(failure))
-        timer.daemon = True
-        timer.start()
+        _later(PEER_LOSS_WAIT_S, lambda: self._post(failure))
 
     def _on_lost(self, process: WorkerProcess) -> None:
         with self._lock:
@@ -273,7 +276,19 @@ class ProcessWorkers:
             member.process.send(ToTasks(underway.id, post))
         underway.unsent.clear()
 
+    def _lose_unreleased(self, underway: Underway) -> None:
+        """Kill workers that are alive but do not get their tasks closed: one may be in a step that never ends."""
+        for member in underway.members:
+            if self._underway is underway and not member.released:
+                member.process.lose(f"its tasks were not closed within {RELEASE_S:g} s")
+
     def _end_when_released(self, underway: Underway) -> None:
         if underway.releasing and self._underway is underway and all(member.released for member in underway.members):
             self._underway = None
             self._post(TasksReleased(underway.id.attempt))
+
+
+def _later(delay_s: float, call: Callable[[], None]) -> None:
+    timer = threading.Timer(delay_s, call)
+    timer.daemon = True
+    timer.start()

@@ -1,6 +1,6 @@
 """A worker process: ``python -m engine.deploy.worker``. Connects to its coordinator, runs the tasks it is given, and dies with it.
 
-One line of JSON on standard input says everything: where to connect, the token, which worker this is, and where the coordinator finds modules.
+One line of JSON on standard input says everything: where to connect, the token, and which worker this is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from catalog.errors import PenstockError
 from engine.clock import Clock, SystemClock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, Alive, DeploymentId, FromTasks, Hello, Prepare, ReleaseTasks, ToTasks
@@ -41,9 +42,19 @@ class Worker:
         """Take messages until the coordinator is gone."""
         beat = threading.Thread(target=self._beat, name="worker-beat", daemon=True)
         beat.start()
-        while (message := self._connection.receive()) is not None:
+        while (message := self._next()) is not None:
             self.take(message)
         self._ended.set()
+
+    def _next(self) -> Any | None:
+        """Return the next message. One that cannot be read, as a function may not be importable here, is the failure of the deployment it is for."""
+        while True:
+            try:
+                return self._connection.receive()
+            except PenstockError as error:
+                if error.code.startswith("NET-") or self._current is None:
+                    raise
+                self._current.fail(error)
 
     def take(self, message: Any) -> None:
         """Act on one message."""
@@ -66,6 +77,7 @@ class Worker:
 
     def _give(self, tasks: WorkerTasks, body: Any) -> None:
         if isinstance(body, Prepare):
+            sys.path += [path for path in body.path if path not in sys.path]
             self._connection.find_function = FunctionNames(body.modules).find
         if isinstance(body, ReleaseTasks):
             tasks.release()
@@ -99,7 +111,6 @@ def main() -> None:
         os._exit(0)  # slots may be in the middle of anything; nothing here has to be ended in order
 
     on_parents_death(orders["parent"], leave)
-    sys.path[:] = [*sys.path, *(path for path in orders["path"] if path not in sys.path)]
     connected = socket.create_connection(tuple(orders["address"]), timeout=5)
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = ControlConnection(connected, "worker-control")

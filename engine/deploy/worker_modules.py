@@ -35,7 +35,11 @@ class FunctionNames:
         module, _, name = text.partition(":")
         if not self._allowed(module) or not name.isidentifier():
             raise _refused(text[:100], "its module is not among those workers may import", "SET 'python.modules' lists them")
-        found = getattr(importlib.import_module(module), name, None)
+        try:
+            found = getattr(importlib.import_module(module), name, None)
+        except Exception as error:  # a module's own code may raise anything
+            why = f"importing {module} there failed: {type(error).__name__}: {error}"
+            raise _refused(name, why, "a worker finds modules where this process does, but runs none of its code") from error
         if not isinstance(found, PythonFunction):
             raise _refused(text[:100], "the module has no such function", None)
         return found

@@ -65,7 +65,7 @@ class WorkerProcess:
 
     def start(self, address: tuple[str, int], scratch: Path) -> None:
         """Start the process. The thread that does must live as long as the worker shall: the kernel takes its end for the parent's."""
-        orders = {"worker": self.number, "token": self.token, "address": address, "scratch": str(scratch), "parent": os.getpid(), "path": sys.path}
+        orders = {"worker": self.number, "token": self.token, "address": address, "scratch": str(scratch), "parent": os.getpid()}
         environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
         try:
             self._process = subprocess.Popen(

@@ -94,7 +94,7 @@ class WorkerTasks:
                 try:
                     self._deploy(body)
                 except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
-                    self._send(TaskFailure(TaskId(0, body.slots[0]), SentError.of(cause, "deployment")))
+                    self.fail(cause)
             case PostToTask(task, message):
                 if task in self._tasks:
                     self._tasks[task].post(message)
@@ -102,6 +102,10 @@ class WorkerTasks:
                 self._results.credited(body)
             case BoundedRows() if self._backends is not None:
                 self._backends.came(body)
+
+    def fail(self, cause: Exception) -> None:
+        """Tell that the tasks cannot be made."""
+        self._send(TaskFailure(TaskId(0, 0), SentError.of(cause, "deployment")))
 
     def release(self) -> None:
         """Close the tasks; ``Released`` is sent when that is done."""

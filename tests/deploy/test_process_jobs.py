@@ -149,6 +149,40 @@ def test_what_only_this_process_has_is_refused(session: Session) -> None:
     assert refused.value.code == "RUN-2912"
 
 
+FUNCTIONS = """
+import penstock
+
+@penstock.udf(["BIGINT"], "BIGINT", mode="row")
+def doubled(n):
+    if n == 777:
+        raise ValueError("no luck")
+    return 2 * n
+"""
+
+
+def test_python_functions_are_imported_by_workers_from_allowed_modules(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "of_workers.py").write_text(FUNCTIONS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    session.execute("CREATE FUNCTION doubled AS 'of_workers.doubled'")
+    few = "numbers /*+ OPTIONS('rows-per-second' = '0', 'fields.n.end' = '{}') */"
+    with pytest.raises(PenstockError) as refused:
+        session.execute(f"SELECT SUM(doubled(n)) AS s FROM {few.format(100)}")
+    assert refused.value.code == "RUN-2913"
+    assert "python.modules" in (refused.value.hint or "")
+    session.execute("SET 'python.modules' = 'of_workers'")
+    assert session.execute(f"SELECT SUM(doubled(n)) AS s FROM {few.format(100)}").final_rows().to_pylist() == [{"s": 10100}]
+    with pytest.raises(PenstockError, match="no luck") as failed:
+        session.execute(f"SELECT SUM(doubled(n)) AS s FROM {few.format(1000)}").final_rows()
+    assert failed.value.code == "RUN-2010"
+    assert "of_workers.py, line 7" in failed.value.render()
+    session.execute("RESET 'python.modules'")
+
+
+def test_a_worker_brings_no_parser_and_no_kernels() -> None:
+    code = "import sys, engine.deploy.worker; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 class SilentConnection:
     """Stands for the connection of a worker that only listens."""
 
