@@ -56,7 +56,7 @@ class Arrivals:
         return np.concatenate(lags)
 
 
-def run(parallelism: int, timeout_ms: int, rate: int, rows: int, deployment: str) -> tuple[float, Arrivals]:
+def run(parallelism: int, timeout_ms: int, rate: int, rows: int) -> tuple[float, Arrivals]:
     """Return the seconds a job over ``rows`` rows takes (``rate`` rows per second, 0: as fast as it can), and what came to its sink."""
     import penstock
 
@@ -70,7 +70,7 @@ def run(parallelism: int, timeout_ms: int, rate: int, rows: int, deployment: str
     def seen(numbers: pa.Array) -> pa.Array:
         return arrivals.take(numbers)
 
-    with penstock.connect(settings={"execution.runtime-mode": "streaming", "deployment": deployment}) as connection:
+    with penstock.connect(settings={"execution.runtime-mode": "streaming"}) as connection:
         connection.execute(f"SET 'parallelism.default' = '{parallelism}'")
         connection.execute(f"SET 'execution.buffer-timeout' = '{timeout_ms} ms'")
         connection.create_function(left, "noted_at_source")
@@ -90,25 +90,25 @@ def run(parallelism: int, timeout_ms: int, rate: int, rows: int, deployment: str
     return elapsed, arrivals
 
 
-def report(runs: int, deployment: str, seconds: float) -> None:
+def report(runs: int, seconds: float) -> None:
     """Print throughput and latency per buffer timeout, at one slot and at two; figures are those of the best of the runs."""
-    print(f"{'keyed aggregate, ' + deployment:38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
+    print(f"{'keyed aggregate, embedded':38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
     for parallelism in (1, 2):
-        run(parallelism, 10, 0, 200_000, deployment)  # warm: kernels
+        run(parallelism, 10, 0, 200_000)  # warm: kernels
         half = None
         for timeout_ms in (10, *(t for t in TIMEOUTS_MS if t != 10)):
-            peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS, deployment)[0] for _ in range(runs))
+            peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS)[0] for _ in range(runs))
             half = int(peak / 2) if half is None else half
-            best = min((_figures(parallelism, timeout_ms, half, seconds, deployment) for _ in range(runs)), key=lambda figures: figures[1])
+            best = min((_figures(parallelism, timeout_ms, half, seconds) for _ in range(runs)), key=lambda figures: figures[1])
             aim = AIMS_MS.get(timeout_ms)
             told = "" if aim is None else f"   aim {aim[0]:g} / {aim[1]:g}: {'met' if best[0] <= aim[0] and best[1] <= aim[1] else 'NOT MET'}"
             name = f"{parallelism} slot{'s' if parallelism > 1 else ''}, buffer timeout {timeout_ms} ms"
             print(f"{name:38} {peak / 1e6:9.1f} {half / 1e6:9.1f} {best[0]:8.1f} {best[1]:8.1f} {best[2]:8.1f}{told}", flush=True)
 
 
-def _figures(parallelism: int, timeout_ms: int, rate: int, seconds: float, deployment: str) -> tuple[float, float, float]:
+def _figures(parallelism: int, timeout_ms: int, rate: int, seconds: float) -> tuple[float, float, float]:
     warm_s = 1.0
-    _, arrivals = run(parallelism, timeout_ms, rate, int(rate * (seconds + warm_s)), deployment)
+    _, arrivals = run(parallelism, timeout_ms, rate, int(rate * (seconds + warm_s)))
     median, high = np.percentile(lags := arrivals.latencies_ms(warm_s), [50, 99])
     return float(median), float(high), float(lags.max())
 
@@ -120,9 +120,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=__doc__)
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure, the best of which counts (3)")
     parser.add_argument("--seconds", type=float, default=4.0, help="how long latency is measured in each run (4)")
-    parser.add_argument("--deployment", default="embedded", help="where tasks run (embedded)")
     arguments = parser.parse_args()
-    report(arguments.runs, arguments.deployment, arguments.seconds)
+    report(arguments.runs, arguments.seconds)
 
 
 if __name__ == "__main__":
