@@ -93,10 +93,11 @@ class CheckpointStore:
         if CURRENT not in names:
             self._refuse_lost(names)
             return None
-        fields = unseal(CURRENT, self.storage.read(CURRENT))
-        check_version(CURRENT, fields)
-        name = str(fields.get("manifest"))
+        name = CURRENT
         try:
+            fields = unseal(CURRENT, self.storage.read(CURRENT))
+            check_version(CURRENT, fields)
+            name = str(fields.get("manifest"))
             return self.view(self._intact(name, int(fields.get("length", -1))))
         except PenstockError as error:
             if error.code == "STA-3005" and error.hint is None:

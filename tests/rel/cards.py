@@ -25,6 +25,9 @@ CARDS: tuple[Card, ...] = (
         "a sink at a hundredth of the source's speed: queues stay in bounds, memory flat",
         ("--minutes", "10"),
     ),
+    Card(
+        "bit-rot", "tests.rel.bit_rot", "damaged checkpoints are told before use: flips, cuts, swaps, splices", ("--flips", "2000", "--cuts", "200")
+    ),
     Card("sim", "tests.rel.sim", "seeded simulation of master, tasks and storage, each seed twice", ("--seeds", "2000", "--steps", "5000")),
     Card(
         "memory",
