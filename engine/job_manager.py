@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
+from catalog.errors import Kind, PenstockError
 from engine.changed_query import continued
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.clock import Clock, SystemClock
@@ -81,6 +81,10 @@ class JobManager:
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
                 if options.record is not None and not opened.finished:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
+            except OSError as cause:
+                store.close()
+                message = f"the state of job {job_id} cannot be opened: {(cause.strerror or str(cause)).lower()}"
+                raise PenstockError("STA-3052", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030") from cause
             except BaseException:
                 store.close()
                 raise
