@@ -1,4 +1,4 @@
-"""The card of the ledger: transfers between accounts, balances kept up to date in files; whoever reads what is committed finds that all balances sum to zero.
+"""The card of the ledger: transfers between accounts, their balances kept up to date in files: in whatever is committed they sum to zero.
 
 ``--mutant``: rows are published as they come, without waiting for their checkpoint: a reader must see a sum that is not zero.
 """
@@ -30,7 +30,8 @@ WITH ('connector' = 'filesystem', 'path' = '{root}/transfers', 'format' = 'parqu
 CREATE TABLE balances (account BIGINT, balance BIGINT, PRIMARY KEY (account) NOT ENFORCED)
 WITH ('connector' = 'filesystem', 'path' = '{root}/balances', 'format' = 'json', 'changelog.mode' = 'upsert', 'sink.rolling.bytes' = '1 gb');
 INSERT INTO balances
-SELECT account, SUM(delta) FROM transfers CROSS JOIN UNNEST(ARRAY[ROW(payer, -amount), ROW(payee, amount)]) AS sides (account, delta) GROUP BY account;
+SELECT account, SUM(delta)
+FROM transfers CROSS JOIN UNNEST(ARRAY[ROW(payer, -amount), ROW(payee, amount)]) AS sides (account, delta) GROUP BY account;
 """
 
 

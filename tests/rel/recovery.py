@@ -1,4 +1,4 @@
-"""The card of recovery time: the job of the alerts is killed again and again; detection, restart, restore and the first checkpoint after it are measured.
+"""The card of recovery time: the job of the alerts is killed again and again, and what follows each time is measured.
 
 An outage is the time from the kill to the first checkpoint completed after it: until then nothing new is committed.
 """
