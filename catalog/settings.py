@@ -69,7 +69,15 @@ SETTINGS: dict[str, Setting] = _declare(
         "false",
         "a job whose query has changed goes on with the state of what is the same, and drops the rest",
     ),
-    Setting("execution.checkpointing.mode", SettingKind.ENUM, "EXACTLY_ONCE", "guarantee of a checkpoint", ("EXACTLY_ONCE",)),
+    Setting(
+        "execution.checkpointing.mode",
+        SettingKind.ENUM,
+        "EXACTLY_ONCE",
+        "how often a row counts after a failure",
+        ("EXACTLY_ONCE", "AT_LEAST_ONCE"),
+    ),
+    Setting("execution.checkpointing.unaligned.enabled", SettingKind.BOOL, "false", "barriers overtake rows, which the checkpoint then holds"),
+    Setting("execution.checkpointing.aligned-checkpoint-timeout", SettingKind.DURATION, "0", "how long a barrier waits its turn before it overtakes"),
     Setting("execution.buffer-timeout", SettingKind.DURATION, "10 ms", "longest wait to fill a batch; 0 ships at once"),
     Setting("execution.batch.max-rows", SettingKind.INT, "32768", "most rows in a batch", least=1, most=10_000_000),
     Setting(

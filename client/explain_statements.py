@@ -16,6 +16,7 @@ from planner.statement_nodes import ExplainStage
 if TYPE_CHECKING:
     from client.running import Road
     from client.session import Session
+    from planner.physical import JobGraph
 
 Trace = list[tuple[str, LogicalPlan, LogicalPlan]]
 _DEFAULT = (ExplainStage.LOGICAL, ExplainStage.OPTIMIZED, ExplainStage.PHYSICAL)
@@ -51,4 +52,9 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
     if road.graph is None:
         backend = session.backends.for_plan(road.plan.inputs[0], road.switches.backend)
         return f"on {backend.name}:\n{backend.explain(road.plan.inputs[0])}"
-    return explain.mermaid(road.graph) if stage is ExplainStage.MERMAID else explain.explain_job(road.graph)
+    return explain.mermaid(road.graph) if stage is ExplainStage.MERMAID else physical_text(session, road.graph)
+
+
+def physical_text(session: Session, graph: JobGraph) -> str:
+    """Return a job's chains, with the edges where barriers wait their turn if elsewhere they need not."""
+    return explain.explain_job(graph, unaligned=bool(session.settings.get("execution.checkpointing.unaligned.enabled")))

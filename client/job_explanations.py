@@ -39,7 +39,12 @@ def analysis(session: Session, job: Job) -> list[str]:
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
         shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
-        lines.append(f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}")
+        lines.append(
+            f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}, alignment {task.alignment_ms:,.0f} ms"
+        )
+    last = metrics.last_checkpoint
+    if last is not None and last.rows_in_flight:
+        lines.append(f"checkpoint {last.checkpoint_id}: {last.rows_in_flight:,} rows in flight, {last.bytes_in_flight:,} bytes")
     return [*lines, bottleneck(metrics.tasks, running=job.state is JobState.RUNNING)]
 
 

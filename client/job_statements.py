@@ -158,6 +158,10 @@ def describe(job: Job) -> Result:
         ("watermark", moment_text(metrics.watermark_us)),
         ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
         ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, {last.new_bytes:,} new" if last else None),
+        (
+            "rows in flight",
+            f"{last.rows_in_flight:,} in the last checkpoint, {last.bytes_in_flight:,} bytes" if last and last.rows_in_flight else None,
+        ),
     ]
     facts += [("state of the former query", str(change)) for change in (job.state_diff.changes if job.state_diff is not None else ())]
     for operator in metrics.operators:
@@ -170,7 +174,8 @@ def describe(job: Job) -> Result:
     for task in metrics.tasks:
         spent = sum(task.time) or 1.0
         shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
-        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"))
+        barriers = f"{task.alignment_ms:.0f} ms last alignment, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"
+        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {barriers}"))
     return text_rows(["fact", "value"], facts)
 
 

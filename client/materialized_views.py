@@ -110,7 +110,8 @@ def _filled(session: Session, road: Road) -> Job:
     name = f"materialized-view-{table.name}"
     options = JobOptions.from_settings(session.settings, name=name, state_dir=session.state_dir)
     keeps = options.state_dir is not None and not road.facts.finite(road.plan)  # one that ends is computed anew instead
-    options = replace(options, checkpoint_interval_ms=options.checkpoint_interval_ms or REFRESH_MS, state_dir=options.state_dir if keeps else None)
+    interval_ms = options.checkpoint_interval_ms or REFRESH_MS
+    options = replace(options, checkpoint_interval_ms=interval_ms, state_dir=options.state_dir if keeps else None, unaligned=False, exactly_once=True)
     contents = session.views.tables.create(table.name, table.schema.to_arrow())
     try:
         session.backends.default = road.switches.backend

@@ -229,6 +229,11 @@ class OperatorChain:
         size = StateSize.of(states) if budget is None else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
         metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
 
+    def put_back(self, index: int, batches: Sequence[Batch]) -> None:
+        """Give restored rows to the operator at a place behind the head, before anything else comes."""
+        for batch in batches:
+            self._outs[index - 1].collect(batch)
+
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""
         self._guarded(0, lambda: self._head.operator.on_port_end(port, self._outs[0]))

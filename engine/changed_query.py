@@ -13,6 +13,7 @@ from enum import StrEnum
 from catalog.errors import PenstockError
 from engine.manifest import Manifest, OperatorEntry, Role
 from engine.plan_identity import PlanIdentity
+from engine.restore import check_rows_in_flight
 
 ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 
@@ -51,7 +52,8 @@ class StateDiff:
 def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
     """Return a checkpoint as this plan's, and what has changed (None: nothing).
 
-    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``, STA-3043 when the answer would be wrong.
+    Raises STA-3008 for another number of key groups, STA-3007 for another query unless that is ``allowed``, STA-3043 when the answer would be wrong,
+    STA-3045 for rows in flight to what is not as it was.
     """
     if manifest.max_parallelism != plan.max_parallelism:
         raise PenstockError(
@@ -61,6 +63,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
             sqlstate="55000",
         )
     if manifest.fingerprint == plan.fingerprint:
+        check_rows_in_flight(manifest, plan.operators)
         return manifest, None
     diff = state_diff(manifest, plan)
     lines = [str(change) for change in diff.changes]
@@ -73,6 +76,7 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         message = f"the state of checkpoint {manifest.checkpoint_id} would make this query's answer wrong"
         hint = "write into another table, or " + elsewhere
         raise PenstockError("STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000")
+    check_rows_in_flight(manifest, ())
     return _renamed(manifest, plan, diff.matches), diff
 
 

@@ -29,7 +29,10 @@ class CheckpointKind(StrEnum):
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were written for it, the others are shared."""
+    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were written for it, the others are shared.
+
+    ``rows_in_flight``: those its barriers had overtaken, which take ``bytes_in_flight``.
+    """
 
     checkpoint_id: int
     kind: CheckpointKind
@@ -37,6 +40,8 @@ class CheckpointInfo:
     duration_ms: float
     size_bytes: int
     new_bytes: int
+    rows_in_flight: int = 0
+    bytes_in_flight: int = 0
 
 
 @dataclass
@@ -153,9 +158,10 @@ class CheckpointCoordinator:
         awaiting = set(self._tasks - self._ended.keys())
         self._pending = PendingCheckpoint(checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended))
         failpoint("C2")
+        overtakes_after_ms = self._options.aligned_timeout_ms if self._options.unaligned and kind is CheckpointKind.PERIODIC else float("inf")
         for task in self._sources:
             if task not in self._ended:
-                self._send(task, TriggerCheckpoint(checkpoint_id, kind in (CheckpointKind.STOP, CheckpointKind.RESCALE)))
+                self._send(task, TriggerCheckpoint(checkpoint_id, kind in (CheckpointKind.STOP, CheckpointKind.RESCALE), overtakes_after_ms))
                 failpoint("C3")
         self._complete_when_all_written()
         return checkpoint_id
@@ -205,11 +211,13 @@ class CheckpointCoordinator:
         if self._pending is None or self._pending.checkpoint_id != checkpoint_id:
             return
         duration_ms = now_ms - self._pending.started_ms
+        written = [task for task in self._pending.written.values() if task is not None]
         self._pending = None
         self._failures_in_a_row = 0
         self.completed += 1
         self.notified = True
-        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes, new_bytes))
+        rows, rows_bytes = sum(task.rows_in_flight for task in written), sum(task.bytes_in_flight for task in written)
+        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes, new_bytes, rows, rows_bytes))
         self.committing = set(self._tasks)
         for task in sorted(self._tasks):
             self._send(task, CheckpointComplete(checkpoint_id))

@@ -11,6 +11,7 @@ from engine.chain import ChainedOperator, OperatorChain
 from engine.channels import Channel, Wakeup
 from engine.clock import Clock
 from engine.connectors.late_row_store import late_log
+from engine.in_flight import Way
 from engine.input_gate import InputGate
 from engine.job_messages import TaskId, TaskReport
 from engine.job_options import JobOptions
@@ -83,11 +84,12 @@ class Deployer:
                         attempt=attempt,
                         last_checkpoint_id=last_checkpoint_id,
                         keep_snapshots=self.keep_snapshots,
-                        restore=None if restore is None else Restorer(restore.storage, restore.manifest).restore,
+                        restore=None if restore is None else Restorer(restore.storage, restore.manifest, self.options.batch_max_rows).restore,
                         finished=restore is not None and all(restore.manifest.finished(spec.operator_id) for spec in chain.operators),
                         wake=wakeup(subtask),
                         marker_interval_ms=self.options.latency_interval_ms,
                         budget=budgets[subtask],
+                        ways={edge.port: self._way(edge) for edge in self.graph.inputs_of(chain.chain_id)},
                     )
                 )
         return made
@@ -130,20 +132,34 @@ class Deployer:
             clock=self.clock,
             max_rows=self.options.batch_max_rows,
             timeout_ms=self.options.buffer_timeout_ms,
+            way=self._way(edge) if edge.edge.overtakable else None,
         )
+
+    def _way(self, edge: ChainEdge) -> Way:
+        head = next(chain for chain in self.graph.chains if chain.chain_id == edge.target).operators[0]
+        return Way(head.operator_id, edge.port, edge.edge, self.graph.max_parallelism)
 
     def _gate(self, chain: Chain, channels: dict[ChainEdge, Channels], subtask: int) -> InputGate | None:
         inputs = self.graph.inputs_of(chain.chain_id)
         if not inputs:
             return None
-        joined, ports = [], []
+        joined, ports, sources, overtakable = [], [], [], []
         for edge in inputs:
-            for source in channels[edge]:
+            for number, source in enumerate(channels[edge]):
                 channel = source[subtask].consumer
                 if channel is not None:
                     joined.append(channel)
                     ports.append(edge.port)
-        return InputGate(joined, ports, self._bounded_ports(chain, inputs))
+                    sources.append(number)
+                    overtakable.append(edge.edge.overtakable)
+        return InputGate(
+            joined,
+            ports,
+            self._bounded_ports(chain, inputs),
+            sources=sources,
+            overtakable=overtakable if self.options.unaligned else (),
+            blocking=self.options.exactly_once,
+        )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:
         """Return the ports to read to their end first: none when they share a source with the others, which would wait for themselves."""

@@ -1,4 +1,4 @@
-"""The input gate of a task: one ordered flow of events out of many channels, with barriers aligned and watermarks merged."""
+"""The input gate of a task: one ordered flow of events out of many channels, with barriers aligned or gone ahead, and watermarks merged."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.barriers import Alignment
+from engine.barriers import Alignment, newest
 from engine.channels import ConsumerChannel
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
+from engine.in_flight import ChannelRows
 from engine.task_figures import Queues
 
 
@@ -20,7 +21,46 @@ class PortEnd:
     port: int
 
 
-GateEvent = Batch | Watermark | Idle | Barrier | PortEnd | EndOfInput | LatencyMarker
+@dataclass(frozen=True)
+class BarrierAhead:
+    """A barrier that has not come on every channel in its turn: act on it at once. ``RowsInFlight`` follows when all that it overtook is known."""
+
+    barrier: Barrier
+
+
+@dataclass(frozen=True, eq=False)
+class RowsInFlight:
+    """The rows a barrier has overtaken on the way to this gate: they belong to its checkpoint, and go on to be taken as usual."""
+
+    checkpoint_id: int
+    channels: tuple[ChannelRows, ...]
+
+
+GateEvent = Batch | Watermark | Idle | Barrier | BarrierAhead | RowsInFlight | PortEnd | EndOfInput | LatencyMarker
+
+
+class Collection:
+    """The rows in flight of one checkpoint while channels are still missing: all that is taken from one before its barrier is found."""
+
+    def __init__(self, checkpoint_id: int, channels: Sequence[ChannelRows], missing: Sequence[int]) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.missing = list(missing)
+        self._channels = tuple(channels)
+
+    def record(self, index: int, batch: Batch) -> None:
+        """Note rows taken from a channel whose barrier has not been found."""
+        if index in self.missing:
+            self._channels[index].add([batch])
+
+    def found(self, index: int, queued: Sequence[Element]) -> None:
+        """A channel's barrier, or its end, has been found behind what is ``queued``."""
+        if index in self.missing:
+            self.missing.remove(index)
+            self._channels[index].add(queued)
+
+    def rows(self) -> RowsInFlight:
+        """Return what was found."""
+        return RowsInFlight(self.checkpoint_id, tuple(channel for channel in self._channels if channel.batches))
 
 
 class InputGate:
@@ -29,25 +69,41 @@ class InputGate:
     While ports named in ``bounded_ports`` are still open, the other ports are not read (the bounded side is loaded first), except during an
     alignment, which needs every channel's barrier. A watermark given is the minimum over channels that are neither idle nor ended, and never
     goes back; Idle is given when every open channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
+
+    ``sources``: by channel the subtask it comes from. ``overtakable``: by channel whether a barrier may go ahead of its rows once its time has come;
+    it does when it has had its turn on every channel where it may not. ``blocking``: see ``Alignment``.
     """
 
-    def __init__(self, channels: Sequence[ConsumerChannel], ports: Sequence[int], bounded_ports: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        channels: Sequence[ConsumerChannel],
+        ports: Sequence[int],
+        bounded_ports: Sequence[int] = (),
+        *,
+        sources: Sequence[int] = (),
+        overtakable: Sequence[bool] = (),
+        blocking: bool = True,
+    ) -> None:
         self._channels = tuple(channels)
         self._ports = tuple(ports)
-        self._alignment = Alignment(len(self._channels))
+        self._sources = tuple(sources) or tuple(range(len(self._channels)))
+        self._overtakable = tuple(index for index, may in enumerate(overtakable) if may)
+        self._alignment = Alignment(len(self._channels), blocking=blocking)
+        self._collection: Collection | None = None
         self._watermarks = WatermarkMerge(len(self._channels))
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
         self._held = self._holding()
         self._pending: deque[GateEvent] = deque()
-        self._then_stop = False
         self._cursor = 0
         self.port = 0
+        self.due_ms: float | None = None
+        """When a barrier that waits its turn may overtake, monotonic milliseconds; ``None`` when none waits for that."""
 
     @property
     def aligning(self) -> bool:
         """Whether a barrier has come on some channels and is awaited on others."""
-        return self._alignment.checkpoint_id is not None
+        return self._alignment.barrier is not None
 
     def queues(self) -> Queues:
         """Return how full the channels are; any thread may ask."""
@@ -55,24 +111,75 @@ class InputGate:
         capacity = sum(channel.capacity for channel in channels)
         return Queues(sum(len(channel) for channel in channels), capacity, sum(channel.size_bytes for channel in channels))
 
-    def next(self, *, only_barriers: bool = False) -> GateEvent | None:
+    def next(self, now_ms: float = 0.0, *, only_barriers: bool = False) -> GateEvent | None:
         """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no rows and no news of time."""
         while True:
             if self._pending:
                 return self._pending.popleft()
+            if self._overtakable and self._look_ahead(now_ms):
+                continue
             index = self._readable(only_barriers)
             if index is None:
                 return None
             element = self._channels[index].take()
             if isinstance(element, Batch):
                 self.port = self._ports[index]
+                if self._collection is not None:
+                    self._collection.record(index, element)
                 return element
             self._on_control(index, element)
+
+    def put_back(self, port: int, source: int, batches: Sequence[Batch]) -> None:
+        """Put restored rows before all that comes on the channel from a subtask; one that is no more has its successor's."""
+        mine = [index for index, known in enumerate(self._ports) if known == port]
+        self._channels[mine[source % len(mine)]].put_back(batches)
+
+    # Barriers that go ahead.
+
+    def _look_ahead(self, now_ms: float) -> bool:
+        """Let a barrier go ahead when it may, and look for what it has overtaken; return whether there is an event for it."""
+        barrier = self._announced()
+        self.due_ms = None
+        if barrier is not None and barrier.overtakes_at_ms > now_ms:
+            self.due_ms = barrier.overtakes_at_ms
+        elif barrier is not None and self._had_its_turn(barrier):
+            missing = self._alignment.missing(barrier.checkpoint_id)
+            channels = [ChannelRows(port, source) for port, source in zip(self._ports, self._sources, strict=True)]
+            self._alignment.go_ahead(barrier)
+            self._collection = Collection(barrier.checkpoint_id, channels, missing)
+            self._pending.append(BarrierAhead(barrier))
+        if self._collection is not None:
+            self._collect(self._collection)
+        return bool(self._pending)
+
+    def _announced(self) -> Barrier | None:
+        """Return the newest barrier known that may some time overtake and has not gone on yet."""
+        known = [self._alignment.barrier, *(self._channels[index].announced for index in self._overtakable)]
+        settled, never = self._alignment.settled, float("inf")
+        return newest([b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never])
+
+    def _had_its_turn(self, barrier: Barrier) -> bool:
+        """Whether a barrier is missing only where it may overtake."""
+        return set(self._alignment.missing(barrier.checkpoint_id)) <= set(self._overtakable)
+
+    def _collect(self, collection: Collection) -> None:
+        for index in tuple(collection.missing):
+            queued = self._channels[index].queued_before(collection.checkpoint_id)
+            if queued is not None:
+                collection.found(index, queued)
+        self._told_when_complete(collection)
+
+    def _told_when_complete(self, collection: Collection) -> None:
+        if not collection.missing:
+            self._collection = None
+            self._pending.append(collection.rows())
+
+    # What comes in its turn.
 
     def _readable(self, only_barriers: bool) -> int | None:
         """Return the next channel in turn that may be read now and has something."""
         count = len(self._channels)
-        held = self._held and self._alignment.checkpoint_id is None
+        held = self._held and self._alignment.barrier is None
         blocked = self._alignment.blocked
         for step in range(count):
             index = (self._cursor + step) % count
@@ -92,16 +199,27 @@ class InputGate:
                 self._pending.extend(self._watermarks.on_idle(index))
             case LatencyMarker():
                 self._pending.append(element)
-            case Barrier(checkpoint_id, then_stop):
-                self._then_stop = then_stop
-                aligned = self._alignment.on_barrier(index, checkpoint_id)
-                if aligned is None:
-                    failpoint("W4")
-                self._release(aligned)
+            case Barrier():
+                self._on_barrier(index, element)
             case EndOfInput():
                 self._on_end(index)
 
+    def _on_barrier(self, index: int, barrier: Barrier) -> None:
+        collection = self._collection
+        if collection is not None and collection.checkpoint_id == barrier.checkpoint_id:
+            collection.found(index, ())
+            self._told_when_complete(collection)
+        aligned = self._alignment.on_barrier(index, barrier)
+        if aligned is None:
+            failpoint("W4")
+        self._release(aligned)
+        if collection is not None and max(barrier.checkpoint_id, self._alignment.settled) > collection.checkpoint_id:
+            self._collection = None  # given up for a newer one
+
     def _on_end(self, index: int) -> None:
+        if self._collection is not None:
+            self._collection.found(index, ())
+            self._told_when_complete(self._collection)
         port = self._ports[index]
         self._open_by_port[port] -= 1
         if self._open_by_port[port] == 0:
@@ -112,9 +230,9 @@ class InputGate:
         if not any(self._open_by_port.values()):
             self._pending.append(EndOfInput())
 
-    def _release(self, checkpoint_id: int | None) -> None:
-        if checkpoint_id is not None:
-            self._pending.append(Barrier(checkpoint_id, self._then_stop))
+    def _release(self, barrier: Barrier | None) -> None:
+        if barrier is not None:
+            self._pending.append(barrier)
 
     def _holding(self) -> bool:
         """Whether bounded ports are still open while others wait for them."""

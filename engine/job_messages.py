@@ -23,10 +23,14 @@ class TaskId:
 
 @dataclass(frozen=True)
 class TriggerCheckpoint:
-    """Inject a barrier at a source task; with ``then_stop`` it reads nothing after it."""
+    """Inject a barrier at a source task; with ``then_stop`` it reads nothing after it.
+
+    ``overtakes_after_ms``: how long the barrier waits its turn behind rows before it overtakes them.
+    """
 
     checkpoint_id: int
     then_stop: bool = False
+    overtakes_after_ms: float = float("inf")
 
 
 @dataclass(frozen=True)

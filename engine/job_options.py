@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from catalog.errors import PenstockError
 from engine.job_record import JobRecord
 from engine.restart import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartStrategy
 
@@ -28,6 +29,8 @@ class JobOptions:
     ``task_slots`` subtasks a worker, which may import functions from ``python_modules``.
     ``state_budget_bytes``: memory for the state of one slot, 0: no limit;
     what is over it goes to ``spill_dir`` (None: the system's for temporary files).
+    ``unaligned``: periodic checkpoints' barriers overtake rows once they have been under way for ``aligned_timeout_ms``. ``exactly_once`` False: rows
+    behind a barrier are not held up, and may count twice after a failure.
     """
 
     name: str = "job"
@@ -55,10 +58,14 @@ class JobOptions:
     python_modules: tuple[str, ...] = ()
     state_budget_bytes: int = 0
     spill_dir: Path | None = None
+    exactly_once: bool = True
+    unaligned: bool = False
+    aligned_timeout_ms: int = 0
 
     @classmethod
     def from_settings(cls, settings: SettingValues, *, name: str | None = None, state_dir: Path | None = None) -> JobOptions:
         """Return the options a session's settings stand for; ``name`` and ``state_dir`` win over the settings."""
+        _check_barriers(settings)
         directory = state_dir if state_dir is not None else settings.get("execution.checkpointing.dir")
         return cls(
             name=name or settings.get("pipeline.name") or "job",
@@ -83,6 +90,19 @@ class JobOptions:
             task_slots=settings.get("taskmanager.slots"),
             heartbeat_timeout_ms=settings.get("heartbeat.timeout"),
             python_modules=tuple(name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()),
+            exactly_once=settings.get("execution.checkpointing.mode") == "EXACTLY_ONCE",
+            unaligned=settings.get("execution.checkpointing.unaligned.enabled"),
+            aligned_timeout_ms=settings.get("execution.checkpointing.aligned-checkpoint-timeout") or 0,
+        )
+
+
+def _check_barriers(settings: SettingValues) -> None:
+    """Refuse barriers that would both overtake rows and not hold any up: SQL-1405."""
+    if settings.get("execution.checkpointing.unaligned.enabled") and settings.get("execution.checkpointing.mode") != "EXACTLY_ONCE":
+        raise PenstockError(
+            "SQL-1405",
+            "unaligned checkpoints hold rows in flight so that each counts once, 'execution.checkpointing.mode' = 'AT_LEAST_ONCE' counts some twice",
+            hint="RESET 'execution.checkpointing.unaligned.enabled', or RESET 'execution.checkpointing.mode'",
         )
 
 

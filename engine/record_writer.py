@@ -12,11 +12,17 @@ from engine.channels import ProducerChannel
 from engine.clock import Clock
 from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
+from engine.in_flight import Way
 from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 
 
 class RecordWriter:
-    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target."""
+    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target.
+
+    ``way``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` on one where it always waits its turn.
+    """
+
+    way: Way | None = None
 
     def __init__(self, targets: Sequence[ProducerChannel]) -> None:
         self._targets = tuple(targets)
@@ -51,6 +57,26 @@ class RecordWriter:
         """Put a latency marker behind the rows for one of the targets, each in turn: one for all would multiply with every exchange."""
         self._marked = (self._marked + 1) % len(self._targets)
         self._targets[self._marked].put(marker)
+
+    def barrier(self, barrier: Barrier, now_ms: float) -> list[Element]:
+        """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has overtaken that had not left here."""
+        if self.way is None or now_ms < barrier.overtakes_at_ms:
+            self.control(barrier)
+            return []
+        self.flush()
+        overtaken = []
+        for target in self._targets:
+            overtaken += target.overtake(barrier)
+            failpoint("W3")
+        return overtaken
+
+    def holds(self, barrier: Barrier) -> bool:
+        """Whether a barrier that may some time overtake still waits here on some channel."""
+        return self.way is not None and any(target.holds(barrier) for target in self._targets)
+
+    def hurry(self, barrier: Barrier) -> list[Element]:
+        """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
+        return [element for target in self._targets if target.holds(barrier) for element in target.overtake(barrier)]
 
 
 class ShuffleWriter(RecordWriter):
@@ -221,9 +247,17 @@ class TaskOutput:
         """Forward that time stands still here."""
         self._control(Idle())
 
-    def barrier(self, checkpoint_id: int, then_stop: bool = False) -> None:
-        """Forward a barrier."""
-        self._control(Barrier(checkpoint_id, then_stop))
+    def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[Way, list[Element]]]:
+        """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
+        return [(writer.way, overtaken) for writer in self._writers if (overtaken := writer.barrier(barrier, now_ms)) and writer.way is not None]
+
+    def holds(self, barrier: Barrier) -> bool:
+        """Whether a barrier that may some time overtake has not left here yet."""
+        return barrier.overtakes_at_ms < float("inf") and any(writer.holds(barrier) for writer in self._writers)
+
+    def hurry(self, barrier: Barrier) -> list[tuple[Way, list[Element]]]:
+        """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it was going."""
+        return [(writer.way, writer.hurry(barrier)) for writer in self._writers if writer.way is not None]
 
     def end(self) -> None:
         """Say that nothing follows."""
@@ -235,15 +269,27 @@ class TaskOutput:
 
 
 def record_writer(
-    edge: Edge, targets: Sequence[ProducerChannel], *, subtask: int, max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+    edge: Edge,
+    targets: Sequence[ProducerChannel],
+    *,
+    subtask: int,
+    max_parallelism: int,
+    clock: Clock,
+    max_rows: int,
+    timeout_ms: float,
+    way: Way | None = None,
 ) -> RecordWriter:
     """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
+    writer: RecordWriter
     if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
-        return PartitionWriter(targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms)
-    if isinstance(edge, Broadcast):
-        return BroadcastWriter(targets)
-    if isinstance(edge, Shuffle) and len(targets) > 1:
-        return ShuffleWriter(targets, subtask)
-    if isinstance(edge, Forward | Partition | Shuffle):
-        return RecordWriter(targets)
-    raise PenstockError("INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000")
+        writer = PartitionWriter(targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms)
+    elif isinstance(edge, Broadcast):
+        writer = BroadcastWriter(targets)
+    elif isinstance(edge, Shuffle) and len(targets) > 1:
+        writer = ShuffleWriter(targets, subtask)
+    elif isinstance(edge, Forward | Partition | Shuffle):
+        writer = RecordWriter(targets)
+    else:
+        raise PenstockError("INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000")
+    writer.way = way
+    return writer

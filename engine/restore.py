@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -9,23 +10,55 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from engine.chain import ChainedOperator, OperatorChain
+from engine.elements import Batch
 from engine.frozen_state import WRITTEN
-from engine.manifest import Manifest
-from engine.operator import KeyedState
+from engine.in_flight import RESERVED, Goal, batches_of, goal_of
+from engine.input_gate import InputGate
+from engine.manifest import Manifest, OperatorEntry
+from engine.operator import Context, KeyedState
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
+
+
+def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
+    """Refuse rows in flight to other operators than these: STA-3045."""
+    present = {operator.operator_id for operator in operators}
+    names = {operator.operator_id: operator.name for operator in manifest.operators}
+    lost = sorted({f"{names.get(i, '?')} [{i}]" for goal, _, _ in _rows_in_flight(manifest) if (i := goal.operator_id) not in present})
+    if lost:
+        raise PenstockError(
+            "STA-3045",
+            f"checkpoint {manifest.checkpoint_id} holds rows in flight to operators this plan has not, or has changed",
+            detail="to " + ", ".join(lost),
+            hint="start the job as it was; ALTER JOB 'id' SET PARALLELISM, STOP JOB and savepoints leave no rows in flight",
+            sqlstate="55000",
+        )
+
+
+def _rows_in_flight(manifest: Manifest) -> list[tuple[Goal, WrittenTask, KeyedPart]]:
+    """Return where the rows in flight of a checkpoint were going, and where they lie."""
+    return [
+        (goal, task, part)
+        for task in sorted(manifest.tasks, key=lambda t: t.task)
+        for part in task.keyed
+        if (goal := goal_of(part.operator_id, part.state)) is not None
+    ]
 
 
 class Restorer:
     """Gives the operators of a subtask their state back out of one checkpoint."""
 
-    def __init__(self, storage: Storage, manifest: Manifest) -> None:
+    def __init__(self, storage: Storage, manifest: Manifest, batch_max_rows: int) -> None:
         self._storage = storage
         self._manifest = manifest
+        self._batch_max_rows = batch_max_rows
         self._known = {o.operator_id: o for o in manifest.operators}
 
-    def restore(self, chain: OperatorChain) -> None:
-        """Restore every operator of a chain by its id: keyed states by the subtask's key groups, list states with the items of all subtasks."""
+    def restore(self, chain: OperatorChain, gate: InputGate | None) -> None:
+        """Restore every operator of a chain by its id: keyed states by the subtask's key groups, list states with the items of all subtasks.
+
+        Rows in flight come first to whom they were going, by the subtask's key groups.
+        """
         for chained in chain.operators:
             if chained.context.operator_id in self._known:
                 former = self._known[chained.context.operator_id].former
@@ -33,6 +66,23 @@ class Restorer:
                     chained.operator.succeeds(former)
                 self._restore_keyed(chained)
                 self._restore_items(chained)
+        for index, chained in enumerate(chain.operators):
+            for (port, source), batches in self._rows_in_flight(chained.context).items():
+                if index == 0 and gate is not None:
+                    gate.put_back(port, source, batches)
+                else:
+                    chain.put_back(index, batches)
+
+    def _rows_in_flight(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
+        """Return the rows in flight into an operator by port and source subtask: of each channel first what had come, then what had not left."""
+        found: dict[tuple[int, int], list[Batch]] = {}
+        groups = target.key_groups
+        mine = [kept for kept in _rows_in_flight(self._manifest) if kept[0].operator_id == target.operator_id]
+        for goal, task, part in sorted(mine, key=lambda kept: not kept[0].left):
+            table = read_state(self._storage, task, (part,), groups.start, groups.end)
+            for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
+                found.setdefault((goal.port, source), []).append(batch)
+        return found
 
     def _restore_keyed(self, chained: ChainedOperator) -> None:
         groups = chained.context.key_groups
@@ -59,7 +109,7 @@ class Restorer:
         operator_id = chained.context.operator_id
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
-        states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id}
+        states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id and not part.state.startswith(RESERVED)}
         if states and not found:
             raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
         return found

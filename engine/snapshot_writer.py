@@ -17,6 +17,7 @@ from catalog.errors import Kind, PenstockError
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint
 from engine.frozen_state import FrozenState, Snapshot
+from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
 from engine.snapshots import BLOCK_BYTES, FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, schema_fingerprint
 from engine.storage import Storage
@@ -175,6 +176,8 @@ def _write_keyed(segment: _Segment, operator_id: str, name: str, encoded: _Encod
     for first, last, rows, data in encoded.pieces:
         start = segment.append(data)
         groups.append(GroupEntry(first, start, segment.length - start, rows, last))
+        if len(groups) == 1 and name.startswith(RESERVED):
+            failpoint("W11")
     segment.append(STREAM_END)
     superseded = None
     if changed is not None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from engine.frozen_state import SLOT
+from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
 from engine.storage import Storage
 
@@ -98,6 +99,16 @@ class WrittenTask:
     def layers(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
         """Return the layers of a state."""
         return tuple(part for part in self.keyed if part.key == (operator_id, state))
+
+    @property
+    def rows_in_flight(self) -> int:
+        """How many rows in flight it holds."""
+        return sum(group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups)
+
+    @property
+    def bytes_in_flight(self) -> int:
+        """How many bytes the rows in flight take."""
+        return sum(part.length for part in self.keyed if part.state.startswith(RESERVED))
 
     @property
     def size_bytes(self) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from engine.barrier_passage import BarrierPassage
 from engine.chain import OperatorChain, OperatorSnapshot
 from engine.channels import Wakeup, no_wakeup
 from engine.clock import Clock
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
-from engine.input_gate import InputGate, PortEnd
+from engine.in_flight import Way
+from engine.input_gate import BarrierAhead, InputGate, PortEnd, RowsInFlight
 from engine.job_messages import (
     CheckpointComplete,
     CompletionTaken,
@@ -75,6 +77,7 @@ class Task:
     the task only says so downstream; ``keep_snapshots`` is False when nobody would store them. ``marker_interval_ms``: time between the
     latency markers of a source, 0 for none.
     ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured, about once a second.
+    ``ways``: by port where its input comes to.
     """
 
     def __init__(
@@ -89,11 +92,12 @@ class Task:
         attempt: int = 1,
         last_checkpoint_id: int = 0,
         keep_snapshots: bool = True,
-        restore: Callable[[OperatorChain], None] | None = None,
+        restore: Callable[[OperatorChain, InputGate | None], None] | None = None,
         finished: bool = False,
         wake: Wakeup = no_wakeup,
         marker_interval_ms: int = 0,
         budget: StateBudget | None = None,
+        ways: Mapping[int, Way] | None = None,
     ) -> None:
         self.task_id = task_id
         self.chain = chain
@@ -113,6 +117,8 @@ class Task:
         self._next_marker_ms = 0.0
         self._budget = budget
         self._next_measure_ms = 0.0
+        self._ways = ways or {}
+        self._passage: BarrierPassage | None = None
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = False
         self._poll_again_ms = 0.0
@@ -173,7 +179,7 @@ class Task:
             return WORKED
         if self.phase is not Phase.RUNNING:
             return ENDED
-        due_ms = self._keep_time(now_ms)
+        due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
         if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
@@ -181,6 +187,8 @@ class Task:
                 self._next_measure_ms = now_ms + MEASURE_MS
                 self.chain.measure_state(self._budget)
             return WORKED
+        if self._gate is not None and self._gate.due_ms is not None:
+            due_ms = min(due_ms, self._gate.due_ms)
         if self._gate is None and not self._paused and not blocked:
             due_ms = min(due_ms, self._poll_again_ms)
         if not ready:
@@ -193,7 +201,7 @@ class Task:
         self.chain.open()
         if self._restore is not None:
             failpoint("R1")
-            self._restore(self.chain)
+            self._restore(self.chain, self._gate)
             self._restore = None
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
         if self._finished:
@@ -216,6 +224,23 @@ class Task:
             due_ms = min(due_ms, self._next_tick_ms)
         return due_ms
 
+    def _keep_barriers(self, now_ms: float) -> float:
+        """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it may (infinity: nothing waits for that)."""
+        passage = self._passage
+        if passage is None or passage.received is None:
+            return float("inf")
+        if self._output.holds(passage.barrier):
+            if now_ms < passage.barrier.overtakes_at_ms:
+                return passage.barrier.overtakes_at_ms
+            passage.unsent += self._output.hurry(passage.barrier)
+        self._report_passage(passage)
+        return float("inf")
+
+    def _report_passage(self, passage: BarrierPassage) -> None:
+        self._passage = None
+        operators = passage.snapshot(self._ways, self.task_id.subtask) if self._keep_snapshots else ()
+        self._report(SnapshotTaken(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
+
     def _poll_source(self, now_ms: float, blocked: bool) -> bool:
         """Poll the source unless there is no room or it asked to be left alone; return whether it had something."""
         if blocked or self._paused or now_ms < self._poll_again_ms:
@@ -235,7 +260,7 @@ class Task:
 
     def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
         """Act on the next event of the gate (only barriers pass while there is no room); return whether there was one."""
-        event = gate.next(only_barriers=blocked)
+        event = gate.next(now_ms, only_barriers=blocked)
         if gate.aligning and self._aligning_since_ms is None:
             self._aligning_since_ms = now_ms
         if event is None:
@@ -251,11 +276,18 @@ class Task:
                 self.chain.idle()
             case LatencyMarker():
                 self.chain.marker(event)
-            case Barrier(checkpoint_id, then_stop):
-                since_ms, self._aligning_since_ms = self._aligning_since_ms, None
-                self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
+            case Barrier():
+                self._note_alignment(now_ms)
                 failpoint("W5")
-                self._checkpoint(checkpoint_id, then_stop)
+                self._checkpoint(event)
+            case BarrierAhead(barrier):
+                self._aligning_since_ms = now_ms if self._aligning_since_ms is None else self._aligning_since_ms
+                self._checkpoint(barrier, ahead=True)
+            case RowsInFlight(checkpoint_id, channels):
+                self._note_alignment(now_ms)
+                if self._passage is not None and self._passage.barrier.checkpoint_id == checkpoint_id:
+                    self._passage.received = channels
+                    self._keep_barriers(now_ms)
             case PortEnd(port):
                 self.chain.port_end(port)
             case EndOfInput():
@@ -264,10 +296,10 @@ class Task:
 
     def _on_message(self, message: TaskMessage) -> None:
         match message:
-            case TriggerCheckpoint(checkpoint_id, then_stop):
+            case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
                 if self.phase is Phase.RUNNING and self._gate is None:
                     failpoint("W1")
-                    self._checkpoint(checkpoint_id, then_stop)
+                    self._checkpoint(Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms))
             case EndSource():
                 if self.phase is Phase.RUNNING and self._gate is None and not self._paused:
                     self._finish()
@@ -276,16 +308,25 @@ class Task:
                     self.chain.checkpoint_complete(checkpoint_id)
                     self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
 
-    def _checkpoint(self, checkpoint_id: int, then_stop: bool) -> None:
-        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks."""
-        self.chain.before_barrier(checkpoint_id)
+    def _note_alignment(self, now_ms: float) -> None:
+        """Write down how long barriers were awaited."""
+        since_ms, self._aligning_since_ms = self._aligning_since_ms, None
+        self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
+
+    def _checkpoint(self, barrier: Barrier, *, ahead: bool = False) -> None:
+        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks.
+
+        One that goes ``ahead`` has left rows behind, which become known later; the snapshot is told when they are.
+        """
+        self.chain.before_barrier(barrier.checkpoint_id)
         self.chain.measure_state(self._budget)
-        operators = self._snapshot(checkpoint_id)
+        operators = self._snapshot(barrier.checkpoint_id)
         failpoint("W2" if self._gate is None else "W6")
-        self._output.barrier(checkpoint_id, then_stop)
-        self._paused = then_stop
-        self._last_checkpoint_id = checkpoint_id
-        self._report(SnapshotTaken(self._attempt, self.task_id, checkpoint_id, operators))
+        now_ms = self._clock.monotonic_ms()
+        self._passage = BarrierPassage(barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms))
+        self._paused = barrier.then_stop
+        self._last_checkpoint_id = barrier.checkpoint_id
+        self._keep_barriers(now_ms)
 
     def _finish(self) -> None:
         """End the chain. Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed."""
@@ -295,6 +336,9 @@ class Task:
         self._say_end(self._snapshot(self._last_checkpoint_id + 1))
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
+        if self._passage is not None and self._passage.received is not None:
+            self._passage.unsent += self._output.hurry(self._passage.barrier)
+            self._report_passage(self._passage)
         if self._finished:
             self._output.watermark(MAX_WATERMARK_US)
         self._output.end()

@@ -14,6 +14,15 @@ class Edge:
         """The sign EXPLAIN prints."""
         return "?"
 
+    @property
+    def overtakable(self) -> bool:
+        """Whether a barrier may overtake its rows, which are then kept with the checkpoint and must find their subtask at any parallelism.
+
+        Not so where a row's place is known by its subtask alone (forward: whose key it has is decided further up), or where each subtask has come
+        another way through the same rows (broadcast).
+        """
+        return False
+
 
 @dataclass(frozen=True)
 class Forward(Edge):
@@ -34,6 +43,10 @@ class Partition(Edge):
     def sign(self) -> str:
         return f"⤨ partition({', '.join(f'${key}' for key in self.keys)})" if self.keys else "⤨ partition(single)"
 
+    @property
+    def overtakable(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True)
 class Shuffle(Edge):
@@ -42,6 +55,10 @@ class Shuffle(Edge):
     @property
     def sign(self) -> str:
         return "⤨ shuffle"
+
+    @property
+    def overtakable(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True)

@@ -49,13 +49,17 @@ def explain_rules(trace: Iterable[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
     return "\n\n".join(parts)
 
 
-def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "") -> str:
-    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several is drawn once and then only named."""
+def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "", *, unaligned: bool = False) -> str:
+    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several is drawn once and then only named.
+
+    ``unaligned``: barriers may overtake rows, and the edges where they may not are marked.
+    """
     fed = {edge.source for edge in graph.edges}
     drawn: set[int] = set()
     roots = [chain for chain in graph.chains if chain.chain_id not in fed]
     return "\n".join(
-        tree_text(_Branch(root, None), lambda b: _chain_lines(b, drawn, note), lambda b: _chain_inputs(b, graph, drawn)) for root in roots
+        tree_text(_Branch(root, None), lambda b: _chain_lines(b, note, unaligned=unaligned), lambda b: _chain_inputs(b, graph, drawn))
+        for root in roots
     )
 
 
@@ -77,9 +81,10 @@ def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Br
     return [_Branch(by_id[edge.source], edge) for edge in graph.inputs_of(branch.chain.chain_id)]
 
 
-def _chain_lines(branch: _Branch, drawn: set[int], note: Callable[[str], str]) -> list[str]:
+def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool) -> list[str]:
     chain, edge = branch.chain, branch.edge
-    way = "" if edge is None else f"{edge.edge.sign} from "
+    turn = " (barriers wait their turn)" if unaligned and edge is not None and not edge.edge.overtakable else ""
+    way = "" if edge is None else f"{edge.edge.sign}{turn} from "
     head = f"{way}chain {chain.chain_id} × {chain.parallelism}"
     if branch.again:
         return [f"{head} (drawn above)"]

@@ -28,6 +28,17 @@ from engine.restart import FixedDelay
 from engine.task import Did, Task
 from planner.physical import JobGraph
 
+Barriers = dict[str, Any]
+
+BARRIERS: tuple[Barriers, ...] = (
+    {},
+    {"unaligned": True},
+    {"unaligned": True, "aligned_timeout_ms": 1},
+    {"unaligned": True, "aligned_timeout_ms": 5},
+    {"unaligned": True, "aligned_timeout_ms": 25},
+)
+"""The ways barriers may go, each of them exact."""
+
 
 class PowerLoss(BaseException):
     """The machine stops here."""
@@ -114,7 +125,14 @@ class SimulatedWorkers:
 class Simulation:
     """One job under one seed. ``coverage`` counts the rare things that happened; ``trace`` is a digest of every decision and what came of it."""
 
-    def __init__(self, seed: int, graph: Callable[[Random], JobGraph], services: Callable[[], Services], build: BuildOperator) -> None:
+    def __init__(
+        self,
+        seed: int,
+        graph: Callable[[Random], JobGraph],
+        services: Callable[[], Services],
+        build: BuildOperator,
+        barriers: Barriers | None = None,
+    ) -> None:
         self.random = Random(seed)
         self.clock = ManualClock(1_000)
         self.storage = FaultyStorage()
@@ -143,6 +161,7 @@ class Simulation:
             channel_capacity=self.random.choice([1, 2, 8]),
             restart=FixedDelay(attempts=1_000_000, delay=5.0),
             tolerable_failed_checkpoints=1_000_000,
+            **(barriers if barriers is not None else self.random.choice(BARRIERS)),
         )
         self.storage.before_operation = self._storage_operation
 
@@ -182,6 +201,14 @@ class Simulation:
         self.master = JobMaster("sim", deployer, plan, self.workers, store, opened)
         posts.append(self.master)
         if opened.latest is not None:
+            rows, parts = (
+                sum(task.rows_in_flight for task in opened.latest.tasks),
+                {operator.operator_id: operator.parallelism for operator in opened.latest.operators},
+            )
+            self.coverage["restored rows in flight"] += rows > 0
+            self.coverage["restored rows in flight at another parallelism"] += rows > 0 and parts != {
+                operator.operator_id: operator.parallelism for operator in plan.operators
+            }
             self.coverage["restored in a new process"] += 1
             self.coverage["restored with an ended task"] += bool(opened.latest.ended)
         self.master.start()
@@ -231,10 +258,11 @@ class Simulation:
         self._note("rescale", str([chain.parallelism for chain in self.graph.chains]))
 
     def _storage_operation(self, verb: str) -> None:
-        if self._chance(self._power_rate):
+        rarer = 4 if verb == "publish" else 1  # it happens less often than the others, and must go wrong as well
+        if self._chance(self._power_rate * rarer):
             self.coverage[f"power lost at {verb}"] += 1
             raise PowerLoss
-        if self._chance(self._io_failure_rate):
+        if self._chance(self._io_failure_rate * rarer):
             self.coverage[f"{verb} failed"] += 1
             raise OSError(5, f"injected at {verb}")
 

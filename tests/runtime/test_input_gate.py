@@ -10,7 +10,7 @@ from catalog.errors import PenstockError
 from engine.barriers import Alignment
 from engine.channels import Channel
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.input_gate import GateEvent, InputGate, PortEnd, WatermarkMerge
+from engine.input_gate import BarrierAhead, GateEvent, InputGate, PortEnd, RowsInFlight, WatermarkMerge
 from tests.runtime.fakes import batch, rows_of
 
 
@@ -61,9 +61,9 @@ def test_an_ended_channel_counts_as_aligned_before_and_after_the_barrier() -> No
 
 def test_barriers_out_of_step_are_a_bug_that_is_named() -> None:
     alignment = Alignment(2)
-    assert alignment.on_barrier(0, 1) is None
+    assert alignment.on_barrier(0, Barrier(1)) is None
     with pytest.raises(PenstockError, match="barrier 2"):
-        alignment.on_barrier(1, 2)
+        alignment.on_barrier(1, Barrier(2))
 
 
 def test_only_barriers_pass_while_there_is_no_room() -> None:
@@ -136,7 +136,7 @@ def test_channels_are_read_in_turn() -> None:
 
 
 def test_events_are_a_closed_sum() -> None:
-    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, PortEnd, EndOfInput, LatencyMarker}
+    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, BarrierAhead, RowsInFlight, PortEnd, EndOfInput, LatencyMarker}
 
 
 def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() -> None:

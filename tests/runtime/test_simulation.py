@@ -10,6 +10,7 @@ import pytest
 from catalog.errors import PenstockError
 from engine.barriers import Alignment
 from engine.checkpoint_coordinator import CheckpointCoordinator
+from engine.elements import Barrier
 from engine.job_messages import CheckpointComplete
 from engine.job_state import JobState
 from engine.task import Task
@@ -17,7 +18,7 @@ from planner.edges import Partition
 from planner.physical import JobGraph
 from tests.runtime import fakes, real_windows
 from tests.runtime.fakes import Faults, Ledger, Row, expected, make_splits, services, window_job
-from tests.runtime.simulation import Simulation
+from tests.runtime.simulation import Barriers, Simulation
 
 SEEDS = 200
 PLANTED_SEEDS = 200
@@ -27,6 +28,8 @@ RARE = (
     "crashed while a checkpoint was published",
     "restored in a new process",
     "restored with an ended task",
+    "restored rows in flight",
+    "restored rows in flight at another parallelism",
     "rescaled",
     "rescale wished for while a checkpoint was under way",
     "task failed while a checkpoint was under way",
@@ -46,12 +49,12 @@ def truths() -> list[Counter[Row]]:
     return [real_windows.expected(SPLITS, window) for window in real_windows.WINDOWS]
 
 
-def simulate(seed: int, *, real: bool, steps: int | None = None) -> tuple[Simulation, Counter[Row]]:
-    """Run a seed to its end; return the simulation and the rows its sink committed."""
+def simulate(seed: int, *, real: bool, steps: int | None = None, barriers: Barriers | None = None) -> tuple[Simulation, Counter[Row]]:
+    """Run a seed to its end; return the simulation and the rows its sink committed. ``barriers``: the way they go, by default drawn from the seed."""
     ledger = Ledger()
     window = real_windows.WINDOWS[seed % len(real_windows.WINDOWS)]
     graph = (lambda random: real_windows.real_job(SPLITS, window, random)) if real else fake_graph
-    simulation = Simulation(seed, graph, lambda: services(ledger, Faults()), real_windows.build if real else fakes.build)
+    simulation = Simulation(seed, graph, lambda: services(ledger, Faults()), real_windows.build if real else fakes.build, barriers)
     state = simulation.run(faulty_steps=steps or (600 if real else 1_000), healed_steps=8_000)
     assert state is JobState.FINISHED, f"seed {seed} is {state} after healing: {simulation.master.error}"
     return simulation, ledger.rows()
@@ -70,12 +73,12 @@ def test_seeds_are_exact_and_repeatable() -> None:
     assert not [name for name in RARE if not coverage[name]], coverage
 
 
-def caught(seeds: int = PLANTED_SEEDS) -> bool:
+def caught(seeds: int = PLANTED_SEEDS, barriers: Barriers | None = None) -> bool:
     """Whether one of the seeds shows a wrong result, or an error only a bug of ours can cause."""
     truth = expected(PLANTED_SPLITS, 10)
     for seed in range(seeds):
         try:
-            _, rows = simulate(seed, real=False)
+            _, rows = simulate(seed, real=False, barriers=barriers)
         except (AssertionError, KeyError, PenstockError):
             return True
         if rows != truth:
@@ -91,15 +94,11 @@ def test_snapshot_before_alignment_is_complete_is_caught(monkeypatch: pytest.Mon
     class Hasty(Alignment):
         """Lets a checkpoint through at the first barrier and ignores the others."""
 
-        def __init__(self, channels: int) -> None:
-            super().__init__(channels)
-            self._last = 0
-
-        def on_barrier(self, channel: int, checkpoint_id: int) -> int | None:
-            if checkpoint_id <= self._last:
+        def on_barrier(self, channel: int, barrier: Barrier) -> Barrier | None:
+            if barrier.checkpoint_id <= self.settled:
                 return None
-            self._last = checkpoint_id
-            return checkpoint_id
+            self.settled = barrier.checkpoint_id
+            return barrier
 
     monkeypatch.setattr("engine.input_gate.Alignment", Hasty)
     assert caught()
@@ -108,11 +107,11 @@ def test_snapshot_before_alignment_is_complete_is_caught(monkeypatch: pytest.Mon
 def test_barrier_forwarded_before_the_snapshot_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = Task._checkpoint
 
-    def forward_first(self: Task, checkpoint_id: int, then_stop: bool) -> None:
-        self._output.barrier(checkpoint_id, then_stop)
+    def forward_first(self: Task, barrier: Barrier, *, ahead: bool = False) -> None:
+        self._output.barrier(barrier, self._clock.monotonic_ms())
         if self._gate is None and not self._output.blocked:
             self.chain.poll()  # what runs between a forwarded barrier and a snapshot taken too late
-        checkpoint(self, checkpoint_id, then_stop)
+        checkpoint(self, barrier, ahead=ahead)
 
     monkeypatch.setattr(Task, "_checkpoint", forward_first)
     monkeypatch.setattr(Alignment, "on_barrier", once_per_checkpoint(Alignment.on_barrier))
@@ -122,12 +121,12 @@ def test_barrier_forwarded_before_the_snapshot_is_caught(monkeypatch: pytest.Mon
 def once_per_checkpoint(on_barrier):
     """Ignore the second barrier of the same checkpoint, which the planted bug above sends."""
 
-    def guarded(self: Alignment, channel: int, checkpoint_id: int) -> int | None:
+    def guarded(self: Alignment, channel: int, barrier: Barrier) -> Barrier | None:
         seen = self.__dict__.setdefault("seen", {})
-        if seen.get(channel) == checkpoint_id:
+        if seen.get(channel) == barrier.checkpoint_id:
             return None
-        seen[channel] = checkpoint_id
-        return on_barrier(self, channel, checkpoint_id)
+        seen[channel] = barrier.checkpoint_id
+        return on_barrier(self, channel, barrier)
 
     return guarded
 
