@@ -183,8 +183,10 @@ class PlanFacts:
         hint = None if join.ttl_ms is None else join.ttl_ms[port]
         return self._state_ttl_ms if hint is None else hint
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop) -> int:
-        """Return how long a group or a partition is kept untouched, milliseconds; 0: for ever, or as long as time says."""
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin) -> int:
+        """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds; 0: for ever, or as long as time says."""
+        if isinstance(node, TemporalJoin):
+            return 0 if self.finite(node.right) else self._state_ttl_ms
         keys = node.keys if isinstance(node, Aggregate) else node.partition
         by_time = isinstance(node, Over) and self.in_time(node)
         in_window = not isinstance(node, Aggregate) and node.window is not None

@@ -86,7 +86,7 @@ class Facts(Protocol):
     def side_ttl_ms(self, join: Join, port: int) -> int:
         """Return how long a row of a side of a join is kept untouched."""
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop) -> int:
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin) -> int:
         """Return how long a group or a partition is kept untouched."""
 
 
@@ -193,6 +193,7 @@ def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> T
         node.slacks_us,
         node.residual,
         (facts.insert_only(left), facts.insert_only(right)),
+        facts.ttl_ms(node),
     )
 
 

@@ -171,7 +171,10 @@ class JoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class TemporalJoinSpec(OperatorSpec):
-    """Join of port 0 with the versions of port 1; see ``planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may be."""
+    """Join of port 0 with the versions of port 1; see ``planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may be.
+
+    ``ttl_ms``: how long the versions of a key live when there comes no new one, 0 for ever.
+    """
 
     left_schema: Schema
     right_schema: Schema
@@ -183,6 +186,7 @@ class TemporalJoinSpec(OperatorSpec):
     slacks_us: tuple[int, int]
     residual: Expression | None
     insert_only: tuple[bool, bool]
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from engine.kernels import columns as col
 from engine.on_time import on_time
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import EXPIRED, LastWrites
 from engine.state.row_order import RowOrder
 from engine.state.version_side import VersionSide
 from engine.state.waiting_rows import WaitingRows
@@ -52,7 +53,8 @@ class TemporalJoinOperator(Operator):
         kept = {"retracting": not spec.insert_only[1], "counts": False}
         ties = [SortKey(Column(f.type, f.nullable, index=i)) for i in spec.ties if is_orderable((f := spec.right_schema[i]).type)]
         order = RowOrder(ties, self._right, self._zone)
-        self._versions = VersionSide(self._right, spec.right_keys, spec.times[1], order, self._index, groups, **kept)
+        writes = LastWrites(spec.ttl_ms, context.clock) if spec.ttl_ms else None
+        self._versions = VersionSide(self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept)
         self._waiting = WaitingRows(self._left, spec.left_keys, spec.times[0], groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -99,6 +101,20 @@ class TemporalJoinOperator(Operator):
         else:
             self._index.remove(self._versions.expire(base_us - max(slack_us, right_slack_us)))
         self._count_entries()
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget the versions of keys that have had no new one for long enough."""
+        expired = self._versions.due(now_ms)
+        if expired.size:
+            _, ids = self._versions.links.expand(expired)
+            self._versions.remove(ids)
+            self._index.remove(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._count_entries()
 
     def passes_on(self, time_us: int) -> int:
         return time_us if time_us == MAX_WATERMARK_US else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us

@@ -11,6 +11,7 @@ from engine.kernels import columns as col
 from engine.state.deadlines import Deadlines
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import LastWrites
 from engine.state.row_order import RowOrder
 from engine.state.slot_sets import DistinctSlots
 from engine.state.word_index import grown
@@ -33,10 +34,11 @@ class VersionSide(JoinSide):
         *,
         retracting: bool,
         counts: bool,
+        writes: LastWrites | None = None,
     ) -> None:
         self._time_column = time_column
         self._ties = ties
-        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts)
+        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, writes=writes, by_key=True)
 
     def clear(self) -> None:
         super().clear()

@@ -12,7 +12,7 @@ from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_e
 ROWS = 20_000
 TABLES = f"""
 CREATE TABLE bids (auction BIGINT, price BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '{ROWS}', 'seed' = '1',
-  'fields.auction.min' = '0', 'fields.auction.max' = '400', 'fields.price.min' = '0', 'fields.price.max' = '50');
+  'rows-per-second' = '40000', 'fields.auction.min' = '0', 'fields.auction.max' = '400', 'fields.price.min' = '0', 'fields.price.max' = '50');
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from engine.job_options import JobOptions
 from engine.operator import Context, Operator
 from engine.operators.build import build_operator
 from engine.operators.join import JoinOperator
-from planner.physical import GroupAggregateSpec, JoinSpec, OperatorSpec, OverSpec, PartitionTopSpec
+from planner.physical import GroupAggregateSpec, JoinSpec, OperatorSpec, OverSpec, PartitionTopSpec, TemporalJoinSpec
 from planner.statement_nodes import Query
 from tests.engine.operators.harness import Remembered, opened
 
@@ -242,6 +243,36 @@ def test_a_time_that_is_long_enough_changes_nothing(session: Session, kind: type
     assert kept.operator.wants_ticks is False
     assert _random_run(lived, 5, TTL_MS // 4) == _random_run(kept, 5, TTL_MS // 4)
     assert lived.expired == 0 and kept.entries == lived.entries > 0
+
+
+def test_versions_of_a_key_expire_together(session: Session) -> None:
+    for name, key in (("o", ""), ("r", ", PRIMARY KEY (k) NOT ENFORCED")):
+        columns = f"k BIGINT, v BIGINT, at TIMESTAMP(3), WATERMARK FOR at AS at{key}"
+        session.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns}) WITH ('connector' = 'datagen')")
+    sql = "SELECT o.v, r.v AS w FROM o JOIN r FOR SYSTEM_TIME AS OF o.at AS r ON o.k = r.k"
+    session.settings.set("table.exec.state.ttl", "10 s")
+    [statement] = session.parse(sql)
+    assert isinstance(statement.node, Query)
+    graph = session.plan(session.bind(statement.node)).graph
+    session.settings.reset("table.exec.state.ttl")
+    assert graph is not None
+    [spec] = [spec for chain in graph.chains for spec in chain.operators if isinstance(spec, TemporalJoinSpec)]
+    clock, out = ManualClock(1_000_000), Remembered()
+    operator = build_operator(spec, JobOptions())
+    context = opened(operator, clock)
+    schema = spec.right_schema.to_arrow()
+    rows = pa.RecordBatch.from_pylist([{"k": k, "v": 10 * k, "at": datetime(1970, 1, 1, 0, 0, 5)} for k in (1, 2)], schema=schema)
+    operator.on_batch(Batch(rows), 1, out)
+    operator.on_watermark(10_000_000, out)
+    clock.advance(TTL_MS // 2)
+    operator.on_batch(Batch(pa.RecordBatch.from_pylist([{"k": 2, "v": 21, "at": datetime(1970, 1, 1, 0, 0, 11)}], schema=schema)), 1, out)
+    clock.advance(TTL_MS // 2 + 200)
+    assert operator.wants_ticks
+    operator.on_processing_time(clock.wall_ms(), out)
+    assert context.metrics.counters == {"expired": 1} and context.metrics.state_entries == 2
+    clock.advance(TTL_MS)
+    operator.on_processing_time(clock.wall_ms(), out)
+    assert context.metrics.counters == {"expired": 2} and context.metrics.state_entries == 0 and not out.batches
 
 
 def test_what_is_given_of_a_row_is_known_by_what_it_has_met(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
