@@ -25,7 +25,7 @@ from tests.queries.generated.queries import Queries
 from tests.queries.generated.relations import TIMES, Run, corpus, ran, run, same
 from tests.queries.generated.trial import Arena, compare, plain
 
-_TUMBLE = re.compile(r"TUMBLE\((TABLE .*?, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)")
+_TUMBLE = re.compile(r"TUMBLE\((TABLE (?:(?!DESCRIPTOR|TUMBLE).)*, DESCRIPTOR\(ts\), )(INTERVAL '\d+' SECONDS)\)")
 
 
 @pytest.mark.parametrize("word", ["HOP", "CUMULATE"])
