@@ -38,6 +38,7 @@ from engine.job_messages import (
     TaskFailed,
     TaskReport,
     TasksReleased,
+    TasksStarted,
 )
 from engine.job_metrics import JobMetrics, has_delivered
 from engine.job_state import JobState, check_transition
@@ -177,7 +178,7 @@ class JobMaster:
 
     def _handle(self, message: Posted) -> None:
         match message:
-            case SnapshotTaken() | TaskEnded() | CompletionTaken() | TaskFailed():
+            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | TaskFailed():
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
             case WrittenElsewhere(outcome=outcome):
@@ -197,8 +198,10 @@ class JobMaster:
                 self._io_outstanding -= 1
                 self._on_io(message)
 
-    def _on_task(self, report: SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed) -> None:
+    def _on_task(self, report: TasksStarted | SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed) -> None:
         match report:
+            case TasksStarted():
+                self.events.deployed(self._budget)
             case SnapshotTaken():
                 self.coordinator.on_snapshot(report)
             case TaskEnded():
@@ -243,8 +246,7 @@ class JobMaster:
     def _deploy(self, manifest: Manifest | None) -> None:
         """Have tasks made and started; failing to make them is a failure like any other."""
         self._attempt += 1
-        self._restart_at_ms = float("inf")
-        self._last = None
+        self._restart_at_ms, self._last = float("inf"), None
         self._to(JobState.RUNNING)
         store = self._store
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
@@ -258,7 +260,6 @@ class JobMaster:
         by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
-        self.events.deployed(self._budget)
         if self._stop_wanted or self._drain_wanted:
             self._to(JobState.STOPPING)
             self._drain_sources()
@@ -385,8 +386,7 @@ class JobMaster:
     # I/O.
 
     def _retire(self) -> None:
-        store = self._store
-        if store is None:
+        if (store := self._store) is None:
             return
 
         def work() -> Retired:

@@ -90,13 +90,20 @@ class TaskFailed:
 
 
 @dataclass(frozen=True)
+class TasksStarted:
+    """Every task of a deployment is made and has its slot."""
+
+    attempt: int
+
+
+@dataclass(frozen=True)
 class TasksReleased:
     """Every task of a deployment is closed."""
 
     attempt: int
 
 
-TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed | TasksReleased
+TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed | TasksStarted | TasksReleased
 
 
 # From the user.

@@ -10,7 +10,7 @@ from typing import Any
 from engine.channels import Wakeup
 from engine.clock import Clock
 from engine.deployment import Deployment
-from engine.job_messages import TaskFailed, TasksReleased
+from engine.job_messages import TaskFailed, TasksReleased, TasksStarted
 from engine.slots import Slot
 from engine.task import Task
 
@@ -84,6 +84,7 @@ class ThreadedWorkers:
                     self._running -= len(by_slot) - started
                 self._post(TaskFailed(deployment.attempt, mine[0].task_id, cause))
                 break
+        self._post(TasksStarted(deployment.attempt))
         return tasks
 
     def release(self) -> None:

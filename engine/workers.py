@@ -15,7 +15,8 @@ class Workers(Protocol):
     def deploy(self, deployment: Deployment) -> Sequence[TaskHandle]:
         """Make the tasks of a deployment and run each in the slot of its subtask number until released; return them in topological order.
 
-        Raises what making them raises, and then runs none; one that cannot be started is posted as failed.
+        ``TasksStarted`` is posted when they are made, which elsewhere takes its time. Raises what making them raises, and then runs none; one that
+        cannot be started is posted as failed.
         """
 
     def release(self) -> None:

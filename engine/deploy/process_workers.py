@@ -36,7 +36,7 @@ from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployment
-from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased
+from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased, TasksStarted
 from engine.task_manager import IoThread, run_io
 
 PEER_LOSS_WAIT_S = 0.6
@@ -51,6 +51,7 @@ class Member:
     process: WorkerProcess
     slots: tuple[int, ...]
     address: tuple[Any, ...] | None = None
+    deployed: bool = False
     released: bool = False
 
     @property
@@ -200,7 +201,9 @@ class ProcessWorkers:
                 if all(each.address is not None for each in underway.members) and not underway.releasing:
                     self._send_tasks(underway)
             case Deployed():
-                pass
+                member.deployed = True
+                if all(each.deployed for each in underway.members):
+                    self._post(TasksStarted(attempt))
             case _ if isinstance(body, _REPORTS):
                 self._post(body)
             case PartWritten() | EndWritten():

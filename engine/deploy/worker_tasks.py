@@ -36,7 +36,7 @@ from engine.deploy.worker_backends import SentBackends
 from engine.deploy.worker_results import SentResults
 from engine.deploy.worker_stores import SentBadRecords, SentLateRows, SentViews
 from engine.deployment import Deployer, Deployment, RestorePoint
-from engine.job_messages import SnapshotTaken, TaskEnded, TaskFailed, TaskId, TaskReport, TasksReleased
+from engine.job_messages import SnapshotTaken, TaskEnded, TaskFailed, TaskId, TaskReport, TasksReleased, TasksStarted
 from engine.local_storage import LocalStorage
 from engine.network.data_plane import DataPlane
 from engine.network.hello import Identity
@@ -132,7 +132,6 @@ class WorkerTasks:
         attempt, epoch = self.deployment.attempt, self.deployment.epoch
         made = self._slots.deploy(Deployment(deployer, attempt, restore, wanted.last_checkpoint_id, epoch, placement))
         self._tasks = {task.task_id: task for task in made}
-        self._send(Deployed())
 
     def _services(self, wanted: DeployTasks) -> Services:
         tables = RegisteredTables()
@@ -150,6 +149,8 @@ class WorkerTasks:
                 self._write(self._store, report)
             case TaskFailed(task=task, error=error):
                 self._send(TaskFailure(task, SentError.of(error, f"task {task}")))
+            case TasksStarted():
+                self._send(Deployed())
             case TasksReleased():
                 self._io.submit(self._end)
             case _:

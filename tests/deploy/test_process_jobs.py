@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -25,7 +26,11 @@ from engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare
 from engine.deploy.worker import Worker
 from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerState
+from engine.deploy.worker_tasks import WorkerTasks
 from engine.job import Job
+from engine.job_messages import SnapshotTaken, TaskId
+from engine.snapshots import WrittenTask
+from engine.task_manager import IoThread
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.oracle import assert_same
 
@@ -118,7 +123,11 @@ def test_a_killed_worker_is_replaced_and_every_row_counts_once(session: Session,
     until(lambda: len(job.processes.processes()) == 2 and job.processes.processes()[1] is not second, job)
     assert job.processes.processes()[0] is first, "the worker that lives was to be kept"
     assert_counted_once(job, tmp_path / "killed")
-    assert job.metrics().restarts == 1
+    numbers = job.metrics()
+    assert (numbers.restarts, numbers.workers_lost) == (1, 1)
+    told = [f"{event.kind} {event.text}" for event in numbers.events]
+    assert re.match(rf"RESTARTING \(RUN-2910: worker {second.number} lost: exit -9\) from checkpoint \d+ taken \d\.\d s ago", told[0]), told
+    assert re.match(r"RUNNING recovered in \d+\.\d s", told[1]), told
 
 
 def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(session: Session, tmp_path: Path) -> None:
@@ -181,6 +190,31 @@ def test_python_functions_are_imported_by_workers_from_allowed_modules(session: 
 def test_a_worker_brings_no_parser_and_no_kernels() -> None:
     code = "import sys, engine.deploy.worker; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+class WritingTasks(WorkerTasks):
+    """Tells only what is on storage, as it should, or, ``hasty``, before."""
+
+    def __init__(self, store: Any, send: Callable[[Any], None], *, hasty: bool) -> None:
+        super().__init__(DeploymentId("job", 1, 1), SystemClock(), send)
+        self._store = store
+        if hasty:
+            self._io.submit = lambda work: (send("told"), IoThread.submit(self._io, work))  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("hasty", [False, True])
+def test_a_snapshot_is_told_when_it_is_on_storage(hasty: bool) -> None:
+    happened: list[str] = []
+
+    class Store:
+        def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Any) -> WrittenTask:
+            happened.append("written")
+            return WrittenTask(task, (), (), (), ())
+
+    tasks = WritingTasks(Store(), lambda message: happened.append("told"), hasty=hasty)
+    tasks._on_report(SnapshotTaken(1, TaskId(0, 0), 7, ()))
+    tasks._io.close()
+    assert happened == (["told", "written", "told"] if hasty else ["written", "told"])
 
 
 class SilentConnection:

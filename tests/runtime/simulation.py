@@ -17,7 +17,7 @@ from engine.checkpoint_store import CheckpointStore
 from engine.clock import ManualClock
 from engine.deployment import BuildOperator, Deployer, Deployment
 from engine.job_master import JobMaster
-from engine.job_messages import TaskFailed, TasksReleased
+from engine.job_messages import TaskFailed, TasksReleased, TasksStarted
 from engine.job_options import JobOptions
 from engine.job_state import JobState
 from engine.memory_storage import MemoryStorage
@@ -89,6 +89,7 @@ class SimulatedWorkers:
     def deploy(self, deployment: Deployment) -> Sequence[Task]:
         tasks = deployment.tasks(self._post, lambda slot: no_wakeup)
         self._attempt, self.tasks, self.releasing = deployment.attempt, list(tasks), False
+        self._post(TasksStarted(deployment.attempt))
         return tasks
 
     def release(self) -> None:
