@@ -105,7 +105,7 @@ class DirectJob:
         return FeedOperator(spec) if isinstance(spec, SourceSpec) else build_operator(spec, options)
 
     def _give_back(self, task: Task, snapshot: Snapshot) -> None:
-        task._restore = lambda chain: _restore(chain, snapshot)
+        task._restore = lambda chain, gate: _restore(chain, snapshot)
         task._finished = all(chained.context.operator_id in snapshot.ended for chained in task.chain.operators)
 
     def advance(self, cut: int) -> None:
