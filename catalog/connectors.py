@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from catalog.database_options import DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
+from catalog.database_options import DATABASE_SINK_OPTIONS, DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
 from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
 from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, split_suffixes
@@ -46,6 +46,7 @@ class Connector:
         return next((option for option in self.options if option.matches(key)), None)
 
 
+_DATABASE = {"source": True, "sink": True, "pushes_filters": True, "exactly_once": True}
 _ALL = (
     Connector(
         "filesystem",
@@ -61,9 +62,9 @@ _ALL = (
     Connector(
         "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
     ),
-    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
-    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
-    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS), source=True, pushes_filters=True),
+    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
     Connector(
         "print",
         "prints each change",
@@ -269,7 +270,12 @@ def takes_changes(table: Table) -> bool:
 
 
 def written_changes(table: Table) -> str:
-    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all but old rows, ``retract`` everything."""
+    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all but old rows, ``retract`` everything.
+
+    A table of a database with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.
+    """
+    if is_in_database(table):
+        return "upsert" if table.primary_key else "append"
     return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
 
 

@@ -29,6 +29,7 @@ LOOKUP_OPTIONS = (
     Option("lookup.fixed-delay", OptionKind.DURATION, 1_000, "how long after a miss it is asked for again", minimum=1),
     Option("lookup.max-attempts", OptionKind.INT, 3, "how often it is asked for again", minimum=1),
 )
+DATABASE_SINK_OPTIONS = (Option("sink.max-retries", OptionKind.INT, 3, "how often what the database refused in passing is tried again", minimum=0),)
 _TABLE = Option("table-name", required=True, help="the table's name in the database, after its schema's and a dot if need be")
 FILE_DATABASE_OPTIONS = (Option("path", required=True, help="the database's file, relative to the directory penstock was started in"), _TABLE)
 POSTGRES_OPTIONS = (

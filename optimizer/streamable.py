@@ -18,7 +18,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
     SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
-    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1319 a lookup join of them.
+    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1322 a lookup join of them.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -37,7 +37,7 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                 )
             case LookupJoin() if not facts.insert_only(node.left):
                 raise PenstockError(
-                    "SQL-1319",
+                    "SQL-1322",
                     "a lookup join takes rows that stay, but its input takes rows back: by then the table it looked up may say something else",
                     hint="look up before the rows are grouped or joined, or window them, or write EMIT FINAL",
                     sqlstate="0A000",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.connectors import gives_changes, written_changes
+from catalog.connectors import gives_changes, is_in_database, written_changes
 from catalog.errors import PenstockError
 from catalog.functions import is_deterministic
 from catalog.tables import Table
@@ -14,7 +14,7 @@ def check_changes(table: Table, statement: CreateTable) -> None:
     """Raise SQL-1515 for a table of changes with metadata columns, partitions or columns computed by chance or the clock, SQL-1516 for an upsert
     sink without a key or with a column ``op`` of its own.
     """
-    if written_changes(table) != "append":
+    if written_changes(table) != "append" and not is_in_database(table):
         _check_written(table, statement)
     if not gives_changes(table):
         return

@@ -122,7 +122,7 @@ def read_table(relation: Table, span: Span | None, context: BindContext) -> Rela
     if not connector_of(relation).source:
         message = f'table "{relation.name}" cannot be read: connector {relation.connector} is a sink only'
         raise PenstockError("SQL-1047", message, span=span, hint="read the tables its rows come from", sqlstate="42809")
-    if written_changes(relation) != "append":
+    if relation.connector == "filesystem" and written_changes(relation) != "append":
         message = f'table "{relation.name}" cannot be read: its files hold changes, one with its op a line'
         hint = "write 'format' = 'debezium-json' to have changes that can be read again"
         raise PenstockError("SQL-1047", message, span=span, hint=hint, sqlstate="42809")

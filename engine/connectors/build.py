@@ -7,6 +7,7 @@ from collections.abc import Callable
 from catalog.errors import PenstockError
 from engine.connectors.blackhole_sink import BlackholeSink
 from engine.connectors.collect_sink import CollectSink
+from engine.connectors.database_sink import DatabaseSink
 from engine.connectors.datagen import DatagenSource
 from engine.connectors.errors_source import ErrorsSource
 from engine.connectors.filesystem_sink import FilesystemSink
@@ -33,6 +34,9 @@ SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
     "print": PrintSink,
     "blackhole": BlackholeSink,
     "collect": CollectSink,
+    "postgres": DatabaseSink,
+    "sqlite": DatabaseSink,
+    "duckdb": DatabaseSink,
 }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
 from catalog.types import DataType, Double, Float, String
 from engine.databases.database import BATCH_ROWS, Select, failed
-from engine.databases.select_text import quoted, select_text, shown
+from engine.databases.select_text import quoted, quoted_table, select_text, shown
+from engine.databases.writing import conflict_text, insert_text
 from engine.formats.decoded import empty_columns
 
 _KEYS = "penstock_keys"
@@ -21,6 +23,8 @@ _KEYS = "penstock_keys"
 
 class DuckDbFile:
     """One connection to a file. It is opened for writing wherever that may be, for connections of one process must be of one kind."""
+
+    bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
         """``writes``: the file is made if there is none. BND-5011 without DuckDB, DAT-4701 when it cannot be opened."""
@@ -75,6 +79,43 @@ class DuckDbFile:
 
     def pushes(self, kind: DataType, operator: str) -> bool:
         return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("=", "IN", "IS NULL", "IS NOT NULL"))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.run("BEGIN")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            with suppress(self._errors):  # a failed COMMIT has ended it already
+                self.connection.rollback()
+            raise
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._ask(text, list(values)).fetchall()]
+
+    def locked(self, text: str) -> str:
+        return text
+
+    def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        self._put(table, rows, "")
+
+    def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        self._put(table, rows, conflict_text(list(map(quoted, rows.schema.names)), list(map(quoted, keys))))
+
+    def _put(self, table: str, rows: pa.RecordBatch, conflict: str) -> None:
+        names = list(map(quoted, rows.schema.names))
+        self._over(rows, insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_KEYS}") + conflict)
+
+    def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        same = " AND ".join(f"t.{quoted(name)} = k.{quoted(name)}" for name in keys.schema.names)
+        self._over(keys, f"DELETE FROM {quoted_table(table)} AS t USING {_KEYS} AS k WHERE {same}")
+
+    def _over(self, rows: pa.RecordBatch, text: str) -> None:
+        """Run a statement over rows of ours. One that fails leaves them registered until the next: a transaction that is lost takes no more words."""
+        self.connection.register(_KEYS, rows)
+        self._ask(text, [])
+        self.connection.unregister(_KEYS)
 
     def close(self) -> None:
         self.connection.close()

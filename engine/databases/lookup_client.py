@@ -171,8 +171,8 @@ class _Connection:
     def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
         """Return the rows of keys, or all, under the names they are declared by."""
         if self._made is None:
-            database = opened(self._what.table)
-            self._made = database, select_of(self._what.table, self._what.columns, self._what.predicate, database)
+            made = opened(self._what.table)
+            self._made = made, select_of(self._what.table, self._what.columns, self._what.predicate, made)
         database, select = self._made
         schema = self._what.schema
         if keys is None:

@@ -12,6 +12,7 @@ from catalog.schema import Field
 from catalog.tables import Table
 from catalog.types import Binary, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.databases.database import Database
+from engine.databases.writing import WritableDatabase
 
 _WIDTHS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
 _INTEGERS = {"tinyint": 1, "utinyint": 2, "smallint": 2, "usmallint": 3, "integer": 3, "int": 3, "uinteger": 4, "bigint": 4}
@@ -43,7 +44,12 @@ _NAMES = {
 } | dict.fromkeys(("timestamp without time zone", "timestamp", "timestamp_s", "timestamp_ms"), "TIMESTAMP")
 
 
-def opened(table: Table, *, writes: bool = False) -> Database:
+def opened_for_writing(table: Table) -> WritableDatabase:
+    """Return a new connection that may write."""
+    return opened(table, writes=True)
+
+
+def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
     """Return a new connection to the database of a table. DAT-4700 without its driver, DAT-4701 when it cannot be reached."""
     if table.connector == "postgres":
         from engine.databases.postgres import PostgresConnection

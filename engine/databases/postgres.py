@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import binascii
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 
 from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
@@ -14,8 +19,10 @@ from catalog.types import DataType, Double, Float, String
 from engine.databases.database import BATCH_ROWS, Select, failed
 from engine.databases.select_text import quoted, quoted_table, select_text, shown
 from engine.databases.tuples import rows_of
+from engine.databases.writing import conflict_text, insert_text
 
 _CONNECT_S = 10
+_BESIDE = "penstock_beside"
 _ARRAYS = {
     pa.int8(): "int2",
     pa.int16(): "int2",
@@ -31,6 +38,8 @@ _TRANSIENT = ("08", "40", "53", "55P03", "57P")  # connection, rolled back, no r
 
 class PostgresConnection:
     """One connection to a server."""
+
+    bytes_type = "BYTEA"
 
     def __init__(self, url: str, username: str | None, password: str | None, *, writes: bool = False) -> None:
         """DAT-4700 without psycopg, DAT-4701 when the server cannot be reached."""
@@ -85,6 +94,47 @@ class PostgresConnection:
     def pushes(self, kind: DataType, operator: str) -> bool:
         return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL"))
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            with self.connection.transaction():
+                yield
+        except self._driver.Error as error:
+            raise self.failure("the PostgreSQL server refuses a transaction", error) from error
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.ask(text.replace("%", "%%").replace("?", "%s"), list(values))
+
+    def locked(self, text: str) -> str:
+        return f"{text} FOR UPDATE"
+
+    def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        names = ", ".join(map(quoted, rows.schema.names))
+        try:
+            with self.connection.cursor() as cursor, cursor.copy(f"COPY {quoted_table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+                copy.write(csv_text(rows))
+        except self._driver.Error as error:
+            raise self.failure(f"{table} takes no rows", error) from error
+
+    def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        names = list(map(quoted, rows.schema.names))
+        self._beside(table, rows)
+        text = insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_BESIDE}")
+        self.run(text + conflict_text(names, list(map(quoted, keys))))
+        self.run(f"DROP TABLE {_BESIDE}")
+
+    def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        self._beside(table, keys)
+        same = " AND ".join(f"t.{quoted(name)} = k.{quoted(name)}" for name in keys.schema.names)
+        self.run(f"DELETE FROM {quoted_table(table)} AS t USING {_BESIDE} AS k WHERE {same}")
+        self.run(f"DROP TABLE {_BESIDE}")
+
+    def _beside(self, table: str, rows: pa.RecordBatch) -> None:
+        """Put rows into a table of the session's own, with the columns they are for."""
+        names = ", ".join(map(quoted, rows.schema.names))
+        self.run(f"CREATE TEMPORARY TABLE {_BESIDE} ON COMMIT DROP AS SELECT {names} FROM {quoted_table(table)} LIMIT 0")
+        self.insert(_BESIDE, rows)
+
     def close(self) -> None:
         self.connection.close()
 
@@ -109,6 +159,27 @@ class PostgresConnection:
 
     def _told(self, text: str) -> str:
         return redact_url(text.replace(self._secret, "******") if self._secret else text)
+
+
+def csv_text(rows: pa.RecordBatch) -> memoryview:
+    """Return rows as COPY reads them: every value in quotes, NULL nothing at all."""
+    columns = [_hexadecimal(c) if pa.types.is_binary(c.type) else c.cast(pa.string()) if pa.types.is_decimal(c.type) else c for c in rows.columns]
+    sink = pa.BufferOutputStream()
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    pa.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), sink, options)
+    return memoryview(sink.getvalue())
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    """Return bytes as the server reads them from text; the bytes of a column lie one behind the other, and so do their digits."""
+    column = pa.concat_arrays([column, pa.array([], column.type)])
+    valid, offsets, values = column.buffers()
+    if column.offset or values is None:
+        return pa.array([None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string())
+    doubled = np.frombuffer(offsets, np.int32)[: len(column) + 1].astype(np.int32) * 2
+    digits = pa.py_buffer(binascii.hexlify(memoryview(values)))
+    texts = pa.Array.from_buffers(pa.string(), len(column), [valid, pa.py_buffer(doubled), digits])
+    return pc.binary_join_element_wise("\\x", texts, "")
 
 
 def _item(field: Field) -> str:

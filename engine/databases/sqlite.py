@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,8 +15,9 @@ from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
 from catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
 from engine.databases.database import BATCH_ROWS, Select, failed
-from engine.databases.select_text import quoted, select_text, shown
+from engine.databases.select_text import quoted, quoted_table, select_text, shown
 from engine.databases.tuples import rows_of
+from engine.databases.writing import conflict_text, insert_text
 
 BUSY_S = 30.0
 _MAX_VALUES = 30_000  # SQLite takes 32,766
@@ -23,6 +25,8 @@ _MAX_VALUES = 30_000  # SQLite takes 32,766
 
 class SqliteFile:
     """One connection to a file. Any value may stand in any column, so values are read by what the column is declared as here."""
+
+    bytes_type = "BLOB"
 
     def __init__(self, path: str, *, writes: bool = False) -> None:
         """``writes``: the file may be written, and is made if there is none. DAT-4701 when it cannot be opened."""
@@ -81,11 +85,48 @@ class SqliteFile:
         """Return an error of the driver as ours; a file that others keep locked may be free later."""
         return failed(what, error, str, transient="locked" in str(error) or "busy" in str(error))
 
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.rollback()
+            raise
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._ask(text, list(values))
+
+    def locked(self, text: str) -> str:
+        return text
+
+    def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        self._many(_insert(table, rows), rows)
+
+    def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        self._many(_insert(table, rows) + conflict_text(list(map(quoted, rows.schema.names)), list(map(quoted, keys))), rows)
+
+    def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        self._many(f"DELETE FROM {quoted_table(table)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in keys.schema.names)}", keys)
+
+    def _many(self, text: str, rows: pa.RecordBatch) -> None:
+        try:
+            self.connection.executemany(text, zip(*map(parameters, rows.columns), strict=True))
+        except sqlite3.Error as error:
+            raise self.failure(f"the SQLite file {self.path} takes no rows", error) from error
+
     def _ask(self, text: str, values: list[Any]) -> list[tuple[Any, ...]]:
         try:
             return self.connection.execute(text, values).fetchall()
         except sqlite3.Error as error:
             raise self.failure(f"the SQLite file {self.path} does not answer", error) from error
+
+
+def _insert(table: str, rows: pa.RecordBatch) -> str:
+    names = list(map(quoted, rows.schema.names))
+    return insert_text(quoted_table(table), names, f"VALUES ({', '.join('?' * len(names))})")
 
 
 def _item(field: Field) -> str:

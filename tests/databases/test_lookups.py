@@ -167,5 +167,5 @@ def test_what_cannot_be_asked_is_refused(tmp_path: Path, condition: str) -> None
 
 def test_rows_that_are_taken_back_are_refused(tmp_path: Path) -> None:
     query = "SELECT c.n, d.name FROM (SELECT k, COUNT(*) AS n FROM l GROUP BY k) AS c JOIN dim FOR SYSTEM_TIME AS OF PROCTIME() AS d ON c.k = d.k"
-    with opened(Place("sqlite", tmp_path)) as made, pytest.raises(penstock.Error, match="SQL-1319"):
+    with opened(Place("sqlite", tmp_path)) as made, pytest.raises(penstock.Error, match="SQL-1322"):
         made.execute(query)

@@ -39,4 +39,10 @@ CARDS: tuple[Card, ...] = (
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
     Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed"),
+    Card(
+        "two-phase",
+        "tests.rel.two_phase",
+        "sinks into databases crash between steps of their commit, at parallelism 3, 1 and 5: no row lost, none doubled",
+        ("--rows", "1000000", "--checkpoints", "1000"),
+    ),
 )

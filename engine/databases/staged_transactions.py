@@ -1,0 +1,120 @@
+"""Transactions of a sink that wait in the database for their checkpoint, and the note of what was committed last; fenced by epoch.
+
+``penstock_staged`` holds rows as Arrow IPC until they are moved; ``penstock_epochs`` says of each subtask of a sink which attempt may write and which
+transaction was moved last. Both change in the transaction that moves the rows, so a commit done again finds that it was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from catalog.errors import Kind, PenstockError
+from engine.connectors.sink import Committable
+from engine.databases.writing import WritableDatabase
+from engine.failpoints import failpoint
+
+_EPOCHS = (
+    "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "
+    "epoch BIGINT NOT NULL, staged BIGINT NOT NULL, committed BIGINT NOT NULL, checkpoint_id BIGINT NOT NULL, PRIMARY KEY (job, operator, subtask))"
+)
+_STAGED = (
+    "CREATE TABLE IF NOT EXISTS penstock_staged (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "
+    "number BIGINT NOT NULL, row_count BIGINT NOT NULL, payload {bytes} NOT NULL, PRIMARY KEY (job, operator, subtask, number))"
+)
+_OWN = "job = ? AND operator = ?"
+
+
+class StagedTransactions:
+    """Those of one subtask; what a commit is asked for may be another's. A transaction's number is never given again."""
+
+    def __init__(self, database: WritableDatabase, job: str, operator: str, subtask: int, parallelism: int) -> None:
+        self._database = database
+        self._sink = (job, operator)
+        self._job, self._subtask, self._parallelism = job, subtask, parallelism
+        self._epoch: int | None = None
+
+    def use(self, database: WritableDatabase) -> None:
+        """Go on over another connection."""
+        self._database = database
+
+    def take_over(self, pending: list[Committable]) -> None:
+        """Fence off earlier attempts of this subtask and of those it stands for, and throw away what they staged but ``pending``."""
+        database, kept = self._database, {(item["subtask"], item["number"]) for item in pending}
+        for table, text in (("penstock_epochs", _EPOCHS), ("penstock_staged", _STAGED.format(bytes=database.bytes_type))):
+            if not database.columns(table):
+                database.run(text)
+        with database.transaction():
+            mine = f"{_OWN} AND subtask % ? = ?"
+            whose = (*self._sink, self._parallelism, self._subtask)
+            database.run("INSERT INTO penstock_epochs VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT DO NOTHING", (*self._sink, self._subtask))
+            database.run(f"UPDATE penstock_epochs SET epoch = epoch + 1 WHERE {mine}", whose)
+            self._epoch = self._told("epoch")
+            for subtask, number in database.run(f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose):
+                if (subtask, number) not in kept:
+                    self._forget(subtask, number)
+
+    def stage(self, rows: pa.RecordBatch) -> Committable:
+        """Keep rows until they are committed or discarded."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+            writer.write_batch(rows)
+        with self._database.transaction():
+            self._check_epoch()
+            number = self._told("staged") + 1
+            self._database.run(f"UPDATE penstock_epochs SET staged = ? WHERE {_OWN} AND subtask = ?", (number, *self._sink, self._subtask))
+            values = (*self._sink, self._subtask, number, rows.num_rows, sink.getvalue().to_pybytes())
+            self._database.run("INSERT INTO penstock_staged VALUES (?, ?, ?, ?, ?, ?)", values)
+            failpoint("S2")
+        return {"subtask": self._subtask, "number": number, "rows": rows.num_rows}
+
+    def commit(self, items: list[Committable], move: Callable[[pa.RecordBatch], None]) -> int:
+        """Move the rows of transactions in one of the database's, leaving out those that were moved before; return how many rows were moved."""
+        moved = 0
+        with self._database.transaction():
+            self._check_epoch()
+            for item in items:
+                moved += self._commit(item, move)
+                failpoint("S5")
+        return moved
+
+    def _commit(self, item: Committable, move: Callable[[pa.RecordBatch], None]) -> int:
+        subtask, number, database = item["subtask"], item["number"], self._database
+        found = database.run(database.locked(f"SELECT committed FROM penstock_epochs WHERE {_OWN} AND subtask = ?"), (*self._sink, subtask))
+        if found and found[0][0] >= number:
+            return 0
+        staged = database.run(f"SELECT payload FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?", (*self._sink, subtask, number))
+        if not staged:
+            message = f"the rows staged for checkpoint {item['checkpoint']} are gone from penstock_staged; they cannot be committed"
+            hint = "somebody deleted them there, or the checkpoint is of another database"
+            raise PenstockError("STA-3503", message, hint=hint, kind=Kind.EXTERNAL)
+        with pa.ipc.open_stream(pa.py_buffer(bytes(staged[0][0]))) as reader:
+            for rows in reader:
+                move(rows)
+        note = f"UPDATE penstock_epochs SET committed = ?, checkpoint_id = ? WHERE {_OWN} AND subtask = ?"
+        database.run(note, (number, item["checkpoint"], *self._sink, subtask))
+        self._forget(subtask, number)
+        return int(item["rows"])
+
+    def discard(self, items: list[Committable]) -> None:
+        """Throw staged transactions away."""
+        with self._database.transaction():
+            for item in items:
+                self._forget(item["subtask"], item["number"])
+
+    def _forget(self, subtask: int, number: int) -> None:
+        self._database.run(f"DELETE FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?", (*self._sink, subtask, number))
+
+    def _told(self, column: str) -> int:
+        found = self._database.run(f"SELECT {column} FROM penstock_epochs WHERE {_OWN} AND subtask = ?", (*self._sink, self._subtask))
+        return int(found[0][0]) if found else -1
+
+    def _check_epoch(self) -> None:
+        """Refuse to write for an attempt that another has taken over from. STA-3504."""
+        text = self._database.locked(f"SELECT epoch FROM penstock_epochs WHERE {_OWN} AND subtask = ?")
+        found = self._database.run(text, (*self._sink, self._subtask))
+        if not found or found[0][0] != self._epoch:
+            message = f"job {self._job} is superseded: a later attempt writes to the table now"
+            hint = "two jobs of one name write to one table; set 'pipeline.name' to tell them apart"
+            raise PenstockError("STA-3504", message, hint=hint, kind=Kind.EXTERNAL)

@@ -1,0 +1,128 @@
+"""Sinks into databases: a row is there once or not yet, whatever crashes between two steps, whoever commits twice, whoever should be gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import penstock
+from catalog.errors import PenstockError
+from tests.databases.places import Place
+from tests.databases.test_scans import COLUMNS, FULL, filled, opened
+from tests.databases.two_phase import batch, chaos, sink
+
+
+@pytest.fixture
+def out(place: Place) -> Callable[[], list[int]]:
+    place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
+    return lambda: sorted(row[0] for row in place.ask("SELECT k FROM out"))
+
+
+def test_rows_are_seen_when_they_are_committed_and_once(place: Place, out: Callable[[], list[int]]) -> None:
+    writer = sink(place)
+    writer.recover([])
+    writer.write(batch(1, 2))
+    writer.write(batch(3))
+    items = writer.prepare(7)
+    assert out() == []
+    writer.commit(items)
+    writer.commit(items)
+    assert out() == [1, 2, 3]
+    writer.close()
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
+    assert place.ask("SELECT job, subtask, checkpoint_id FROM penstock_epochs") == [("job1", 0, 7)]
+
+
+def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: Callable[[], list[int]]) -> None:
+    old = sink(place)
+    old.recover([])
+    old.write(batch(1))
+    pending = old.prepare(1)
+    old.write(batch(2))
+    new = sink(place)
+    new.recover(pending)
+    new.commit(pending)
+    with pytest.raises(PenstockError, match="STA-3504"):
+        old.prepare(2)
+    with pytest.raises(PenstockError, match="STA-3504"):
+        old.commit(pending)
+    assert out() == [1]
+    old.close()
+    new.close()
+
+
+def test_what_is_refused_for_good_fails_and_stays_staged(place: Place) -> None:
+    place.run("CREATE TABLE out (k INTEGER CHECK (k < 10), v VARCHAR(20))")
+    writer = sink(place)
+    writer.recover([])
+    writer.write(batch(1, 11))
+    items = writer.prepare(41)
+    with pytest.raises(PenstockError, match="checkpoint 41 cannot be committed to table out") as caught:
+        writer.commit(items)
+    assert not caught.value.retriable
+    assert "check" in str(caught.value.detail).lower()
+    writer.close()
+    assert place.ask("SELECT k FROM out") == []
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(1,)]
+
+
+def test_the_last_change_of_a_key_is_what_stays(place: Place) -> None:
+    place.run("CREATE TABLE out (k INTEGER PRIMARY KEY, v VARCHAR(20))")
+    writer = sink(place, key=True)
+    writer.recover([])
+    writer.write(batch(1, 2, 3, value="a"))
+    writer.commit(writer.prepare(1))
+    writer.write(batch(1, value="a", weights=[-1]))
+    writer.write(batch(2, value="a", weights=[-1]))
+    writer.write(batch(2, 4, value="b"))
+    writer.commit(writer.prepare(2))
+    writer.close()
+    assert sorted(place.ask("SELECT k, v FROM out")) == [(2, "b"), (3, "a"), (4, "b")]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_is_lost_or_doubled_whatever_crashes(place: Place, out: Callable[[], list[int]], seed: int) -> None:
+    hit, written = chaos(place, seed)
+    assert out() == list(range(written))
+    assert sum(hit.values()) >= 5, hit
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)], "staged rows are left"
+
+
+def test_a_hasty_writer_is_caught(tmp_path: Path) -> None:
+    place = Place("sqlite", tmp_path)
+    place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
+    _, written = chaos(place, 1, hasty=True)
+    assert [row[0] for row in place.ask("SELECT k FROM out ORDER BY k")] != list(range(written))
+
+
+def test_every_type_is_written_as_it_is(place: Place) -> None:
+    filled(place)
+    place.run("CREATE TABLE copy AS SELECT * FROM facts WHERE 1 = 0")
+    with opened(**{"execution.checkpointing.dir": str(place.directory / "state")}) as made:
+        made.execute(f"CREATE TABLE facts ({COLUMNS}) {place.options('facts')}")
+        made.execute(f"CREATE TABLE copied ({COLUMNS.partition(', PRIMARY')[0]}) {place.options('copy')}")
+        job = made.execute("INSERT INTO copied SELECT * FROM facts").job
+        assert job is not None
+        job.wait(60)
+        assert job.error is None, job.error
+        rows = [tuple(row) for row in made.execute("SELECT * FROM copied ORDER BY id").fetchall()]
+    assert rows == [FULL, (8, *[None] * 10)]
+
+
+def test_a_query_that_updates_its_rows_keeps_a_table_up_to_date(place: Place) -> None:
+    place.run("CREATE TABLE out (k INTEGER PRIMARY KEY, n BIGINT)")
+    with penstock.connect(settings={"parallelism.default": "2", "execution.checkpointing.interval": "50 ms"}) as made:
+        made.execute(
+            "CREATE TABLE s (id INT, k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3000', 'rows-per-second' = '6000', 'splits' = '2', "
+            "'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.k.min' = '1', 'fields.k.max' = '9', 'seed' = '3')"
+        )
+        made.execute(f"CREATE TABLE o (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) {place.options('out')}")
+        job = made.execute("INSERT INTO o SELECT k, COUNT(*) FROM s GROUP BY k").job
+        assert job is not None
+        job.wait(60)
+        assert job.error is None, job.error
+        expected = sorted(made.execute("SELECT k, COUNT(*) FROM s GROUP BY k").fetchall())
+    assert sorted(place.ask("SELECT k, n FROM out")) == [tuple(row) for row in expected]
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
