@@ -63,6 +63,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("execution.checkpointing.dir", SettingKind.STRING, "", "directory of checkpoints; empty keeps them for the process's life only"),
     Setting("execution.checkpointing.savepoint-dir", SettingKind.STRING, "", "where STOP JOB .. WITH SAVEPOINT without a path writes"),
     Setting("execution.state-recovery.path", SettingKind.STRING, "", "savepoint that jobs without checkpoints of their own start from"),
+    Setting("execution.state-recovery.fallback", SettingKind.BOOL, "false", "a damaged checkpoint gives way to the newest intact one"),
     Setting(
         "execution.state-recovery.ignore-unclaimed-state",
         SettingKind.BOOL,

@@ -41,11 +41,14 @@ class Opened:
 class CheckpointStore:
     """Reads and writes the checkpoints of one job; one writer at a time, older writers are refused by epoch.
 
-    ``view``: how the newest one is shown to who restores it, for a job whose query has changed.
+    ``fallback``: for a damaged newest one the newest intact one is taken, and ``fell_back`` says so. ``view``: how the newest one is shown to who
+    restores it, for a job whose query has changed.
     """
 
-    def __init__(self, storage: Storage, job_id: str, retained: int = 2) -> None:
+    def __init__(self, storage: Storage, job_id: str, retained: int = 2, *, fallback: bool = False) -> None:
         self.storage = storage
+        self.fell_back: str | None = None
+        self._fallback = fallback
         self.job_id = job_id
         self.epoch = 0
         self._retained = max(2, retained)
@@ -79,7 +82,8 @@ class CheckpointStore:
         taken = _numbers(_MANIFEST, names)
         self._current = latest.checkpoint_id if latest else None
         self._know_manifests([number for number in taken if latest is not None and number <= latest.checkpoint_id])
-        self._collect_garbage(above_too=True)
+        if self.fell_back is None:  # else what is damaged stays until a newer checkpoint is durable
+            self._collect_garbage(above_too=True)
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def latest(self) -> Manifest | None:
@@ -100,8 +104,13 @@ class CheckpointStore:
             name = str(fields.get("manifest"))
             return self.view(self._intact(name, int(fields.get("length", -1))))
         except PenstockError as error:
-            if error.code == "STA-3005" and error.hint is None:
-                error.hint = self._alternatives(name)
+            if error.code != "STA-3005":
+                raise
+            intact = self._newest_intact(name)
+            if self._fallback and intact is not None:
+                self.fell_back = f"to checkpoint {intact.checkpoint_id}, for {error.message}: {error.detail}; output committed since may come again"
+                return self.view(intact)
+            error.hint = error.hint or _alternative(intact)
             raise
 
     def write_task(self, attempt: int, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
@@ -216,7 +225,7 @@ class CheckpointStore:
         """Without CURRENT only a first checkpoint may lie here, published half; one that follows another had a CURRENT before it."""
         followers = [n for n in _numbers(_MANIFEST, names) if self._manifest(f"chk-{n}.manifest.json").parent is not None]
         if followers or FINISHED in names:
-            raise damaged(CURRENT, "the file is gone", self._alternatives(CURRENT))
+            raise damaged(CURRENT, "the file is gone", _alternative(self._newest_intact(CURRENT)))
 
     def _intact(self, name: str, length: int | None = None) -> Manifest:
         """Read one manifest and check it and all its files to the last byte."""
@@ -225,18 +234,14 @@ class CheckpointStore:
             check_file(self.storage, file)
         return manifest
 
-    def _alternatives(self, broken: str) -> str:
-        """Say which other checkpoint is whole."""
+    def _newest_intact(self, broken: str) -> Manifest | None:
+        """Return the newest other checkpoint that is whole."""
         for number in sorted(_numbers(_MANIFEST, self.storage.list()), reverse=True):
             name = f"chk-{number}.manifest.json"
-            if name == broken:
-                continue
-            try:
-                self._intact(name)
-            except PenstockError:
-                continue
-            return f"checkpoint {number} ({name}) is intact; it is not used unasked because later output may already be committed"
-        return "no other checkpoint is intact; restore the file from a backup, or remove the job's directory to start over"
+            if name != broken:
+                with contextlib.suppress(PenstockError):
+                    return self._intact(name)
+        return None
 
     def _know_manifests(self, numbers: Sequence[int]) -> None:
         """Read which files the retained checkpoints need; a damaged older one is kept out of it, and its files become garbage with it."""
@@ -272,6 +277,15 @@ class CheckpointStore:
         for name in segments + staged:
             self.storage.delete(name)
             failpoint("G2")
+
+
+def _alternative(intact: Manifest | None) -> str:
+    """Say which other checkpoint is whole."""
+    if intact is None:
+        return "no other checkpoint is intact; restore the file from a backup, or remove the job's directory to start over"
+    name = f"checkpoint {intact.checkpoint_id} (chk-{intact.checkpoint_id}.manifest.json)"
+    setting = "SET 'execution.state-recovery.fallback' = 'true' goes back to it"
+    return f"{name} is intact; it is not used unasked because later output may already be committed: {setting}"
 
 
 def _numbers(pattern: re.Pattern[str], names: Sequence[str]) -> list[int]:

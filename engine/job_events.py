@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from catalog.errors import PenstockError
 from engine.checkpoint_coordinator import CheckpointCoordinator
+from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock
 from engine.manifest import Manifest
 from engine.restart import RestartBudget
@@ -44,8 +45,11 @@ class JobEvents:
             self._failed_ms = self._clock.monotonic_ms()
         self._tell("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
 
-    def deployed(self, budget: RestartBudget) -> None:
-        """All tasks run again."""
+    def deployed(self, budget: RestartBudget, store: CheckpointStore | None) -> None:
+        """All tasks run, or run again; told is also when a damaged checkpoint gave way to an earlier one."""
+        if store is not None and store.fell_back is not None:
+            self._tell("FALLBACK", store.fell_back)
+            store.fell_back = None
         if self._failed_ms is not None:
             took_s = (self._clock.monotonic_ms() - self._failed_ms) / 1e3
             self._failed_ms = None

@@ -189,7 +189,7 @@ class JobManager:
             return None
         else:
             storage = LocalStorage(self._process_runtime().state_dir(job_id)) if options.deployment == "processes" else MemoryStorage()
-        return CheckpointStore(storage, job_id, options.retained_checkpoints)
+        return CheckpointStore(storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback)
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
         """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""

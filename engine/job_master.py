@@ -201,7 +201,7 @@ class JobMaster:
     def _on_task(self, report: TasksStarted | SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed) -> None:
         match report:
             case TasksStarted():
-                self.events.deployed(self._budget)
+                self.events.deployed(self._budget, self._store)
             case SnapshotTaken():
                 self.coordinator.on_snapshot(report)
             case TaskEnded():

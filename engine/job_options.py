@@ -50,6 +50,7 @@ class JobOptions:
     incremental_checkpoints: bool = True
     savepoint: Path | None = None
     ignore_unclaimed_state: bool = False
+    restore_fallback: bool = False
     take_over: bool = False
     record: JobRecord | None = None
     deployment: str = "embedded"
@@ -82,6 +83,7 @@ class JobOptions:
             incremental_checkpoints=settings.get("execution.checkpointing.incremental"),
             time_zone=settings.get("table.local-time-zone") or "UTC",
             savepoint=Path(path) if (path := settings.get("execution.state-recovery.path")) else None,
+            restore_fallback=settings.get("execution.state-recovery.fallback"),
             ignore_unclaimed_state=settings.get("execution.state-recovery.ignore-unclaimed-state"),
             state_budget_bytes=settings.get("state.memory.budget-per-slot"),
             spill_dir=Path(spill) if (spill := settings.get("state.spill.dir")) else None,

@@ -61,7 +61,8 @@ def test_any_range_of_key_groups_is_read_without_the_rest() -> None:
     assert len(part.groups) == 3 and max(entry.length for entry in part.groups) < 3 * PIECE_BYTES
     for start, end in itertools.combinations(range(9), 2):
         mask = (whole["key_group"].to_numpy() >= start) & (whole["key_group"].to_numpy() < end)
-        assert read_state(storage, written, [part], start, end).combine_chunks().equals(whole.filter(pa.array(mask)).combine_chunks())
+        found = read_state(storage, written, [part], start, end)
+        assert found is not None and found.combine_chunks().equals(whole.filter(pa.array(mask)).combine_chunks())
     assert read_state(storage, written, [part], 8, 9) is None
     everything = pa.ipc.open_stream(storage.read(file.name)).read_all().combine_chunks()
     assert everything.equals(whole)  # any Arrow reader can read the segment
@@ -157,6 +158,26 @@ def test_a_damaged_checkpoint_names_the_intact_one() -> None:
     with pytest.raises(PenstockError) as found:
         store.latest()
     assert "checkpoint 1 (chk-1.manifest.json) is intact" in (found.value.hint or "")
+
+
+def test_asked_for_a_damaged_checkpoint_gives_way_to_the_intact_one() -> None:
+    storage = MemoryStorage()
+    store = opened(storage)
+    for number in (1, 2):
+        store.publish(manifest(store, number))
+    storage._names["chk-2.manifest.json"].data[10] ^= 1
+    asked = CheckpointStore(storage, "job", fallback=True)
+    found = asked.open()
+    assert found.latest is not None and (found.latest.checkpoint_id, found.next_checkpoint_id) == (1, 3)
+    assert "to checkpoint 1, for checkpoint file chk-2.manifest.json is damaged" in (asked.fell_back or "")
+    assert "chk-2.manifest.json" in storage.list()  # until the next one is durable
+    asked.publish(manifest(asked, 3))
+    asked.retire()
+    assert [name for name in storage.list() if name.startswith("chk-")] == ["chk-1.manifest.json", "chk-3.manifest.json"]
+    storage._names["chk-1.manifest.json"].data[10] ^= 1
+    storage._names["chk-3.manifest.json"].data[10] ^= 1
+    with pytest.raises(PenstockError, match="chk-3"):
+        CheckpointStore(storage, "job", fallback=True).open()
 
 
 def read_all(store: CheckpointStore) -> None:
