@@ -10,6 +10,8 @@ from engine.job_messages import TaskFailed, TaskReport
 from engine.task import Did, Task
 
 STEPS_IN_A_ROW = 16
+ROW_MS = 20.0
+"""After so long the others get their turn: a slow task must not keep a source from its barrier."""
 
 
 class Slot:
@@ -73,8 +75,9 @@ class Slot:
     def _step(self, task: Task) -> tuple[bool, float | None]:
         """Step a task while it has work (a source once, so that what it gave is taken first)."""
         worked = False
+        until_ms = self._clock.monotonic_ms() + ROW_MS
         for _ in range(1 if task.is_source else STEPS_IN_A_ROW):
-            if self._releasing:
+            if self._releasing or (worked and self._clock.monotonic_ms() >= until_ms):
                 break
             try:
                 result = task.step()

@@ -1,6 +1,6 @@
 """Metamorphic relations of streams: however the same changes are cut, dealt, ordered, stopped and taken back, the answer is the same.
 
-MR1 to MR7, MR10, MR11, MR13 to MR18 of the list in RELIABILITY; disk state and unaligned barriers do not exist yet, so MR11 varies what does:
+MR1 to MR7, MR10, MR11, MR13 to MR18 of the list in RELIABILITY; jobs driven directly hold state in memory and align barriers, so MR11 varies
 the room in channels and whether state went through a file. MR5's stops are at every few changes.
 """
 

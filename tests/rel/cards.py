@@ -35,6 +35,11 @@ CARDS: tuple[Card, ...] = (
         "a join of many keys under a memory budget spills, or fails by name",
         ("--rows", "10000000", "--width", "40", "--budget", "256", "--beside", "512"),
     ),
+    Card(
+        "unaligned",
+        "tests.rel.slow_sink",
+        "checkpoints behind a slow sink: unaligned ones are done at once, and restore exactly at another parallelism",
+    ),
     Card("failpoints", "tests.rel.failpoints", "killed, failed and delayed at each of the 39 steps of the protocol"),
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
