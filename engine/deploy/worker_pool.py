@@ -32,7 +32,6 @@ class WorkerPool:
     def __init__(self, clock: Clock) -> None:
         self.scratch = Path(tempfile.mkdtemp(prefix="penstock-workers-"))
         self.refused = 0
-        self.lost = 0
         self._clock = clock
         self._workers: dict[int, WorkerProcess] = {}
         self._timeouts: dict[int, float] = {}
@@ -85,8 +84,7 @@ class WorkerPool:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _forget(self, worker: WorkerProcess) -> None:
-        if self._workers.pop(worker.number, None) is not None and not self._closed.is_set():
-            self.lost += 1
+        self._workers.pop(worker.number, None)
 
     def _accept(self) -> None:
         while not self._closed.is_set():
