@@ -59,6 +59,7 @@ THREAD_EXEMPT = {
     "engine/deploy/worker_process.py": "starts a process",
     "engine/deploy/worker_results.py": "filled by slots, credited by a connection",
     "engine/bounded/backend.py": "hands rows from a backend to a source",
+    "engine/databases/duckdb.py": "waits for a file that another thread is closing",
     "engine/databases/lookup_client.py": "asks a database while rows go on",
     "engine/bounded/spark.py": "one Spark query, watched",
     "engine/bounded/spark_launcher.py": "starts the Java process",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from engine.databases.writing import conflict_text, insert_text
 from engine.formats.decoded import empty_columns
 
 _KEYS = "penstock_keys"
+_ONE_AT_A_TIME = threading.Lock()  # two that open a file at once may each make it a database of their own
+_CONNECTS, _CONNECT_PAUSE_S = 100, 0.02
 
 
 class DuckDbFile:
@@ -37,7 +40,7 @@ class DuckDbFile:
         if not writes and not Path(path).is_file():
             raise PenstockError("DAT-4701", f"there is no DuckDB file {path}", hint="give the path of the file", kind=Kind.EXTERNAL, sqlstate="08001")
         try:
-            self.connection: Any = duckdb.connect(path, read_only=not (writes or os.access(path, os.W_OK)))
+            self.connection: Any = _connected(path, read_only=not (writes or os.access(path, os.W_OK)))
             self.connection.execute("SET TimeZone = 'UTC'")
         except duckdb.Error as error:
             raise failed(f"the DuckDB file {path} cannot be opened", error, str, code="DAT-4701", transient="lock" in str(error)) from error
@@ -118,7 +121,8 @@ class DuckDbFile:
         self.connection.unregister(_KEYS)
 
     def close(self) -> None:
-        self.connection.close()
+        with _ONE_AT_A_TIME:
+            self.connection.close()
 
     def failure(self, what: str, error: Exception) -> PenstockError:
         """Return an error of the driver as ours; what two transactions have written at once one of them may write again."""
@@ -129,6 +133,23 @@ class DuckDbFile:
             return self.connection.execute(text, values)
         except self._errors as error:
             raise self.failure(f"the DuckDB file {self.path} does not answer", error) from error
+
+
+def _connected(path: str, *, read_only: bool) -> Any:
+    """Return a connection; while the last one of another thread is being closed the file is neither open nor free, so it is tried again."""
+    import duckdb
+
+    pause = threading.Event()
+    for _ in range(_CONNECTS - 1):
+        try:
+            with _ONE_AT_A_TIME:
+                return duckdb.connect(path, read_only=read_only)
+        except duckdb.Error as error:
+            if "already attached" not in str(error):
+                raise
+            pause.wait(_CONNECT_PAUSE_S)
+    with _ONE_AT_A_TIME:
+        return duckdb.connect(path, read_only=read_only)
 
 
 def _item(field: Field) -> str:
