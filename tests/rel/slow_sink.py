@@ -85,7 +85,7 @@ def start(arguments: argparse.Namespace, ledger: Ledger, pace: Pace, plan: JobGr
     manager = JobManager(Services(ledger, Faults(), pace), build=build)
     options = JobOptions(
         state_dir=directory,
-        checkpoint_interval_ms=100 if unaligned else 1_000,  # an aligned one begins when the queues are full
+        checkpoint_interval_ms=100 if unaligned else 2_000,  # an aligned one begins when the queues are full
         channel_capacity=arguments.capacity,
         buffer_timeout_ms=0,
         restart=NoRestart(),
@@ -116,7 +116,7 @@ def _trial(arguments: argparse.Namespace, verdict: Verdict, trial: Trial, splits
     ledger, pace = Ledger(), Pace(arguments.sleep)
     directory = arguments.directory / trial.name.replace(" ", "-").replace(",", "")
     manager, job = start(arguments, ledger, pace, graph(splits, trial.before), directory, unaligned=True)
-    full = _filled(job, pace)
+    full = _filled(job, pace, 2 * arguments.capacity)
     _until(lambda: len(job.checkpoints) >= full + arguments.checkpoints or job.state.terminal, 120)
     taken = job.checkpoints[full:]
     job.cancel()
@@ -143,7 +143,7 @@ def _control(arguments: argparse.Namespace) -> int:
     splits = fakes.make_splits(SPLITS, arguments.capacity * BATCH_ROWS * 4, 40)
     pace = Pace(arguments.sleep)
     manager, job = start(arguments, Ledger(), pace, graph(splits, 2), arguments.directory / "control", unaligned=False)
-    full = _filled(job, pace)
+    full = _filled(job, pace, 2 * arguments.capacity)
     _until(lambda: False, arguments.control)
     done = len(job.checkpoints) - full
     job.cancel()
@@ -151,10 +151,10 @@ def _control(arguments: argparse.Namespace) -> int:
     return done
 
 
-def _filled(job: Job, pace: Pace) -> int:
-    """Let the queues fill, then open the sink; return how many checkpoints were done before."""
+def _filled(job: Job, pace: Pace, least: int) -> int:
+    """Let the queues fill, with so many rows at ``least``, then open the sink; return how many checkpoints were done before."""
     given = -1
-    while given < (given := job.metrics().rows_in) or not given:
+    while given < (given := job.metrics().rows_in) or given < least:
         time.sleep(0.4)
     done = len(job.checkpoints)
     pace.open = True

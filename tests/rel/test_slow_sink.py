@@ -14,7 +14,7 @@ from tests.rel.verdict import Verdict
 
 def judged(directory: Path) -> Verdict:
     verdict = Verdict("unaligned", 1)
-    arguments = argparse.Namespace(capacity=16, sleep=0.05, checkpoints=2, most=60.0, control=0.6, directory=directory)
+    arguments = argparse.Namespace(capacity=16, sleep=0.05, checkpoints=2, most=60.0, control=1.8, directory=directory)
     slow_sink.run(arguments, verdict)
     return verdict
 
