@@ -27,7 +27,7 @@ fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZ
 	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
-	@$(BIN)/python -m tests.rel soak
+	@$(BIN)/python -m tests.rel soak && $(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py

@@ -42,15 +42,16 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     seconds = arguments.seconds or int(arguments.kills * (arguments.every + arguments.jitter)) + 10
     events = make_events(arguments.rate * seconds, arguments.keys, arguments.seed, arguments.error_rate)
     write_events(events, root / "events", arguments.rate)
-    settings = ("deployment=processes", f"taskmanager.count={arguments.workers}") if arguments.workers else ()
+    settings = ("deployment=processes",) if arguments.workers else ()
     job = JobProcess(root, "", JOB, interval=arguments.ckpt, settings=settings, module=CONTROLS.get(arguments.guarantee, "repl.cli"))
     kills = Kills(arguments.kills, arguments.every, arguments.jitter, Random(arguments.seed), tuple(arguments.target.split("|")), verdict.coverage)
+    parallelism = arguments.workers or arguments.parallelism
     try:
         job.script = script(root, arguments.variant, arguments.rate)
-        kills.run(job, lambda: job.start(parallelism=arguments.parallelism))
+        kills.run(job, lambda: job.start(parallelism=parallelism))
         job.kill()
         job.script = script(root, arguments.variant, 0)
-        job.start(parallelism=arguments.parallelism)
+        job.start(parallelism=parallelism)
         verdict.check(job.wait() == 0, f"the job has not ended well:\n{job.told[-2000:]}")
     finally:
         job.reap()

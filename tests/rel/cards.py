@@ -43,7 +43,7 @@ CARDS: tuple[Card, ...] = (
     Card("failpoints", "tests.rel.failpoints", "killed, failed and delayed at each of the 39 steps of the protocol"),
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
-    Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed"),
+    Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed", ("--error-rate", "0.0001")),
     Card(
         "two-phase",
         "tests.rel.two_phase",

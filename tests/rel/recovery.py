@@ -30,12 +30,12 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
     seconds = int(arguments.kills * (arguments.every + 4)) + 10
     write_events(make_events(arguments.rate * seconds, arguments.keys, arguments.seed), root / "events", arguments.rate)
-    settings = ("deployment=processes", f"taskmanager.count={arguments.workers}") if arguments.workers else ()
+    settings = ("deployment=processes",) if arguments.workers else ()
     job = JobProcess(root, script(root, "lag", arguments.rate), JOB, interval=arguments.ckpt, settings=settings)
     target = "worker" if arguments.workers else "coordinator"
     kills = Kills(arguments.kills, arguments.every, 0.5, Random(arguments.seed), (target,), verdict.coverage)
     try:
-        kills.run(job, lambda: job.start(parallelism=2))
+        kills.run(job, lambda: job.start(parallelism=arguments.workers or 2))
     finally:
         job.reap()
     verdict.faults += kills.faults

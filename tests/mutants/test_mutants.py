@@ -1,0 +1,14 @@
+"""A few of the planted bugs, those that are caught at once; ``python -m tests.mutants`` runs all."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.mutants.caught import caught
+from tests.mutants.planted import MUTANTS, Mutant
+
+
+@pytest.mark.parametrize("mutant", [mutant for mutant in MUTANTS if mutant.quick], ids=lambda mutant: mutant.name)
+def test_a_planted_bug_is_caught(mutant: Mutant) -> None:
+    found, told = caught(mutant)
+    assert found, told
