@@ -42,7 +42,9 @@ class Catalog:
             raise PenstockError("SQL-1353", f'"{name}" has too many parts', span=span, hint=hint, sqlstate="42601")
         before = [part.lower() for part in parts[:-1]]
         place = Place(*before) if len(before) == 2 else Place(self.current.catalog, before[0]) if before else self.current
-        return self.databases.require(place, span).name_of(parts[-1])
+        if place.catalog not in self.databases.external:  # whose databases are not asked for before its table is
+            self.databases.require(place, span)
+        return place.name_of(parts[-1])
 
     def find(self, name: str) -> Relation | None:
         """Return the table or view of that name, or ``None``."""
@@ -51,7 +53,18 @@ class Catalog:
             folded = self.qualified(name).lower()
         except PenstockError:
             return late
-        return self._temporary.get(folded) or self._permanent.get(folded) or late
+        return self._temporary.get(folded) or self._permanent.get(folded) or late or self._external(self.qualified(name))
+
+    def _external(self, full_name: str) -> Table | None:
+        """A table that another system keeps."""
+        place = place_of(full_name)
+        external = self.databases.external.get(place.catalog)
+        return None if external is None else external.table(full_name, place.database, full_name.rpartition(".")[2])
+
+    def external_tables(self) -> list[str]:
+        """Return the names of the tables of the current database, where another system keeps it."""
+        external = self.databases.external.get(self.current.catalog)
+        return [] if external is None else sorted(external.tables(self.current.database))
 
     def keep_late_rows(self, table: Table) -> None:
         """Let the late rows of a job be read by name; they are listed nowhere."""
@@ -61,8 +74,10 @@ class Catalog:
         """Return the table or view of that name; raise SQL-1041 with the nearest name when there is none."""
         relation = self.find(name)
         if relation is None:
-            self.qualified(name, span)
-            raise PenstockError("SQL-1041", f'table "{name}" does not exist', span=span, hint=self._near(name), sqlstate="42P01")
+            place = self.databases.require(place_of(self.qualified(name, span)), span)
+            external = self.databases.external.get(place.catalog)
+            hint = self._near(name) if external is None else did_you_mean(name.rpartition(".")[2], external.tables(place.database), others=True)
+            raise PenstockError("SQL-1041", f'table "{name}" does not exist', span=span, hint=hint, sqlstate="42P01")
         return relation
 
     def table(self, name: str, span: Span | None = None) -> Table:
@@ -112,6 +127,7 @@ class Catalog:
 
     def replace_table(self, table: Table, name: str, span: Span | None = None) -> None:
         """Put a changed table, perhaps under another name, in the place of the one called ``name``; raise SQL-1302 when the new name is taken."""
+        self.databases.refuse_external(place_of(self.qualified(name)), table.name, span)
         space = self._space(table)
         held = space.get(table.name.lower())
         if held is not None and table.name.lower() != self.qualified(name, span).lower():
@@ -179,6 +195,7 @@ class Catalog:
         return self._temporary if relation.temporary else self._permanent
 
     def _create(self, relation: Relation, if_not_exists: bool, span: Span | None) -> bool:
+        self.databases.refuse_external(place_of(relation.name), relation.name, span)
         space = self._space(relation)
         held = space.get(relation.name.lower())
         if held is None:
@@ -194,6 +211,7 @@ class Catalog:
         return PenstockError("SQL-1302", f'{noun} "{held.name}" exists already', span=span, hint=hint, sqlstate="42P07")
 
     def _remove(self, relation: Relation) -> bool:
+        self.databases.refuse_external(place_of(relation.name), relation.name, None)
         del self._space(relation)[relation.name.lower()]
         return True
 

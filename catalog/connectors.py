@@ -14,6 +14,7 @@ from catalog.names import did_you_mean
 from catalog.nexmark_options import NEXMARK_OPTIONS
 from catalog.options import Option, OptionKind, OptionValue
 from catalog.schema import Field, Schema
+from catalog.spark_options import SPARK, SPARK_OPTIONS
 from catalog.tables import Table
 from catalog.types import BIGINT, STRING, DataType, TimestampLtz
 
@@ -65,6 +66,7 @@ _ALL = (
     Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
     Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
     Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector(SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True),
     Connector(
         "print",
         "prints each change",

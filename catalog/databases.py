@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from catalog.errors import PenstockError, Span
+from catalog.external import ExternalCatalog
 from catalog.names import did_you_mean
 
 DEFAULT_CATALOG = "default_catalog"
@@ -38,10 +39,14 @@ def place_of(full_name: str) -> Place:
 
 @dataclass
 class Databases:
-    """The databases of each catalog, and the options each catalog was created with, in the order they were created."""
+    """The databases of each catalog, and the options each catalog was created with, in the order they were created.
+
+    Of an external catalog (``external``) ``by_catalog`` holds nothing: it is asked.
+    """
 
     by_catalog: dict[str, list[str]] = field(default_factory=lambda: {DEFAULT_CATALOG: [DEFAULT_DATABASE]})
     options: dict[str, dict[str, str]] = field(default_factory=lambda: {DEFAULT_CATALOG: {"type": "memory"}})
+    external: dict[str, ExternalCatalog] = field(default_factory=dict)
 
     def require_catalog(self, name: str, span: Span | None = None) -> str:
         """Return a catalog's folded name; raise SQL-1351 when there is none."""
@@ -50,9 +55,19 @@ class Databases:
             raise PenstockError("SQL-1351", f'catalog "{name}" does not exist', span=span, hint=hint, sqlstate="3D000")
         return name.lower()
 
+    def of(self, catalog: str) -> list[str]:
+        """Return the databases of a catalog, by its folded name."""
+        external = self.external.get(catalog)
+        return self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
+
+    def default_of(self, catalog: str) -> Place:
+        """Return the place USE CATALOG leads to; an external catalog is not asked for it."""
+        external = self.external.get(catalog)
+        return Place(catalog) if external is None else Place(catalog, external.default_database.lower())
+
     def require(self, place: Place, span: Span | None = None) -> Place:
         """Return a place; raise SQL-1351 when its catalog or database does not exist."""
-        databases = self.by_catalog[self.require_catalog(place.catalog, span)]
+        databases = self.of(self.require_catalog(place.catalog, span))
         if place.database not in databases:
             hint = did_you_mean(place.database, databases, others=True)
             message = f'database "{place.database}" does not exist in {place.catalog}'
@@ -68,12 +83,28 @@ class Databases:
         return True
 
     def create(self, place: Place, if_not_exists: bool, span: Span | None) -> bool:
-        """Add a database and return whether it was added; raise SQL-1352 when the name is taken."""
+        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358 where another system keeps them."""
+        self.refuse_external(place, f"database {place.database}", span)
         databases = self.by_catalog[self.require_catalog(place.catalog, span)]
         if place.database in databases:
             return _unless_taken("database", place.database, if_not_exists, span)
         databases.append(place.database)
         return True
+
+    def add_external(self, name: str, options: dict[str, str], catalog: ExternalCatalog, if_not_exists: bool, span: Span | None) -> bool:
+        """Add a catalog of another system and return whether it was added; raise SQL-1352 when the name is taken."""
+        if not self.create_catalog(name, options, if_not_exists, span):
+            return False
+        self.by_catalog[name.lower()] = []
+        self.external[name.lower()] = catalog
+        return True
+
+    def refuse_external(self, place: Place, what: str, span: Span | None) -> None:
+        """Raise SQL-1358 for a change of what is in an external catalog."""
+        external = self.external.get(place.catalog)
+        if external is not None:
+            message = f"{what} cannot be made, changed or dropped here: catalog {place.catalog} is kept by {external.system}"
+            raise PenstockError("SQL-1358", message, span=span, hint=f"do it in {external.system}; it is seen here at once", sqlstate="0A000")
 
 
 def _unless_taken(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:

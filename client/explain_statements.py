@@ -10,7 +10,8 @@ from client.results import Result, verbatim_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
 from planner import statement_nodes as nodes
-from planner.logical import LogicalPlan
+from planner.backend_words import spark_tables
+from planner.logical import BoundedInput, LogicalPlan, Sink
 from planner.statement_nodes import ExplainStage
 
 if TYPE_CHECKING:
@@ -50,9 +51,16 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
             job = None if road.graph is None else explain.job_json(road.graph)
             return json.dumps({"plan": explain.explain_json(road.plan, facts_of(road.facts)), "job": job}, indent=2)
     if road.graph is None:
-        backend = session.backends.for_plan(road.plan.inputs[0], road.switches.backend)
-        return f"on {backend.name}:\n{backend.explain(road.plan.inputs[0])}"
-    return explain.mermaid(road.graph) if stage is ExplainStage.MERMAID else physical_text(session, road.graph)
+        return _on_backend(session, road, road.plan if isinstance(road.plan, Sink) and road.plan.table is not None else road.plan.inputs[0])
+    if stage is ExplainStage.MERMAID:
+        return explain.mermaid(road.graph)
+    parts = [node.plan for node in road.plan.walk() if isinstance(node, BoundedInput) and spark_tables(node.plan)]
+    return "\n\n".join([physical_text(session, road.graph), *(_on_backend(session, road, part) for part in parts)])
+
+
+def _on_backend(session: Session, road: Road, plan: LogicalPlan) -> str:
+    backend = session.backends.for_plan(plan, road.switches.backend)
+    return f"on {backend.name}:\n{backend.explain(plan)}"
 
 
 def physical_text(session: Session, graph: JobGraph) -> str:

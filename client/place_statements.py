@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
 from catalog.errors import PenstockError, Span
 from catalog.names import did_you_mean
+from catalog.spark_options import CATALOG_KEYS, SETTING_PREFIX, SPARK
 from catalog.store import CatalogStore
 from catalog.tables import MaterializedView
 from client.results import Result, note_result
@@ -17,7 +18,7 @@ from planner.statement_nodes import Name
 if TYPE_CHECKING:
     from client.session import Session
 
-_TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"})}
+_TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SPARK: frozenset(CATALOG_KEYS)}
 
 
 def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
@@ -48,8 +49,10 @@ def _place(session: Session, name: Name) -> Place:
 
 def _use(session: Session, node: nodes.Use) -> Result:
     catalog = session.catalog
-    place = Place(catalog.databases.require_catalog(node.name.text, node.name.span)) if node.catalog else _place(session, node.name)
-    catalog.current = catalog.databases.require(place, node.name.span)
+    if node.catalog:
+        catalog.current = catalog.databases.default_of(catalog.databases.require_catalog(node.name.text, node.name.span))
+    else:
+        catalog.current = catalog.databases.require(_place(session, node.name), node.name.span)
     return note_result(f"names are looked for in {catalog.current}")
 
 
@@ -58,15 +61,20 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
     kind = options.get("type", "")
     if kind not in _TYPES:
         place = next((option.value_span for option in node.options if option.key == "type"), name.span)
-        hint = did_you_mean(kind, _TYPES) or "write 'type' = 'memory', or 'type' = 'file' with a 'path' that keeps its tables"
+        hint = did_you_mean(kind, _TYPES) or "write 'type' = 'memory', 'type' = 'file' with a 'path' that keeps its tables, or 'type' = 'spark'"
         message = f"there are no catalogs of type '{kind}'" if kind else "the catalog has no type"
         raise PenstockError("SQL-1354", message, span=place, hint=hint, sqlstate="0A000")
     for option in node.options:
-        if option.key not in _TYPES[kind]:
+        if option.key not in _TYPES[kind] and not (kind == SPARK and option.key.startswith(SETTING_PREFIX)):
             near = did_you_mean(option.key, _TYPES[kind], others=True)
             raise PenstockError("SQL-1502", f"a {kind} catalog has no option '{option.key}'", span=option.key_span, hint=near)
     if kind == "file" and "path" not in options:
         raise PenstockError("SQL-1503", "a file catalog needs the option 'path'", span=name.span, hint="a directory, made when it is missing")
+    if kind == SPARK:
+        from engine.bounded.spark_catalog import SparkCatalog  # starts nothing before a name of it is used
+
+        made = session.catalog.databases.add_external(name.text, options, SparkCatalog(options), node.if_not_exists, name.span)
+        return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
     if not session.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
         return note_result(f"catalog {name} exists already")
     if kind == "file":
@@ -96,12 +104,14 @@ def _forget_catalog(session: Session, folded: str) -> None:
     databases = session.catalog.databases
     for database in databases.by_catalog.pop(folded):
         session.catalog.forget(Place(folded, database))
+    databases.external.pop(folded, None)
     del databases.options[folded]
 
 
 def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
     catalog, place = session.catalog, _place(session, node.name)
     known = catalog.databases.by_catalog[catalog.databases.require_catalog(place.catalog, node.name.span)]
+    catalog.databases.refuse_external(place, f"database {place.database}", node.name.span)
     if node.if_exists and place.database not in known:
         return note_result(f"there is no database {node.name}")
     catalog.databases.require(place, node.name.span)

@@ -10,7 +10,7 @@ from catalog.errors import PenstockError, Span
 from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
-from client.results import Result, Shape
+from client.results import Result, Shape, note_result
 from optimizer.edges import lay_edges
 from optimizer.partitioning import is_gathered_by
 from optimizer.properties import PlanFacts
@@ -85,9 +85,23 @@ def order_of(plan: LogicalPlan) -> tuple[SortKey, ...]:
 
 def backend_result(road: Road, backends: BoundedBackends) -> Result:
     """Return the result of a query that the bounded backend runs whole; its rows come in the asked order."""
-    query = road.plan.inputs[0]
+    query, sink = road.plan.inputs[0], road.plan
+    if isinstance(sink, Sink) and sink.table is not None:
+        return _written(sink, road, backends)
     rows = backends.for_plan(query, road.switches.backend).run(query, time_zone=road.switches.time_zone)
     return Result(Shape(query.schema, order=order_of(road.plan)), BackendFeed(rows))
+
+
+def _written(sink: Sink, road: Road, backends: BoundedBackends) -> Result:
+    """Have Spark write the rows of a query to a table of its own, and wait for it; whatever interrupts the wait cancels it."""
+    assert sink.table is not None
+    writing = backends.for_plan(road.plan).run(road.plan, time_zone=road.switches.time_zone)
+    try:
+        for _ in writing:
+            raise AssertionError("an INSERT gives no rows")
+    finally:
+        writing.close()
+    return note_result(f"Spark wrote the rows to {sink.table.options['table-name']}")
 
 
 def submit(road: Road, session: Session) -> Result:

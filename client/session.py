@@ -202,7 +202,7 @@ class Session:
         """Run a bound plan that ends in a Sink, as the Table API makes them."""
         with self._lock:
             result = self.start(self.plan(self.views.pinned(bound)))
-        return result if result.has_rows else told_of_job(self, result)
+        return result if result.has_rows or result.job is None else told_of_job(self, result)
 
     # -- what runs
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, Connector, boundedness, takes_changes
+from catalog.connectors import CONNECTORS, Boundedness, Connector, boundedness, takes_changes
 from catalog.functions import function_kinds
 from catalog.schema import Role
 from catalog.show_create import create_statement
+from catalog.spark_options import SPARK
 from catalog.tables import MaterializedView, Table, View
 from client.function_statements import python_function_rows
 from client.job_statements import list_jobs
@@ -56,7 +57,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
             kinds = {name: options["type"] for name, options in catalog.databases.options.items() if matches(name, like)}
             return text_rows(["catalog", "type", "current"], [(n, kind, _here(n, catalog.current.catalog)) for n, kind in kinds.items()])
         case nodes.ShowKind.DATABASES:
-            databases = [name for name in catalog.databases.by_catalog[catalog.current.catalog] if matches(name, like)]
+            databases = [name for name in catalog.databases.of(catalog.current.catalog) if matches(name, like)]
             return text_rows(["database", "current"], [(name, _here(name, catalog.current.database)) for name in databases])
         case nodes.ShowKind.TABLES:
             rows = [
@@ -64,6 +65,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
                 for t in catalog.tables()
                 if matches(t.name, like)
             ]
+            rows += [(name, SPARK, str(Boundedness.BOUNDED), "no") for name in catalog.external_tables() if matches(name, like)]
             return text_rows(["table", "connector", "rows", "temporary"], rows)
         case nodes.ShowKind.VIEWS:
             return text_rows(["view", "query"], [(catalog.written(v.name), v.query) for v in catalog.views() if matches(v.name, like)])
@@ -166,7 +168,7 @@ _HELP = (
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW v AS SELECT ..; DROP VIEW v"),
     ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW v AS SELECT ..: a job keeps v equal to the query; SELECT reads a consistent state"),
     ("CREATE FUNCTION", "CREATE FUNCTION f AS 'module.name' LANGUAGE PYTHON; DROP FUNCTION f"),
-    ("CREATE CATALOG", "CREATE CATALOG c WITH ('type' = 'memory' | 'file', ..); CREATE DATABASE c.d; USE CATALOG c; USE c.d; DROP .."),
+    ("CREATE CATALOG", "CREATE CATALOG c WITH ('type' = 'memory' | 'file' | 'spark', ..); CREATE DATABASE c.d; USE CATALOG c; USE c.d; DROP .."),
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
     ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),

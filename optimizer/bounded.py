@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
+from catalog.spark_options import is_in_spark
 from optimizer.emission import settle_emission
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
@@ -31,6 +32,7 @@ def choose_runtime(
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
     A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
     ``speaks`` says whether the backend has words for all expressions of a subplan; ``automatic`` computes what it has none for on our runtime.
+    Rows for a table of Spark are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313.
     What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
     rules; the plan returned is to be optimized for its runtime by the caller.
     """
@@ -38,6 +40,9 @@ def choose_runtime(
     if mode == "batch":
         _refuse_endless(plan, known)
     frontier = _Frontier(known, mode, disabled, speaks)
+    written = [node for node in plan.walk() if isinstance(node, Sink) and node.table is not None and is_in_spark(node.table)]
+    if written:
+        return "batch", settle_emission(_for_spark(plan, written[0], known, speaks), False, known)
     if isinstance(plan, Sink) and plan.table is None and mode != "streaming" and frontier.is_bounded(plan):
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
@@ -54,6 +59,20 @@ def _refuse_endless(plan: LogicalPlan, facts: PlanFacts) -> None:
                 f"table {node.table.name} never ends, and execution.runtime-mode is batch",
                 hint="SET 'execution.runtime-mode' = 'automatic', or give the table an end",
             )
+
+
+def _for_spark(plan: LogicalPlan, sink: Sink, facts: PlanFacts, speaks: Callable[[LogicalPlan], bool]) -> LogicalPlan:
+    """Return a plan that Spark runs whole, its table's rows included. SQL-1313 for any other that writes to a table of Spark."""
+    assert sink.table is not None
+    if plan is sink and facts.bounded(sink.input) and not _only_ours(sink.input) and speaks(sink):
+        return plan
+    raise PenstockError(
+        "SQL-1313",
+        f"rows get into {sink.table.name}, a table of Spark, only by one INSERT of a bounded query that Spark computes whole",
+        hint="write the rows to files first ('connector' = 'filesystem', 'format' = 'parquet'), then INSERT what the files hold",
+        span=sink.span,
+        sqlstate="0A000",
+    )
 
 
 def _only_ours(plan: LogicalPlan) -> bool:
@@ -96,7 +115,7 @@ class _Frontier:
     def is_bounded(self, node: LogicalPlan) -> bool:
         """Return whether the backend can compute a node whole."""
         if self.mode == "streaming":
-            return isinstance(node, Scan) and is_in_database(node.table)
+            return isinstance(node, Scan) and (is_in_database(node.table) or is_in_spark(node.table))
         if not _reads_tables(node) or _only_ours(node):
             return False
         return self.mode == "batch" or (self.facts.bounded(node) and self.speaks(node))

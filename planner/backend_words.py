@@ -1,9 +1,22 @@
-"""Whether a bounded backend has words for a plan, asked before anything is started."""
+"""Which bounded backend runs a plan, and whether it has words for it, asked before anything is started."""
 
 from __future__ import annotations
 
 from catalog.errors import PenstockError
-from planner.logical import LogicalPlan
+from catalog.spark_options import SPARK, is_in_spark
+from catalog.tables import Table
+from planner.logical import LogicalPlan, Scan, Sink
+
+
+def spark_tables(plan: LogicalPlan) -> list[Table]:
+    """Return the tables of Spark's own that a plan reads and writes."""
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan | Sink) and node.table is not None]
+    return [table for table in tables if is_in_spark(table)]
+
+
+def backend_for(plan: LogicalPlan, wanted: str) -> str:
+    """Return the name of the backend that runs a bounded plan: the wanted one, but Spark wherever tables of Spark are read or written."""
+    return SPARK if spark_tables(plan) else wanted
 
 
 def speaks(plan: LogicalPlan, backend: str) -> bool:
@@ -12,7 +25,7 @@ def speaks(plan: LogicalPlan, backend: str) -> bool:
     from planner.spark_sql import spark_sql
 
     try:
-        spark_sql(plan) if backend == "spark" else duckdb_sql(plan)
+        spark_sql(plan) if backend_for(plan, backend) == SPARK else duckdb_sql(plan)
     except PenstockError as error:
         if error.code != "BND-5101":
             raise

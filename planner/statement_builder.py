@@ -10,6 +10,7 @@ from lark import Token, Tree
 
 from catalog.errors import PenstockError, Span
 from catalog.show_create import quoted_name
+from catalog.spark_options import SETTING_PREFIX
 from planner import statement_nodes as nodes
 from planner.alteration_builder import AlterationBuilder
 from planner.dialect import parse_expression, parse_query
@@ -130,7 +131,9 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
 
     def option(self, children: list[Any]) -> OptionEntry:
         key, value = children
-        return OptionEntry(_text(key).lower(), _text(value), _span(key), _span(value))
+        written = _text(key)
+        folded = written.lower()
+        return OptionEntry(written if folded.startswith(SETTING_PREFIX) else folded, _text(value), _span(key), _span(value))
 
     def with_options(self, children: list[Any]) -> _Options:
         return _Options(children)

@@ -16,6 +16,7 @@ from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
 from engine.operator import Services
+from planner.backend_words import backend_for
 from planner.logical import LogicalPlan
 
 _BATCHES_AHEAD = 4
@@ -153,10 +154,12 @@ class BoundedBackends:
             return self._made[wanted]
 
     def for_plan(self, plan: LogicalPlan, name: str | None = None) -> BoundedBackend:
-        """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, else the one of that name."""
+        """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, Spark for its own tables,
+        else the one of that name.
+        """
         from engine.bounded.copying import CopyingBackend, copies
 
-        return CopyingBackend() if copies(plan) else self.backend(name)
+        return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
 
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":

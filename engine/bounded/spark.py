@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import tempfile
 import threading
@@ -20,11 +21,13 @@ from engine.bounded.spark_errors import spark_error, spark_failures
 from engine.bounded.spark_relations import SparkRelations
 from engine.bounded.spark_results import StagingJob
 from engine.bounded.spark_session import SESSIONS
+from engine.bounded.spark_tables import insert_text, settings_of
 from engine.bounded.staging import complete, stage
 from engine.bounded.value_faults import record_fault, value_fault
 from engine.operator import Services
+from planner.backend_words import spark_tables
 from planner.bounded_query import BoundedQuery
-from planner.logical import LogicalPlan
+from planner.logical import LogicalPlan, Sink
 from planner.spark_sql import spark_sql
 
 _SMALL_BYTES = 2 << 20
@@ -44,7 +47,13 @@ class SparkBackend:
         return BoundedResult(plan.schema, run.produce, run.cancel)
 
     def explain(self, plan: LogicalPlan) -> str:
-        return spark_sql(plan).text
+        """Return the text, and where tables of Spark are read what Spark makes of it: which filters, columns and aggregates it pushes to them."""
+        query = spark_sql(plan)
+        if not spark_tables(plan):
+            return query.text
+        sink = plan.table if isinstance(plan, Sink) else None
+        text = query.text if sink is None else insert_text(sink, query.text, query.schema)
+        return f"{text}\n-- Spark's plan:\n{_SparkRun(query, plan, self._services, None, 'UTC').explained()}"
 
     def warm(self) -> None:
         """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
@@ -93,19 +102,39 @@ class _SparkRun:
         return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
 
     def _produce(self, emit: Emit, scratch: Path) -> None:
-        self._session = SESSIONS.new(self._time_zone)
+        self._session = SESSIONS.new(self._time_zone, settings_of(spark_tables(self._plan)))
         if self._cancelled.is_set():
             return
         self._begin()
-        with SparkRelations(self._session, self._services, scratch) as relations:
-            for number, relation in enumerate(self._query.relations):
-                relations.register(f"t_{number}", relation)
-            register_on_spark(self._session, self._query.python_functions)
+        with self._relations(scratch):
+            if isinstance(self._plan, Sink) and self._plan.table is not None:
+                self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
+                return
             frame = self._session.sql(self._query.text)
             batches = self._small(frame) if _is_small(frame) else None
             for batch in self._staged(frame, scratch, batches) if self._staging_dir else self._streamed(frame, scratch, batches):
                 if not emit(batch):
                     return
+
+    def _relations(self, scratch: Path) -> SparkRelations:
+        relations = SparkRelations(self._session, self._services, scratch)
+        for number, relation in enumerate(self._query.relations):
+            relations.register(f"t_{number}", relation)
+        register_on_spark(self._session, self._query.python_functions)
+        return relations
+
+    def explained(self) -> str:
+        """Return the plan Spark would run."""
+        scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
+        self._session = SESSIONS.new(self._time_zone, {"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
+        try:
+            with self._relations(scratch):
+                (row,) = self._session.sql(f"EXPLAIN {self._query.text}").collect()
+                return _without_numbers(row[0])
+        except spark_failures() as error:
+            raise self._told(error) from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _small(self, frame: Any) -> Iterator[pa.RecordBatch]:
         """A result known to be small comes through the driver: no Python worker is started for it."""
@@ -143,6 +172,12 @@ class _SparkRun:
         self._cancelled.set()
         if self._session is not None and (SESSIONS.jvm is None or SESSIONS.jvm.alive):
             self._session.interruptTag(self._tag)
+
+
+def _without_numbers(plan: str) -> str:
+    """Spark's plan without the numbers it gives columns, which are others each time."""
+    lines = [line for line in plan.strip().split("\n") if not line.startswith("== ")]
+    return re.sub(r"#\d+L?", "", "\n".join(lines)).strip()
 
 
 def _is_small(frame: Any) -> bool:

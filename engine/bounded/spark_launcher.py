@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -97,7 +99,15 @@ def spark_home() -> Path:
     return Path(package.origin).parent
 
 
-def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
+def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark is started with: our settings but for those the user has said otherwise, here or in ``spark-defaults.conf``."""
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+    lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
+    said = {re.split(r"[\s=:]", line.strip(), maxsplit=1)[0] for line in lines if line.strip() and not line.strip().startswith("#")}
+    return {key: value for key, value in CONFIGURATION.items() if key not in said} | dict(settings)
+
+
+def launch(settings: Mapping[str, str], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
     """Start the virtual machine and wait for its gateway. BND-5001 no Java, 5002 it did not come up, 5007 no Spark."""
     home, java = spark_home(), find_java()
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
@@ -114,9 +124,8 @@ def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
     }
     archive, archiving = archive_options(java, home / "jars")
     with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(
-            _command(java, archive, home, directory), stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
-        )
+        command = _command(java, archive, home, directory, configured(home, settings))
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True)
     try:
         port, secret = _await_gateway(process, connection, timeout_s)
     except PenstockError:
@@ -127,16 +136,16 @@ def launch(timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
     return SparkJvm(process, port, secret, java, directory, archiving)
 
 
-def _command(java: Java, archive: list[str], home: Path, directory: Path) -> list[str]:
-    confs = [word for key, value in CONFIGURATION.items() for word in ("--conf", f"{key}={value}")]
-    jars = os.pathsep.join((str(home / "conf"), str(home / "jars" / "*")))
+def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
+    confs = [word for key, value in configuration.items() for word in ("--conf", f"{key}={value}")]
+    jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), str(home / "jars" / "*")))
     quiet = directory / "log4j2.properties"
     quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
     return [
         str(java.program),
         "-cp",
         jars,
-        f"-Xmx{_HEAP}",
+        f"-Xmx{configuration.get('spark.driver.memory', _HEAP)}",
         *java.options,
         *archive,
         f"-Dlog4j2.configurationFile={quiet}",

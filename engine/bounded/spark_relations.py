@@ -9,8 +9,10 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from catalog.spark_options import is_in_spark
 from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
+from engine.bounded.spark_tables import register_table
 from engine.operator import Services
 from planner.bounded_query import Relation
 from planner.spark_sql import SparkFlavour
@@ -35,6 +37,9 @@ class SparkRelations:
 
     def register(self, name: str, relation: Relation) -> None:
         """Make a relation readable under a name."""
+        if is_in_spark(relation.table):
+            register_table(self._session, name, relation)
+            return
         files = file_relation(relation)
         if files is not None and not files.dialect.null_literal:  # Spark would take a quoted null literal for NULL
             self._register_files(name, files)

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -30,31 +31,37 @@ class SparkSessions:
         """The virtual machine, ``None`` before the first session and with SPARK_REMOTE."""
         return self._jvm
 
-    def new(self, time_zone: str) -> Any:
-        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started."""
+    def new(self, time_zone: str, settings: Mapping[str, str] | None = None) -> Any:
+        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started.
+
+        ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013 for one that is too late.
+        """
+        wanted = settings or {}
         with self._lock:
             if self._jvm is not None and not self._jvm.alive:
                 self._forget()
             if self._session is None:
-                self._session = self._started()
+                self._session = self._started(wanted)
             session = self._session.newSession()
+        for key, value in wanted.items():
+            _set(session, key, value)
         session.conf.set("spark.sql.session.timeZone", time_zone)
         return session
 
-    def _started(self) -> Any:
+    def _started(self, settings: Mapping[str, str]) -> Any:
         """Return the first session; a virtual machine in which none could be made is not left behind."""
         try:
-            return within(_START_TIMEOUT_S, self._start, "start")
+            return within(_START_TIMEOUT_S, lambda: self._start(settings), "start")
         except BaseException:
             self._forget()
             raise
 
-    def _start(self) -> Any:
+    def _start(self, settings: Mapping[str, str]) -> Any:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         os.environ["PYSPARK_PYTHON"] = sys.executable
         if not os.environ.get("SPARK_REMOTE"):
-            self._jvm = launch()
+            self._jvm = launch(settings)
             os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self._jvm.port), self._jvm.secret
             atexit.register(self.close)
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
@@ -87,6 +94,20 @@ class SparkSessions:
         for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
             os.environ.pop(key, None)
         jvm.close()
+
+
+def _set(session: Any, key: str, value: str) -> None:
+    """Set what is not set already; a setting Spark reads only when it starts can no longer be."""
+    from pyspark.errors import PySparkException
+
+    if session.conf.get(key, None) == value:
+        return
+    try:
+        session.conf.set(key, value)
+    except PySparkException as error:
+        message = f"Spark runs already, and {key} is read only when it starts"
+        hint = "make the first statement that needs Spark one of a catalog or table with this setting"
+        raise PenstockError("BND-5013", message, hint=hint, kind=Kind.USER, sqlstate="55000") from error
 
 
 def _hush(context: Any) -> None:

@@ -1,0 +1,24 @@
+"""The interface of catalogs of other systems: what is in them is asked for when a name of theirs is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # tables know their places, and places the catalogs they are in
+    from catalog.tables import Table
+
+
+class ExternalCatalog(Protocol):
+    """A catalog whose databases and tables another system keeps. Names are compared without case."""
+
+    system: str
+    default_database: str
+
+    def databases(self) -> list[str]:
+        """Return the names of its databases."""
+
+    def tables(self, database: str) -> list[str]:
+        """Return the names of the tables of a database, none for one that is not there."""
+
+    def table(self, full_name: str, database: str, name: str) -> Table | None:
+        """Return a table under its full name here, ``None`` when there is none."""
