@@ -103,8 +103,8 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     """Return what Spark is started with: our settings but for those the user has said otherwise, here or in ``spark-defaults.conf``."""
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
-    said = {re.split(r"[\s=:]", line.strip(), maxsplit=1)[0] for line in lines if line.strip() and not line.strip().startswith("#")}
-    return {key: value for key, value in CONFIGURATION.items() if key not in said} | dict(settings)
+    said = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
+    return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
 
 
 def launch(settings: Mapping[str, str], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
