@@ -17,7 +17,7 @@ import engine.window_rows
 from engine.barriers import Alignment
 from engine.checkpoint_coordinator import CheckpointCoordinator
 from engine.checkpoint_store import CheckpointStore
-from engine.elements import Batch
+from engine.elements import Barrier, Batch
 from engine.input_gate import WatermarkMerge
 from engine.job_messages import CheckpointComplete
 from engine.local_storage import LocalStorage
@@ -30,7 +30,6 @@ from engine.operators.window_aggregate import WindowAggregateOperator
 from engine.record_writer import TaskOutput
 from engine.restore import Restorer
 from engine.task import Task
-from tests.rel.unaligned_barriers import Hasty
 
 SIMULATION = ("tests/runtime/test_simulation.py::test_seeds_are_exact_and_repeatable",)
 SWEEP = ("tests/rel/test_failpoints.py", "-k", "killed_at")
@@ -49,6 +48,16 @@ class Mutant:
 
 def _set(owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
+
+
+class Hasty(Alignment):
+    """Lets a checkpoint through at the first barrier and ignores the others."""
+
+    def on_barrier(self, channel: int, barrier: Barrier) -> Barrier | None:
+        if barrier.checkpoint_id <= self.settled:
+            return None
+        self.settled = barrier.checkpoint_id
+        return barrier
 
 
 def _barriers_not_aligned() -> None:

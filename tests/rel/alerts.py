@@ -18,7 +18,7 @@ from tests.rel.killing import Kills, quantile
 from tests.rel.verdict import Verdict
 
 JOB = "insert-into-alerts-counted-1"
-CONTROLS = {"none": "tests.rel.forgetful", "at-least-once": "tests.rel.unaligned_barriers"}
+CONTROLS = ("none", "at-least-once")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,10 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     events = make_events(arguments.rate * seconds, arguments.keys, arguments.seed, arguments.error_rate)
     write_events(events, root / "events", arguments.rate)
     settings = ("deployment=processes",) if arguments.workers else ()
-    job = JobProcess(root, "", JOB, interval=arguments.ckpt, settings=settings, module=CONTROLS.get(arguments.guarantee, "repl.cli"))
+    if arguments.guarantee == "at-least-once":
+        settings += ("execution.checkpointing.mode=AT_LEAST_ONCE",)
+    module = "tests.rel.forgetful" if arguments.guarantee == "none" else "repl.cli"
+    job = JobProcess(root, "", JOB, interval=arguments.ckpt, settings=settings, module=module)
     kills = Kills(arguments.kills, arguments.every, arguments.jitter, Random(arguments.seed), tuple(arguments.target.split("|")), verdict.coverage)
     parallelism = arguments.workers or arguments.parallelism
     try:

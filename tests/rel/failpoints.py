@@ -39,8 +39,8 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     cases = [(point, does) for point, does in product(arguments.points, arguments.does) if meaningful(point, does)]
     if arguments.only != "processes":
         plans = Plans(root, root / "planned")
-        for (point, does), parallelism in product(cases, PARALLELISM):
-            in_simulation(plans, point, does, parallelism, arguments.seed, verdict)
+        for (point, does), parallelism, unaligned in product(cases, PARALLELISM, (False, True)):
+            in_simulation(plans, point, does, parallelism, unaligned, arguments.seed, verdict)
         plans.close()
     recoveries: list[float] = []
     if arguments.only != "simulation":
@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     verdict.least = {f"{point} {does}": 1 for point, does in cases}
 
 
-def in_simulation(plans: Plans, point: str, does: str, parallelism: tuple[int, int], seed: int, verdict: Verdict) -> None:
+def in_simulation(plans: Plans, point: str, does: str, parallelism: tuple[int, int], unaligned: bool, seed: int, verdict: Verdict) -> None:
     """Run one case in the simulation."""
-    swept = sweep(plans, point, does, parallelism, seed=seed, times=2 if (point, does) == ("R2b", "kill") else 1)
-    case = f"{point} {does} at parallelism {parallelism[0]} then {parallelism[1]}"
+    swept = sweep(plans, point, does, parallelism, seed=seed, times=2 if (point, does) == ("R2b", "kill") else 1, unaligned=unaligned)
+    case = f"{point} {does} at parallelism {parallelism[0]} then {parallelism[1]}{', unaligned' if unaligned else ''}"
     verdict.faults.append(f"simulation: {case}")
     verdict.coverage[f"{point} {does}"] += swept.reached
     verdict.check(swept.state is JobState.FINISHED, f"{case}: the job is {swept.state}")

@@ -24,7 +24,7 @@ STEPS = 20_000
 RESTORING = ("R1", "R2", "R2b")
 FIRST_HIT = ("C1", "C13", "C14", "G3", "W11", *RESTORING)  # those that come seldom act at their first hit, the others at their second
 IN_MEMORY = ("C1", "C2", "C3", "C4", "C5", "C12", "C13", "C14", "W10")  # steps that touch nothing that could fail
-NOT_YET = ("W11",)  # steps of what this job does not do
+NOT_HERE = ("W11",)  # this job's queues are hardly ever so full that a barrier has rows to overtake
 PARALLELISM = ((1, 1), (2, 3))
 
 
@@ -77,11 +77,11 @@ class Plans:
 class SweptSimulation(Simulation):
     """The simulation without faults of its own; after the death it goes on at another parallelism if asked."""
 
-    def __init__(self, seed: int, plans: Plans, before: int, after: int) -> None:
+    def __init__(self, seed: int, plans: Plans, before: int, after: int, unaligned: bool) -> None:
         super().__init__(seed, lambda random: plans.graph(before), plans.services, build_operator)
         self._plans, self._after = plans, after
         self._crash_rate = self._task_failure_rate = self._io_failure_rate = self._power_rate = self._rescale_rate = 0.0
-        self._skew = 1
+        self._skew = 3 if unaligned else 1  # sources run ahead, so that there are rows to overtake
         self._until = [0.2, 0.8, 0.9, 1.0]
         self.options = replace(
             self.options,
@@ -92,6 +92,7 @@ class SweptSimulation(Simulation):
             checkpoint_min_pause_ms=0,
             channel_capacity=4,
             restart=FixedDelay(attempts=20, delay=5.0),
+            unaligned=unaligned,
         )
 
     def _crash(self, *, power: bool) -> None:
@@ -100,12 +101,12 @@ class SweptSimulation(Simulation):
         super()._crash(power=False)
 
 
-def sweep(plans: Plans, point: str, does: str, parallelism: tuple[int, int], *, seed: int = 1, times: int = 1) -> Swept:
+def sweep(plans: Plans, point: str, does: str, parallelism: tuple[int, int], *, seed: int = 1, times: int = 1, unaligned: bool = False) -> Swept:
     """Run the job with one point armed: there the process dies (``times`` times in a row), the step fails, or two seconds pass."""
     for path in plans.out.rglob("*"):
         if path.is_file():
             path.unlink()
-    simulation = SweptSimulation(seed, plans, *parallelism)
+    simulation = SweptSimulation(seed, plans, *parallelism, unaligned)
     if point == "C13":
         simulation.options = replace(simulation.options, checkpoint_timeout_ms=3)
     hits = Counter[str]()
@@ -123,7 +124,7 @@ def sweep(plans: Plans, point: str, does: str, parallelism: tuple[int, int], *, 
 
 def meaningful(point: str, does: str) -> bool:
     """Whether a fault can happen at a point: what touches nothing cannot fail, and a checkpoint already given up for its time cannot take longer."""
-    return point not in NOT_YET and (does == "kill" or (point not in IN_MEMORY if does == "raise" else point != "C13"))
+    return point not in NOT_HERE and (does == "kill" or (point not in IN_MEMORY if does == "raise" else point != "C13"))
 
 
 def _do(does: str, name: str, simulation: Simulation) -> None:

@@ -10,7 +10,7 @@ from engine.checkpoint_store import CheckpointStore
 from engine.failpoints import POINTS
 from engine.job_state import JobState
 from engine.operators.sink import SinkOperator
-from tests.rel.swept import NOT_YET, PARALLELISM, Plans, meaningful, sweep
+from tests.rel.swept import NOT_HERE, PARALLELISM, Plans, meaningful, sweep
 from tests.rel.swept_job import expected, write_input
 
 KILLED = [point for point in POINTS if meaningful(point, "kill")]
@@ -26,9 +26,9 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plans]:
     made.close()
 
 
-def wrong(plans: Plans, point: str, does: str, parallelism: tuple[int, int], times: int = 1) -> list[str]:
+def wrong(plans: Plans, point: str, does: str, parallelism: tuple[int, int], times: int = 1, unaligned: bool = False) -> list[str]:
     """Return what a run that was hit at a point has got wrong."""
-    swept = sweep(plans, point, does, parallelism, times=times)
+    swept = sweep(plans, point, does, parallelism, times=times, unaligned=unaligned)
     facts = {
         f"{point} was not reached": not swept.reached,
         f"the job is {swept.state}": swept.state is not JobState.FINISHED,
@@ -44,13 +44,18 @@ def test_killed_at_a_point_it_goes_on_exactly(plans: Plans, point: str) -> None:
     assert not wrong(plans, point, "kill", parallelism, times=2 if point == "R2b" else 1)
 
 
+@pytest.mark.parametrize("point", ["C4", "C8", "C12", "W2", "W6", "W9", "S4", "R2"])
+def test_killed_with_unaligned_checkpoints_it_goes_on_exactly(plans: Plans, point: str) -> None:
+    assert not wrong(plans, point, "kill", (2, 3), unaligned=True)
+
+
 @pytest.mark.parametrize("point", FAILED)
 def test_failed_at_a_point_it_goes_on_exactly(plans: Plans, point: str) -> None:
     assert not wrong(plans, point, "raise", PARALLELISM[(FAILED.index(point) + 1) % 2][:1] * 2)
 
 
 def test_all_points_are_swept() -> None:
-    assert POINTS.keys() - set(KILLED) == set(NOT_YET)
+    assert POINTS.keys() - set(KILLED) == set(NOT_HERE)
 
 
 def test_pending_commits_forgotten_on_restore_are_seen(plans: Plans, monkeypatch: pytest.MonkeyPatch) -> None:
