@@ -41,8 +41,8 @@ class Switches:
     time_zone: str
 
     @classmethod
-    def of(cls, settings: Settings, mode: str | None = None) -> Switches:
-        """Read them from a session's settings; ``mode`` overrules the setting of that name."""
+    def of(cls, settings: Settings, mode: str | None = None, backend: str | None = None) -> Switches:
+        """Read them from a session's settings; ``mode`` and ``backend`` overrule those of that name."""
         names = str(settings.get("optimizer.disabled-rules")).split(",")
         disabled = [name.strip() for name in names if name.strip()]
         if not settings.get("optimizer.split-aggregates"):
@@ -52,7 +52,7 @@ class Switches:
             mode or str(settings.get("execution.runtime-mode")),
             int(settings.get("parallelism.default")),
             int(settings.get("pipeline.max-parallelism")),
-            str(settings.get("bounded.backend")),
+            backend or str(settings.get("bounded.backend")),
             str(settings.get("table.local-time-zone")),
         )
 

@@ -118,11 +118,11 @@ class Session:
             case StatementSet():
                 return binder.bind_statement_set(statement, params)
 
-    def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None) -> Road:
-        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` overrules the setting."""
-        switches = Switches.of(self.settings, mode)
+    def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None, backend: str | None = None) -> Road:
+        """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` and ``backend`` overrule the settings."""
+        switches = Switches.of(self.settings, mode, backend)
         optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
-        runtime, chosen = choose_runtime(optimized, switches.mode, speaks=lambda part: speaks(part, str(self.settings.get("bounded.backend"))))
+        runtime, chosen = choose_runtime(optimized, switches.mode, speaks=lambda part: speaks(part, switches.backend))
         shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
         plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":

@@ -172,7 +172,7 @@ _HELP = (
     ("INSERT", "INSERT INTO t SELECT ..: a job, its id is returned"),
     ("STATEMENT SET", "EXECUTE STATEMENT SET BEGIN INSERT ..; INSERT ..; END: several sinks, one job"),
     ("SUBSCRIBE", "SUBSCRIBE TO SELECT ..: every change as a row, first column op"),
-    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH: is the streamed result that of the bounded backend?"),
+    ("VERIFY", "VERIFY SELECT .. AGAINST BATCH [ON spark | duckdb] [UP TO TIMESTAMP '..']: is the streamed result that of the bounded backend?"),
     ("EXPLAIN", "EXPLAIN [LOGICAL, OPTIMIZED, PHYSICAL, RULES, CHANGELOG_MODE, MERMAID, JSON] SELECT .."),
     ("EXPLAIN JOB", "EXPLAIN ANALYZE JOB 'id'; EXPLAIN WHY NO OUTPUT FOR JOB 'id'"),
     ("SET", "SET 'parallelism.default' = '2'; SET lists all; RESET"),

@@ -10,15 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import PenstockError
+from catalog.names import did_you_mean
 from client.results import Result, note_result
 from engine.arrays import array_of
 from engine.row_sums import group_numbers, summed
 from optimizer.properties import PlanFacts
 from planner import statement_nodes as nodes
+from planner.recorded import up_to
 
 if TYPE_CHECKING:
     from client.session import Session
 
+BACKENDS = ("spark", "duckdb")
 SHOWN_ROWS = 20
 TOLERANCE = 1e-9
 _SHOWN_WIDTH = 160
@@ -43,13 +46,21 @@ class Difference:
 
 
 def verify(session: Session, node: nodes.Verify) -> Result:
-    """Run a query both ways and say that the rows are equal; raise VER-7002 with some of those that are not, VER-7001 where there is no batch."""
+    """Run a query both ways, over the rows up to a moment if it names one, and say that the rows are equal.
+
+    VER-7002 with some of those that are not, VER-7001 where there is no batch.
+    """
     bound = session.bind(node.query)
+    if node.up_to is not None:
+        bound = up_to(bound, node.up_to.text, node.up_to.span)
+    if node.backend is not None and node.backend.text not in BACKENDS:
+        hint = did_you_mean(node.backend.text, BACKENDS, others=True)
+        raise PenstockError("BND-5000", f"there is no bounded backend '{node.backend.text}'", span=node.backend.span, hint=hint)
     query = bound.inputs[0]
     if not PlanFacts().finite(query):
         hint = "read files, a finite datagen or a table with 'source.replay' = 'true'"
         raise PenstockError("VER-7001", "the query never ends, so there is no batch to compare it with", span=node.query.span, hint=hint)
-    batch = session.plan(bound, mode="batch")
+    batch = session.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
     if batch.graph is not None:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
         message = f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to compare it with"

@@ -44,6 +44,14 @@ class _Options(tuple[OptionEntry, ...]):
     """The options of a WITH clause."""
 
 
+class _On(Name):
+    """The backend of ON."""
+
+
+class _UpTo(Name):
+    """The moment of UP TO."""
+
+
 class _Comment(str):
     """The text of COMMENT."""
 
@@ -273,7 +281,13 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
         return nodes.Subscribe(asked, span=self.span)
 
     def verify(self, children: list[Any]) -> nodes.Verify:
-        return nodes.Verify(_one(children, nodes.Query), span=self.span)
+        return nodes.Verify(_one(children, nodes.Query), _one(children, _On, None), _one(children, _UpTo, None), span=self.span)
+
+    def verify_on(self, children: list[Any]) -> _On:
+        return _On(children[0].value.lower(), _span(children[0]))
+
+    def up_to(self, children: list[Any]) -> _UpTo:
+        return _UpTo(_text(children[-1]), _span(children[-1]))
 
     def insert(self, children: list[Any]) -> nodes.Insert:
         target, query = _one(children, Name), _one(children, nodes.Query)

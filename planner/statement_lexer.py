@@ -134,11 +134,12 @@ def _begins_query(tokens: list[Token], index: int) -> bool:
 
 
 def _query_end(tokens: list[Token], index: int) -> int:
-    """Return the index behind a query; AGAINST BATCH belongs to VERIFY."""
+    """Return the index behind a query; the last AGAINST BATCH, and what follows it, belongs to VERIFY."""
     end = _region(tokens, index, (TokenType.SEMICOLON,))
-    closing = [token.text.upper() for token in tokens[end - 2 : end]]
-    verifies = index > 0 and tokens[index - 1].text.upper() == "VERIFY"
-    return end - 2 if verifies and closing == ["AGAINST", "BATCH"] and end - 2 > index else end
+    if index == 0 or tokens[index - 1].text.upper() != "VERIFY":
+        return end
+    words = [token.text.upper() for token in tokens[:end]]
+    return next((at for at in range(end - 2, index, -1) if words[at : at + 2] == ["AGAINST", "BATCH"]), end)
 
 
 def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> int:

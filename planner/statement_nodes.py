@@ -203,9 +203,11 @@ class Subscribe(Statement):
 
 @dataclass(frozen=True)
 class Verify(Statement):
-    """VERIFY query AGAINST BATCH."""
+    """VERIFY query AGAINST BATCH [ON backend] [UP TO moment]; the moment is the text that was written."""
 
     query: Query
+    backend: Name | None = None
+    up_to: Name | None = None
 
 
 class ExplainStage(StrEnum):

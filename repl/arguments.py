@@ -9,7 +9,7 @@ from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
 COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "serve")
-EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 _SHELL_EXAMPLES = """\
 examples:
@@ -20,7 +20,8 @@ examples:
   penstock run queries/flights.sql --state out  run a script whose jobs survive a restart
   penstock run job.sql --check                  parse and bind only, print every error
 
-exit codes: 0 ok, 1 query error, 2 usage, 3 connection, 4 timeout, 5 job failed, 130 interrupted
+exit codes: 0 ok, 1 query error, 2 usage, 3 connection, 4 timeout, 5 job failed, 6 VERIFY found a difference,
+            130 interrupted
 """
 _RUN_EXAMPLES = """\
 examples:

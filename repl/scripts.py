@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from catalog.errors import Kind, PenstockError, SourceText, Span
 from catalog.names import did_you_mean_file
-from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
+from repl.arguments import EXIT_DIFFERENT, EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
 from repl.errors_out import Messages
 from repl.printer import Printer
 from repl.variables import substitute
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 UNREADABLE = "CLI-6131"
+DIFFERENT = "VER-7002"
 
 
 class JobFailed(Exception):
@@ -79,7 +80,7 @@ class ScriptRunner:
             if self._timed_out:
                 return self._report_timeout()
             self.messages.error(error)
-            return EXIT_QUERY
+            return EXIT_DIFFERENT if error.code == DIFFERENT else EXIT_QUERY
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
         finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -9,6 +11,7 @@ import penstock
 from catalog.errors import PenstockError
 from client.session import Session
 from client.verification import difference
+from repl.cli import main
 
 ROWS = pa.table({"k": ["a", "b", "a", "a"], "v": [1, 2, 3, None], "d": [0.1, 0.2, 0.3, 0.7]})
 
@@ -54,7 +57,7 @@ def test_different_rows_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session({"bounded.backend": "duckdb"})
     session.register("t", ROWS)
     real = session.plan
-    monkeypatch.setattr(session, "plan", lambda bound, mode=None: real(real_other if mode == "batch" else bound, mode=mode))
+    monkeypatch.setattr(session, "plan", lambda bound, mode=None, **more: real(real_other if mode == "batch" else bound, mode=mode, **more))
     real_other = session.bind(session.parse("SELECT k, v + 1 AS v FROM t WHERE v > 1")[0].node)
     with pytest.raises(PenstockError) as caught:
         session.execute("VERIFY SELECT k, v FROM t AGAINST BATCH")
@@ -63,6 +66,33 @@ def test_different_rows_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.message == "stream and batch differ: 4 rows only of the stream (+), 2 only of the batch (-)"
     assert error.detail == "+ (a, 1)\n+ (b, 2)\n+ (a, 3)\n+ (a, NULL)\n- (b, 3)\n- (a, 4)"
     session.close()
+
+
+TIMED = (
+    "CREATE TABLE f (at TIMESTAMP(3), k STRING, v INT, WATERMARK FOR at AS at) "
+    "WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv', 'source.replay' = 'true')"
+)
+COUNTED = "SELECT window_start, k, SUM(v) AS s FROM TABLE(TUMBLE(TABLE f, DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, k"
+
+
+def test_up_to_a_moment_on_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A row that comes too late for the stream is told, with its weight; before it nothing differs. The exit code says which."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    lines = [f"2026-01-01 00:00:{second:02},{'ab'[second % 2]},{second}" for second in range(60)]
+    (tmp_path / "f.csv").write_text("at,k,v\n" + "\n".join([*lines, "2026-01-01 00:00:41,b,1000"]) + "\n")
+    words = ["--set", "execution.batch.max-rows=7", "-c", TIMED.format(path=tmp_path / "f.csv"), "-c"]
+    assert main([*words, f"VERIFY {COUNTED} AGAINST BATCH ON duckdb UP TO TIMESTAMP '2026-01-01 00:00:39'"]) == 0
+    assert "equal: 8 rows; stream" in (shown := capsys.readouterr()).out + shown.err
+    assert main([*words, f"VERIFY {COUNTED} AGAINST BATCH ON duckdb UP TO '2026-01-01 00:00:59'"]) == 6
+    told = capsys.readouterr().err
+    assert "VER-7002" in told and "+ (2026-01-01 00:00:40, b, 225)" in told and "- (2026-01-01 00:00:40, b, 1225)" in told
+    for query, code in {
+        f"VERIFY {COUNTED} AGAINST BATCH ON dukdb": "BND-5000",
+        f"VERIFY {COUNTED} AGAINST BATCH UP TO TIMESTAMP 'noon'": "VER-7004",
+        "VERIFY SELECT 1 AS n AGAINST BATCH ON duckdb UP TO '2026-01-01'": "VER-7003",
+    }.items():
+        assert main([*words, query]) == 1
+        assert code in capsys.readouterr().err
 
 
 def test_differences() -> None:
