@@ -72,7 +72,7 @@ Subscribe(span=Span(start=0, end=18), query=Query(span=Span(start=10, end=18), t
 ====
 VERIFY SELECT 1 AGAINST BATCH
 ---
-Verify(span=Span(start=0, end=29), query=Query(span=Span(start=7, end=15), text='SELECT 1'))
+Verify(span=Span(start=0, end=29), query=Query(span=Span(start=7, end=15), text='SELECT 1'), backend=None, up_to=None)
 ====
 CREATE MATERIALIZED VIEW IF NOT EXISTS v (a) COMMENT 'c' AS SELECT 1
 ---
