@@ -11,7 +11,7 @@ from engine.network.element_codec import ElementEncoder, pieces_that_fit
 
 
 class Overtaking:
-    """A barrier that is sent before everything else, and without credit."""
+    """A barrier that is sent before everything else, and without credit, once the consumer is there."""
 
     __slots__ = ("barrier",)
 
@@ -107,10 +107,13 @@ class RemoteChannel:
 
     @property
     def sendable(self) -> bool:
-        """Whether ``next_to_send`` has something; for the sending thread."""
+        """Whether ``next_to_send`` has something; for the sending thread.
+
+        Until the consumer has said anything its task is not there, and nobody could take even a barrier that needs no credit.
+        """
         unsent = self._unsent
         try:
-            return bool(unsent) and (self._sent < self._granted or isinstance(unsent[0], Overtaking))
+            return bool(unsent) and (self._sent < self._granted or (self._granted > 0 and isinstance(unsent[0], Overtaking)))
         except IndexError:  # the producer has just taken them to put a barrier before them; it signals when they are back
             return False
 

@@ -202,6 +202,18 @@ def test_a_barrier_overtakes_what_was_not_sent_and_needs_no_credit() -> None:
     assert found == [(0,), (1,), Barrier(1), (2,), (3,), (4,)]
 
 
+def test_a_barrier_that_needs_no_credit_waits_until_its_consumer_is_there() -> None:
+    pair = Pair()
+    sender = pair.sender(0, "k")
+    sender.put(rows(0))
+    assert [plain(element) for element in sender.overtake(Barrier(1))] == [(0,)]
+    pair.settle()
+    assert sender.holds(Barrier(1))
+    receiver = pair.receiver(1, "k", 2)
+    pair.settle()
+    assert drain(receiver) == [Barrier(1), (0,)]
+
+
 def test_a_barrier_that_waits_is_moved_and_one_that_has_gone_is_not_sent_again() -> None:
     pair = Pair()
     sender, receiver = pair.sender(0, "k"), pair.receiver(1, "k", 1)
