@@ -1,0 +1,21 @@
+"""How tests are dealt to the processes that run them: a file's tests stay together, and all that need Java share one virtual machine."""
+
+from __future__ import annotations
+
+import pytest
+
+LONGEST_FIRST = ("tests/queries/test_generated.py", "tests/nexmark/", "tests/deploy/", "tests/databases/", "tests/streams/", "tests/rel/", "tests/machines/")
+"""Where a process that is given it last would work alone for long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group("java" if item.get_closest_marker("spark") else file))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("spark"):
+        return -1
+    return next((place for place, begins in enumerate(LONGEST_FIRST) if item.nodeid.startswith(begins)), len(LONGEST_FIRST))
