@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-LONGEST_FIRST = ("tests/queries/test_generated.py", "tests/nexmark/", "tests/deploy/", "tests/databases/", "tests/streams/", "tests/rel/", "tests/machines/")
+LONGEST_FIRST = (
+    "tests/queries/test_generated.py",
+    "tests/nexmark/",
+    "tests/deploy/",
+    "tests/databases/",
+    "tests/streams/",
+    "tests/rel/",
+    "tests/machines/",
+)
 """Where a process that is given it last would work alone for long."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
 APPENDS = {"windows", "interval_join", "temporal_join", "match", "files"}
 
 
-def opened(job: str, rate: int) -> penstock.Connection:
+def opened(job: str, rate: int, settings: Mapping[str, str] | None = None) -> penstock.Connection:
     """Return a connection in which a job's tables are declared; its state and its output are below the current directory."""
     made = penstock.connect(
         settings={
@@ -80,6 +81,7 @@ def opened(job: str, rate: int) -> penstock.Connection:
             "parallelism.default": "2",
             "pipeline.max-parallelism": "16",
             "pipeline.name": job,
+            **(settings or {}),
         }
     )
     made.executescript(_SOURCE % ("a", rate, 5, 9) + _SOURCE % ("b", rate, 6, 9))

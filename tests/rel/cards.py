@@ -41,6 +41,12 @@ CARDS: tuple[Card, ...] = (
         "checkpoints behind a slow sink: unaligned ones are done at once, and restore exactly at another parallelism",
     ),
     Card("failpoints", "tests.rel.failpoints", "killed, failed and delayed at each of the 39 steps of the protocol"),
+    Card(
+        "rescale",
+        "tests.rel.rescaled",
+        "jobs of all kinds go on at another parallelism from checkpoints of all kinds, every pair of choices",
+        ("--full",),
+    ),
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
     Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed", ("--error-rate", "0.0001")),

@@ -1,0 +1,37 @@
+"""Jobs go on at another parallelism from checkpoints of all kinds; a restore that forgets state is found."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from engine.restore import Restorer
+from tests.rel.rescaled import covered, every_pair, run
+from tests.rel.verdict import Verdict
+
+CASES = 10
+
+
+def verdict_of(directory: Path, cases: int) -> Verdict:
+    verdict = Verdict("rescale", 1)
+    run(argparse.Namespace(seed=1, directory=directory, cases=cases, full=False), verdict)
+    return verdict
+
+
+def test_the_answer_is_that_of_one_slot(tmp_path: Path) -> None:
+    verdict = verdict_of(tmp_path, CASES)
+    assert not verdict.wrong
+    assert verdict.coverage["rescaled in mid-run"] == CASES
+
+
+def test_every_pair_of_choices_meets() -> None:
+    cases = every_pair(1)
+    assert covered(cases) == 310
+    assert len({case.job for case in cases[:CASES]}) >= 6
+
+
+def test_control_forgotten_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Restorer, "_restore_keyed", lambda restorer, chained: None)
+    assert verdict_of(tmp_path, 1).wrong
