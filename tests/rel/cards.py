@@ -44,7 +44,7 @@ CARDS: tuple[Card, ...] = (
     Card(
         "rescale",
         "tests.rel.rescaled",
-        "jobs of all kinds go on at another parallelism from checkpoints of all kinds, every pair of choices",
+        "jobs go on at another parallelism from checkpoints of all kinds: every pair of choices",
         ("--full",),
     ),
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
