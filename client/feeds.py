@@ -61,6 +61,10 @@ class BackendFeed:
     def ended(self) -> bool:
         return self._result.ended
 
+    def progress(self) -> str | None:
+        """Return in a few words how far the backend is."""
+        return self._result.progress()
+
     def close(self) -> None:
         self._result.cancel()
 

@@ -12,7 +12,7 @@ from catalog.errors import PenstockError
 from catalog.schema import Field, Schema
 from catalog.types import STRING, from_arrow
 from client.changelog import change_schema, new_rows, op_rows
-from client.feeds import Feed, TableFeed
+from client.feeds import BackendFeed, Feed, TableFeed
 from engine.clock import Clock, SystemClock
 from engine.elements import Batch
 from engine.fold import Fold
@@ -168,6 +168,10 @@ class Result:
         from client.ordering import by_columns, ordered  # compiles expressions: only when there is an order
 
         return ordered(rows, self.shape.order) if self.shape.order else by_columns(rows, self.shape.upsert_key or ())
+
+    def progress(self) -> str | None:
+        """Return in a few words how far the bounded backend is, None where nothing is known; may be asked from any thread."""
+        return self.feed.progress() if isinstance(self.feed, BackendFeed) else None
 
     def cancel(self) -> None:
         """Stop what computes the result; a thread waiting for rows wakes up at once."""

@@ -14,6 +14,7 @@ from catalog.settings import Settings
 from client.results import Result
 from repl.errors_out import Messages
 from repl.formats import MACHINE_FORMATS, Writer, writer_for
+from repl.progress import progress_line
 from repl.render import Look, fits
 
 TERMINAL_ROWS = 1_000
@@ -69,7 +70,8 @@ class Printer:
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
         if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
             return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
-        rows = result.final_rows()
+        with progress_line(result, sys.stderr):
+            rows = result.final_rows()
         if shape.verbatim and style.format in ("table", "vertical"):
             self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
             self.out.flush()

@@ -46,9 +46,15 @@ class BoundedBackend(Protocol):
 class BoundedResult:
     """The rows of a bounded query: iterate (waits), or poll (does not). A few batches are made ahead; a slow reader slows the backend."""
 
-    def __init__(self, schema: Schema, produce: Callable[[Emit], None], cancel: Callable[[], None]) -> None:
-        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says False; ``cancel`` ends it early."""
+    def __init__(
+        self, schema: Schema, produce: Callable[[Emit], None], cancel: Callable[[], None], progress: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """``produce`` runs in a thread of its own, gives batches to its argument and returns when that says False; ``cancel`` ends it early.
+
+        ``progress`` says in a few words how far it is, from any thread, or None.
+        """
         self.schema = schema
+        self.progress = progress
         self._cancel = cancel
         self._changed = threading.Condition()
         self._batches: deque[pa.RecordBatch] = deque()

@@ -44,7 +44,7 @@ class SparkBackend:
 
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         run = _SparkRun(spark_sql(plan), plan, self._services, staging_dir, time_zone)
-        return BoundedResult(plan.schema, run.produce, run.cancel)
+        return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
         """Return the text, and where tables of Spark are read what Spark makes of it: which filters, columns and aggregates it pushes to them."""
@@ -107,6 +107,8 @@ class _SparkRun:
             return
         self._begin()
         with self._relations(scratch):
+            if self._cancelled.is_set():
+                return
             if isinstance(self._plan, Sink) and self._plan.table is not None:
                 self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
                 return
@@ -161,17 +163,43 @@ class _SparkRun:
             yield self._exact.cast(batch)
 
     def _begin(self) -> None:
-        self._session.addTag(self._tag)
+        """Tag the jobs of this thread, and of the threads they are run by. A session's own tags could be cancelled by this thread only."""
+        if SESSIONS.jvm is None:
+            self._session.addTag(self._tag)
+        else:
+            self._session.sparkContext.addJobTag(self._tag)
 
     def _is_stuck(self) -> bool:
+        if SESSIONS.jvm is None:  # a server of Spark Connect tells nobody what it runs
+            return False
         tracker = self._session.sparkContext.statusTracker()
         return not tracker.getActiveStageIds()
+
+    def progress(self) -> str | None:
+        """Return how far the stages of Spark are that run now, those of other queries of this process included."""
+        if self._session is None:
+            return "Spark starts"
+        if SESSIONS.jvm is None or not SESSIONS.jvm.alive:
+            return None
+        try:
+            tracker = self._session.sparkContext.statusTracker()
+            stages = [stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None]
+        except spark_failures():
+            return None  # what is wrong is told by the query itself
+        if not stages:
+            return "Spark plans"
+        done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+        return f"Spark: {done} of {tasks} tasks of stage {', '.join(str(stage.stageId) for stage in stages)}"
 
     def cancel(self) -> None:
         """Stop the query's Spark jobs."""
         self._cancelled.set()
-        if self._session is not None and (SESSIONS.jvm is None or SESSIONS.jvm.alive):
+        if self._session is None:
+            return
+        if SESSIONS.jvm is None:
             self._session.interruptTag(self._tag)
+        elif SESSIONS.jvm.alive:
+            self._session.sparkContext.cancelJobsWithTag(self._tag)
 
 
 def _without_numbers(plan: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
+import time
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -11,10 +13,14 @@ import pytest
 
 import penstock
 from catalog.errors import PenstockError
+from catalog.schema import Schema
 from client.dbapi import Connection
 from client.exceptions import Error
+from client.feeds import TableFeed
+from client.results import Result, Shape
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
+from repl.progress import progress_line
 
 DIM = {
     "spark.sql.catalog.dim": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
@@ -153,3 +159,35 @@ def test_rows_are_written_by_spark(conn: Connection, shop: Any) -> None:
 def test_settings_that_are_too_late(conn: Connection, shop: Any) -> None:
     conn.execute("CREATE CATALOG late WITH ('type' = 'spark', 'spark.jars' = 'x.jar')")
     assert "BND-5013" in told(conn, "SELECT * FROM late.shop.orders")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.spark
+def test_progress_is_shown_and_a_cancel_ends_the_work_within_a_second(conn: Connection, shop: Any) -> None:
+    """10¹² rows would keep Spark busy for hours; closing the result ends its tasks, and the next query runs."""
+    shop.sql("CREATE VIEW shop.many AS SELECT id, id % 7 AS g FROM range(1000000000000)")
+    result = conn.session.execute("SELECT MAX(id % (g + 1)) FROM lake.shop.many")
+    tracker, terminal = shop.sparkContext.statusTracker(), Terminal()
+    with progress_line(result, terminal, 0.02, 0.02):
+        deadline = time.monotonic() + 30
+        while "tasks of stage" not in terminal.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert tracker.getActiveStageIds()  # the control: without a cancel it runs on
+    assert "Spark: 0 of " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
+    began = time.monotonic()
+    result.cancel()
+    while tracker.getActiveStageIds() and time.monotonic() < began + 10:
+        time.sleep(0.01)
+    assert time.monotonic() - began < 1.0
+    assert rows(conn, "SELECT COUNT(*) FROM lake.shop.orders") == [(10,)]
+
+
+def test_no_progress_where_nobody_looks() -> None:
+    out = io.StringIO()
+    with progress_line(Result(Shape(Schema(())), TableFeed()), out, 0.0, 0.01):
+        time.sleep(0.03)
+    assert out.getvalue() == ""
