@@ -28,6 +28,8 @@ from tests.runtime.fakes import SCHEMA, Faults, Ledger, LedgerSink, LedgerSpec, 
 BATCH_ROWS = 4
 SPLITS = 4
 CATCH_UP_S = 120.0
+LOOK_S = 0.4
+"""How long no row has to come for queues to be full."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,7 +157,7 @@ def _filled(job: Job, pace: Pace, least: int) -> int:
     """Let the queues fill, with so many rows at ``least``, then open the sink; return how many checkpoints were done before."""
     given = -1
     while given < (given := job.metrics().rows_in) or given < least:
-        time.sleep(0.4)
+        time.sleep(LOOK_S)
     done = len(job.checkpoints)
     pace.open = True
     return done

@@ -12,6 +12,11 @@ from tests.rel import slow_sink
 from tests.rel.verdict import Verdict
 
 
+@pytest.fixture(autouse=True)
+def look_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow_sink, "LOOK_S", 0.15)
+
+
 def judged(directory: Path) -> Verdict:
     verdict = Verdict("unaligned", 1)
     arguments = argparse.Namespace(capacity=16, sleep=0.05, checkpoints=2, most=60.0, control=1.8, directory=directory)
@@ -29,5 +34,6 @@ def test_unaligned_checkpoints_behind_a_slow_sink_restore_exactly_at_another_par
 def test_negative_control_rows_in_flight_that_are_not_put_back_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slow_sink, "TRIALS", slow_sink.TRIALS[:1])
     monkeypatch.setattr(InputGate, "put_back", lambda self, port, source, batches: None)
-    monkeypatch.setattr(slow_sink, "CATCH_UP_S", 2.0)
+    monkeypatch.setattr(slow_sink, "CATCH_UP_S", 0.8)
+    monkeypatch.setattr(slow_sink, "_control", lambda arguments: 0)
     assert any("missing" in sentence for sentence in judged(tmp_path).wrong)
