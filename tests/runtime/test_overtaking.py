@@ -7,8 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
+from engine.barrier_passage import BarrierPassage
+from engine.chain import OperatorSnapshot
 from engine.channels import Channel
-from engine.elements import Barrier, Batch, Element, EndOfInput, Watermark
+from engine.elements import Barrier, Batch, Element, EndOfInput, LatencyMarker, Watermark
 from engine.in_flight import ChannelRows, Way, batches_of, kept
 from engine.input_gate import BarrierAhead, InputGate, RowsInFlight
 from planner.edges import Partition, Shuffle
@@ -106,6 +108,25 @@ def test_a_newer_checkpoint_supersedes_one_that_was_given_up() -> None:
     second.put(Barrier(1, overtakes_at_ms=NOW))
     assert rows_of(mine.next(NOW)) == [(4, 4, 0)]
     assert mine.next(NOW) is None
+
+
+def test_latency_markers_that_are_overtaken_go_on_and_are_not_kept() -> None:
+    mine, (channel,) = gate(1)
+    marker, barrier = LatencyMarker("s", 0), Barrier(1, overtakes_at_ms=NOW)
+    for element in (marker, one(1), marker, one(2), barrier):
+        channel.put(element)
+    assert mine.next(NOW) == BarrierAhead(barrier)
+    told = mine.next(NOW)
+    assert isinstance(told, RowsInFlight)
+    assert in_flight(told) == {0: [1, 2]}
+    events = [mine.next(NOW) for _ in range(5)]
+    assert [type(event).__name__ for event in events] == ["LatencyMarker", "Batch", "LatencyMarker", "Batch", "NoneType"]
+
+    way = Way("agg", 0, Partition((0,)), 16)
+    for elements, rows in (([marker, one(3), marker], 1), ([marker], 0)):
+        passage = BarrierPassage(barrier, (OperatorSnapshot("op", {}, {}),), told.channels, [(way, list(elements))])
+        (kept_by,) = passage.snapshot({0: way}, 0)
+        assert {name: table.num_rows for name, table in kept_by.keyed.items()} == {"@input.0": 2} | ({"@output.agg.0": rows} if rows else {})
 
 
 @pytest.mark.parametrize("seed", range(150))
