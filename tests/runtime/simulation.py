@@ -259,7 +259,7 @@ class Simulation:
         self._note("rescale", str([chain.parallelism for chain in self.graph.chains]))
 
     def _storage_operation(self, verb: str) -> None:
-        rarer = 4 if verb == "publish" else 1  # it happens less often than the others, and must go wrong as well
+        rarer = {"publish": 8, "sync_directory": 4, "delete": 4}.get(verb, 1)  # these happen less often than the others, and must go wrong as well
         if self._chance(self._power_rate * rarer):
             self.coverage[f"power lost at {verb}"] += 1
             raise PowerLoss

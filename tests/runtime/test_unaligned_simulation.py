@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from engine.elements import Batch, Element
 from engine.input_gate import Collection, InputGate
-from tests.runtime.test_simulation import caught
+from tests.runtime.fakes import expected
+from tests.runtime.test_simulation import MARGIN, PLANTED_SPLITS, caught, simulate
 
 UNALIGNED = {"unaligned": True}
-LATE_BARRIERS = (154, 199, 295)
+LATE_BARRIERS = (199, 295)
 """Seeds in which rows are taken from a channel whose barrier is late, and the crash comes after that: one in a hundred has it."""
 
 
-def test_nothing_is_caught_when_nothing_is_planted() -> None:
-    assert not caught(30, UNALIGNED, LATE_BARRIERS)
+def test_rows_in_flight_are_restored_exactly_at_any_parallelism() -> None:
+    coverage: Counter[str] = Counter()
+    for seed in (*LATE_BARRIERS, *range(60)):
+        simulation, rows = simulate(seed, real=False, barriers=UNALIGNED)
+        assert rows == expected(PLANTED_SPLITS, 10), f"seed {seed}"
+        coverage += simulation.coverage
+    assert min(coverage["restored rows in flight"], coverage["restored rows in flight at another parallelism"]) >= MARGIN, coverage
 
 
 def test_rows_in_flight_of_one_channel_forgotten_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
