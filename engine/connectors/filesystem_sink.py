@@ -73,9 +73,10 @@ class FilesystemSink:
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
         self._number = 0
+        self._pending: set[str] = set()  # a name that is committed again, perhaps by another subtask and later, must not stand for a new file
 
     def recover(self, pending: list[Committable]) -> None:
-        kept = {item["staged"] for item in pending}
+        kept = self._pending = {item["staged"] for item in pending}
         for name in self._files.leftovers():
             match = _SUBTASK.match(name)
             if name not in kept and match and int(match[1]) % self._request.parallelism == self._request.subtask:
@@ -147,7 +148,7 @@ class FilesystemSink:
         if file is None:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
-            staged, self._number = self._files.reserve(f"{self._request.subtask}-{os.getpid()}", self._number)
+            staged, self._number = self._files.reserve(f"{self._request.subtask}-{os.getpid()}", self._number, self._pending)
             task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload)
             file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
             self._number += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
@@ -18,10 +19,10 @@ class StagedFiles:
         self.root = root
         self._staging = root / STAGING / owner
 
-    def reserve(self, name: str, number: int) -> tuple[str, int]:
-        """Return a staged name nobody has, ``<name>-<number>`` with the number counted up as needed, and that number."""
+    def reserve(self, name: str, number: int, taken: Collection[str]) -> tuple[str, int]:
+        """Return a staged name nobody has and that is none of those ``taken``, ``<name>-<number>`` with the number counted up, and that number."""
         self._staging.mkdir(parents=True, exist_ok=True)
-        while (self._staging / f"{name}-{number}{STAGED_SUFFIX}").exists():
+        while f"{name}-{number}{STAGED_SUFFIX}" in taken or (self._staging / f"{name}-{number}{STAGED_SUFFIX}").exists():
             number += 1
         return f"{name}-{number}{STAGED_SUFFIX}", number
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
 import re
 import shlex
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -71,6 +73,11 @@ def make_files(here: Path) -> None:
     (here / "mixed" / "a.csv").write_text("id,price,name\n1,2.5,a\n", encoding="utf-8")
     (here / "mixed" / "b.parquet").write_bytes(b"PAR1")
     os.mkfifo(here / "pipe.csv")
+    with contextlib.closing(sqlite3.connect(here / "facts.db")) as file:
+        file.execute("CREATE TABLE facts (id INTEGER, price REAL, name TEXT)")
+        file.execute("INSERT INTO facts VALUES (1, 2.5, 'a')")
+        file.execute("CREATE TABLE limited (id INTEGER CHECK (id < 100), name TEXT)")
+        file.commit()
 
 
 def run_script(text: str, **settings: str) -> str:

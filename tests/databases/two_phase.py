@@ -54,7 +54,7 @@ def crash_at(hit: int) -> Callable[[str], None]:
     return crash
 
 
-def chaos(place: Place, seed: int, *, hasty: bool = False, checkpoints: int = 24, most: int = 40) -> tuple[Counter[str], int]:
+def chaos(place: Place, seed: int, *, hasty: bool = False, checkpoints: int = 16, most: int = 40) -> tuple[Counter[str], int]:
     """Write numbers in checkpoints at parallelism 3, 1 and 5 by turns, crashing where the seed says; return what was hit and how many were written.
 
     ``hasty``: a broken writer, which commits what is prepared before its checkpoint is complete.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import sqlite3
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,7 +69,10 @@ def of_script(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["constructs", "scripts"])
-def test_golden(name: str) -> None:
+def test_golden(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with contextlib.closing(sqlite3.connect("parts.db")) as file:
+        file.execute("CREATE TABLE parts (id INTEGER, name TEXT, price TEXT)")
     if name == "scripts" and os.environ.get("ACCEPT") == "1":
         (PLANS / name).write_text("====\n".join(f"{script}\n---\n" for script in scripts()), encoding="utf-8")
     check_golden(PLANS / name, of_construct if name == "constructs" else of_script)
