@@ -135,7 +135,7 @@ class OperatorChain:
         self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
         self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
         self._time_us = MIN_WATERMARK_US
-        self._opened = 0
+        self._opened = self._ended = 0
         self._stateful: tuple[int, ...] = ()
 
     @property
@@ -203,11 +203,10 @@ class OperatorChain:
         for index in self._holding:
             operator = self.operators[index].operator
             due_ms = operator.held_until_ms()
-            if due_ms is None:
-                continue
-            if due_ms <= now_ms:
+            if due_ms is not None and due_ms <= now_ms:
                 self._guarded(index, lambda index=index, operator=operator: operator.release(self._outs[index]))
-            elif earliest is None or due_ms < earliest:
+                due_ms = operator.held_until_ms()  # it may have let go on a part only
+            if due_ms is not None and (earliest is None or due_ms < earliest):
                 earliest = due_ms
         self._markers.go_on()
         return earliest
@@ -238,11 +237,16 @@ class OperatorChain:
         """Tell the head that one of its ports has ended."""
         self._guarded(0, lambda: self._head.operator.on_port_end(port, self._outs[0]))
 
-    def end(self) -> None:
-        """End time, then let each operator emit what it has left."""
+    def end(self) -> bool:
+        """End time, then let each operator emit what it has left; return False when one has something under way: to be called again."""
         self.watermark(MAX_WATERMARK_US)
-        for index, chained in enumerate(self.operators):
-            self._guarded(index, lambda index=index, chained=chained: chained.operator.on_end(self._outs[index]))
+        while self._ended < len(self.operators):
+            index, operator = self._ended, self.operators[self._ended].operator
+            if not operator.settled():
+                return False
+            self._ended += 1
+            self._guarded(index, lambda index=index, operator=operator: operator.on_end(self._outs[index]))
+        return True
 
     def before_barrier(self, checkpoint_id: int) -> None:
         """Let each operator flush what is not state, first to last."""

@@ -184,6 +184,10 @@ class Operator:
     def on_port_end(self, port: int, out: Output) -> None:
         """Learn that one port has ended."""
 
+    def settled(self) -> bool:
+        """Whether it may end; asked when all ports have ended. Until then what it holds back is released as it is due, and other tasks go on."""
+        return True
+
     def on_end(self, out: Output) -> None:
         """Emit what is left; called once, after the final watermark, when all ports have ended."""
 

@@ -121,6 +121,7 @@ class Task:
         self._passage: BarrierPassage | None = None
         self._mailbox: deque[TaskMessage] = deque()
         self._paused = False
+        self._ending = False
         self._poll_again_ms = 0.0
         self._next_tick_ms = 0.0
         self._aligning_since_ms: float | None = None
@@ -180,6 +181,8 @@ class Task:
         if self.phase is not Phase.RUNNING:
             return ENDED
         due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
+        if self._ending:
+            return WORKED if self._finish() else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
         ready = self.chain.ready
         blocked = self._output.blocked or not ready
         if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
@@ -217,7 +220,7 @@ class Task:
                 self._next_marker_ms = now_ms + self._marker_interval_ms
                 self.chain.marker(LatencyMarker(self.chain.operators[0].context.name, now_ms))
             due_ms = min(due_ms, self._next_marker_ms)
-        if self.chain.ticks and not self._paused:
+        if self.chain.ticks and not (self._paused or self._ending):
             if now_ms >= self._next_tick_ms:
                 self._next_tick_ms = now_ms + TICK_MS
                 self.chain.tick(self._clock.wall_ms())
@@ -297,11 +300,11 @@ class Task:
     def _on_message(self, message: TaskMessage) -> None:
         match message:
             case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
-                if self.phase is Phase.RUNNING and self._gate is None:
+                if self.phase is Phase.RUNNING and self._gate is None and not self._ending:
                     failpoint("W1")
                     self._checkpoint(Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms))
             case EndSource():
-                if self.phase is Phase.RUNNING and self._gate is None and not self._paused:
+                if self.phase is Phase.RUNNING and self._gate is None and not (self._paused or self._ending):
                     self._finish()
             case CheckpointComplete(checkpoint_id):
                 if self.phase is not Phase.CLOSED:
@@ -328,12 +331,18 @@ class Task:
         self._last_checkpoint_id = barrier.checkpoint_id
         self._keep_barriers(now_ms)
 
-    def _finish(self) -> None:
-        """End the chain. Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed."""
-        self.chain.end()
+    def _finish(self) -> bool:
+        """End the chain; return False while an operator has something under way: then it is tried again, and no checkpoint begins here.
+
+        Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed.
+        """
+        self._ending = not self.chain.end()
+        if self._ending:
+            return False
         self.chain.measure_state(self._budget)
         self.chain.before_barrier(self._last_checkpoint_id + 1)
         self._say_end(self._snapshot(self._last_checkpoint_id + 1))
+        return True
 
     def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
         if self._passage is not None and self._passage.received is not None:

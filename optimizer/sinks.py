@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from catalog.connectors import takes_changes, written_changes
+from catalog.database_options import DATABASES
 from catalog.errors import PenstockError
 from catalog.tables import Table
 from optimizer.partitioning import is_gathered_by
@@ -22,7 +23,7 @@ def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:
                     "SQL-1310",
                     f"table {node.table.name} ({node.table.connector}) takes inserts only, but the query updates its results",
                     detail=culprit(node.input, facts),
-                    hint=_ways_out(node.input, facts),
+                    hint=_ways_out(node.input, facts, node.table),
                     span=node.span,
                 )
             _check_key(node, node.table, facts)
@@ -92,7 +93,7 @@ _FINAL = "group by a window and write EMIT ON WINDOW CLOSE, so that each row is 
 _CHANGELOG = "write to a changelog: 'format' = 'debezium-json', or connector 'print'"
 
 
-def _ways_out(plan: LogicalPlan, facts: PlanFacts) -> str:
+def _ways_out(plan: LogicalPlan, facts: PlanFacts, table: Table) -> str:
     joined = "join a bounded table, or use an inner JOIN" if isinstance(_updating(plan, facts), Join) else None
-    keyed = "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
+    keyed = "give the table a PRIMARY KEY" if table.connector in DATABASES else "give the table a PRIMARY KEY and 'changelog.mode' = 'upsert'"
     return "; or ".join(way for way in (joined or _FINAL, keyed, _CHANGELOG) if way)

@@ -66,10 +66,6 @@ class Answer:
         """Let it be seen."""
         self._done.set()
 
-    def wait(self, timeout_ms: float) -> bool:
-        """Wait until it is there; return whether it is."""
-        return self._done.wait(timeout_ms / 1000)
-
 
 class LookupClient:
     """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""

@@ -68,8 +68,7 @@ class LookupJoinOperator(Operator):
     def on_watermark(self, time_us: int, out: Output) -> None:
         if time_us == MAX_WATERMARK_US:
             self.release(out)
-            self._finish(out)
-        elif self._under_way:
+        if self._under_way:
             self._under_way.append(Watermark(time_us))
             return
         self._passed_us = time_us
@@ -88,6 +87,9 @@ class LookupJoinOperator(Operator):
         for batch in self._restored.take():
             self._ask(batch)
         self._go_on(out)
+
+    def settled(self) -> bool:
+        return not self._under_way and not self._restored.waiting
 
     def close(self) -> None:
         if hasattr(self, "_client"):
@@ -129,16 +131,6 @@ class LookupJoinOperator(Operator):
                     break
         self._under_way.extendleft(reversed(waiting))
         self._metrics.state_entries = sum(rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked))
-
-    def _finish(self, out: Output) -> None:
-        """Wait for all answers: no row may stay behind at the end."""
-        while self._under_way:
-            rows = self._under_way[0]
-            if isinstance(rows, Asked) and rows.answer is not None:
-                left_ms = rows.answer.asked_ms + self._timeout_ms - self._clock.monotonic_ms()
-                if not rows.answer.wait(max(left_ms, 0.0)):
-                    raise self._too_late()
-            self._go_on(out)
 
     def _check_timeout(self, rows: Asked) -> None:
         if rows.answer is not None and self._clock.monotonic_ms() - rows.answer.asked_ms > self._timeout_ms:

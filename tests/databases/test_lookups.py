@@ -159,6 +159,32 @@ def test_rows_under_way_are_state(tmp_path: Path) -> None:
     assert ids == list(range(1, ROWS + 1)), len(ids)
 
 
+def test_the_end_waits_for_answers_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """All rows have come and their answers have not: other tasks of the slot go on, and the job can be cancelled."""
+    place = Place("sqlite", tmp_path)
+    filled(place)
+    never = {"lookup.retry-predicate": "lookup_miss", "lookup.fixed-delay": "1 h"}
+    with opened(place, options=never) as made:
+        made.execute(f"CREATE TABLE o (id INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path / 'o'}', 'format' = 'json')")
+        made.execute("CREATE TABLE ids (id INT) WITH ('connector' = 'blackhole')")
+        insert = "INSERT INTO o SELECT l.id FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k"
+        job = made.execute(f"EXECUTE STATEMENT SET BEGIN {insert}; INSERT INTO ids SELECT COUNT(*) FROM l GROUP BY r; END").job
+        assert job is not None
+        deadline = time.monotonic() + 20
+        while waiting(job) < ROWS or written(job) == 0:
+            assert time.monotonic() < deadline, (waiting(job), written(job))
+            time.sleep(0.01)
+        time.sleep(0.05)
+        began = time.monotonic()
+        job.cancel()
+        job.wait(20)
+        assert time.monotonic() - began < 5
+
+
+def written(job: Job) -> int:
+    return sum(operator.rows_in for operator in job.metrics().operators if operator.name == "sink ids")
+
+
 def test_the_database_is_away(place: Place) -> None:
     place.url, place.path = "postgresql://127.0.0.1:1/none", place.path + ".gone"
     with (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 import penstock
 from catalog.errors import PenstockError
-from tests.databases.places import Place
+from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.databases.two_phase import batch, chaos, sink
 
@@ -125,3 +126,26 @@ def test_a_query_that_updates_its_rows_keeps_a_table_up_to_date(place: Place) ->
         expected = sorted(made.execute("SELECT k, COUNT(*) FROM s GROUP BY k").fetchall())
     assert sorted(place.ask("SELECT k, n FROM out")) == [tuple(row) for row in expected]
     assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
+
+
+def test_passwords_are_in_no_byte_of_the_state(tmp_path: Path) -> None:
+    place, state = Place("postgres", tmp_path), tmp_path / "state"
+    place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))", "CREATE TABLE dim (k INTEGER)", "INSERT INTO dim VALUES (1), (2)")
+    secret = {"username": "postgres", "password": SECRET}
+    with penstock.connect(settings={"execution.checkpointing.dir": str(state), "execution.checkpointing.interval": "50 ms"}) as made:
+        made.execute(
+            "CREATE TABLE s (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'rows-per-second' = '100', 'fields.k.min' = '1', "
+            "'fields.k.max' = '9')"
+        )
+        made.execute(f"CREATE TABLE dim (k INT) {place.options('dim', **secret)}")
+        made.execute(f"CREATE TABLE o (k INT, v STRING) {place.options('out', **secret)}")
+        job = made.execute("INSERT INTO o SELECT s.k, 'x' FROM s JOIN dim FOR SYSTEM_TIME AS OF s.p AS d ON s.k = d.k").job
+        assert job is not None
+        deadline = time.monotonic() + 30
+        while not place.ask("SELECT 1 FROM out LIMIT 1"):
+            assert time.monotonic() < deadline, job.error
+            time.sleep(0.05)
+        made.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT '{tmp_path / 'saved'}'").fetchall()
+    files = [path for directory in (state, tmp_path / "saved") for path in directory.rglob("*") if path.is_file()]
+    assert any(path.name.endswith(".manifest.json") for path in files), files
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []

@@ -8,7 +8,7 @@ from tests.rel.__main__ import run_card
 from tests.rel.cards import CARDS
 
 CARD = next(card for card in CARDS if card.name == "two-phase")
-SHORT = ["--only", "processes", "--rows", "4000", "--rate", "4000"]
+SHORT = ["--only", "processes", "--rows", "2000", "--rate", "4000", "--errors", "0.03"]
 
 
 def test_every_row_is_there_once_whatever_dies(tmp_path: Path) -> None:
