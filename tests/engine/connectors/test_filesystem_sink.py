@@ -228,3 +228,20 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         sink(ids(tmp_path / "file" / "below"))
     with pytest.raises(PenstockError, match="SQL-1512"):
         sink(table_of({"id": BIGINT}, {"connector": "datagen"}))
+
+
+def test_a_name_that_is_committed_again_stands_for_no_new_file(tmp_path: Path) -> None:
+    """After a lost reply another subtask commits again what this one wrote, later than this one begins to write anew."""
+    first = sink(ids(tmp_path))
+    first.on_batch(batch(1, 2), 0, Taken())
+    first.before_barrier(1, Taken())
+    items = first.snapshot_items()
+    first.on_checkpoint_complete(1)
+    again, other = (sink(ids(tmp_path), subtask=i, parallelism=2) for i in (0, 1))
+    none = {"checkpoint": 1, "items": []}
+    again.restore_items([none, *items])
+    again.on_batch(batch(3), 0, Taken())
+    other.restore_items([none, *items])
+    again.before_barrier(2, Taken())
+    again.on_checkpoint_complete(2)
+    assert visible(tmp_path) == [1, 2, 3]
