@@ -132,7 +132,7 @@ class Deployer:
             clock=self.clock,
             max_rows=self.options.batch_max_rows,
             timeout_ms=self.options.buffer_timeout_ms,
-            way=self._way(edge) if edge.edge.overtakable else None,
+            way=self._way(edge) if self.graph.overtakable(edge) else None,
         )
 
     def _way(self, edge: ChainEdge) -> Way:
@@ -151,7 +151,7 @@ class Deployer:
                     joined.append(channel)
                     ports.append(edge.port)
                     sources.append(number)
-                    overtakable.append(edge.edge.overtakable)
+                    overtakable.append(self.graph.overtakable(edge))
         return InputGate(
             joined,
             ports,

@@ -64,11 +64,12 @@ def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id
 
 
 class _Branch:
-    """A chain as seen over one edge out of it; ``again`` once it has been drawn already."""
+    """A chain as seen over one edge out of it, which barriers may overtake or not; ``again`` once it has been drawn already."""
 
-    def __init__(self, chain: Chain, edge: ChainEdge | None) -> None:
+    def __init__(self, chain: Chain, edge: ChainEdge | None, overtakable: bool = False) -> None:
         self.chain = chain
         self.edge = edge
+        self.overtakable = overtakable
         self.again = False
 
 
@@ -78,12 +79,12 @@ def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Br
     if branch.again:
         return []
     drawn.add(branch.chain.chain_id)
-    return [_Branch(by_id[edge.source], edge) for edge in graph.inputs_of(branch.chain.chain_id)]
+    return [_Branch(by_id[edge.source], edge, graph.overtakable(edge)) for edge in graph.inputs_of(branch.chain.chain_id)]
 
 
 def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool) -> list[str]:
     chain, edge = branch.chain, branch.edge
-    turn = " (barriers wait their turn)" if unaligned and edge is not None and not edge.edge.overtakable else ""
+    turn = " (barriers wait their turn)" if unaligned and edge is not None and not branch.overtakable else ""
     way = "" if edge is None else f"{edge.edge.sign}{turn} from "
     head = f"{way}chain {chain.chain_id} × {chain.parallelism}"
     if branch.again:

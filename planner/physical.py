@@ -357,3 +357,13 @@ class JobGraph:
     def outputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
         """Return the edges out of a chain."""
         return tuple(e for e in self.edges if e.source == chain_id)
+
+    def overtakable(self, edge: ChainEdge) -> bool:
+        """Return whether a checkpoint's barrier may overtake the rows of an edge.
+
+        Not so before windows whose results are corrected: how far time has come there is one value for all subtasks, who agree on it only where
+        barriers wait their turn.
+        """
+        target = next(chain for chain in self.chains if chain.chain_id == edge.target)
+        corrected = any(isinstance(spec, WindowAggregateSpec) and spec.emission.corrects for spec in target.operators)
+        return edge.edge.overtakable and not corrected

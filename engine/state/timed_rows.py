@@ -22,7 +22,8 @@ from engine.state.word_index import grown
 class TimedRows(KeyedState):
     """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are listed, passed ones linked to slots.
 
-    ``passed_us``: the watermark that has let rows pass. Snapshots hold key_group, whether a row waits, the watermark and the columns.
+    ``passed_us``: the watermark that has let rows pass. Snapshots hold key_group, whether a row waits, the watermark and the columns. Restored it is
+    the earliest of all parts: subtasks whose barriers overtook rows need not have been at one time, and those rows are still to come.
     """
 
     def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, max_parallelism: int) -> None:
@@ -35,6 +36,7 @@ class TimedRows(KeyedState):
         self.passed = MultiIndex()
         self.waiting = np.zeros(0, np.int64)
         self.passed_us = MIN_WATERMARK_US
+        self._fresh = True
         self._slots, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def __len__(self) -> int:
@@ -119,5 +121,7 @@ class TimedRows(KeyedState):
         waits = part.column("waits").to_numpy()
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
-        self.passed_us = max(self.passed_us, int(part.column("passed_us").to_numpy().max()))
+        passed_us = int(part.column("passed_us").to_numpy().min())
+        self.passed_us = passed_us if self._fresh else min(self.passed_us, passed_us)
+        self._fresh = False
         return ids
