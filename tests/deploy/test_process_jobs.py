@@ -23,6 +23,7 @@ from client.session import Session
 from engine.clock import SystemClock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
+from engine.deploy.process_workers import Member, ProcessWorkers, Underway
 from engine.deploy.worker import Worker
 from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerState
@@ -31,11 +32,13 @@ from engine.job import Job
 from engine.job_messages import SnapshotTaken, TaskId
 from engine.snapshots import WrittenTask
 from engine.task_manager import IoThread
+from tests.network.fault_proxy import FaultProxy
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
-from tests.streams.oracle import assert_same
+from tests.streams.oracle import FLIGHTS, assert_same
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 300_000
+MONTHS, FLOWN = 3, 80_789
 SETTINGS = {
     "deployment": "processes",
     "parallelism.default": "2",
@@ -57,21 +60,26 @@ def session() -> Iterator[Session]:
 
 
 def test_three_acts(tmp_path: Path) -> None:
-    script = Script("busy_planes", {**SETTINGS, "execution.batch.max-rows": "2000", "deployment": "embedded"})
+    flights = tmp_path / "flights"
+    flights.mkdir()
+    for month in sorted(FLIGHTS.glob("*"))[:MONTHS]:
+        (flights / month.name).symlink_to(month)
+    text = (ROOT / "queries" / "busy_planes.sql").read_text(encoding="utf-8").replace("queries/data/flights", str(flights))
+    script = Script("busy_planes", {**SETTINGS, "execution.batch.max-rows": "1000", "deployment": "embedded"}, text)
     try:
         folded = Folded()
-        job, channel = script.submit(1, tmp_path, 50)
-        run_and_stop(job, channel, folded, 60_000)
+        job, channel = script.submit(1, tmp_path / "state", 50)
+        run_and_stop(job, channel, folded, 15_000)
 
         script.session.settings.set("deployment", "processes")
-        job, channel = script.submit(2, tmp_path, 50)
-        run_and_stop(job, channel, folded, 30_000)
-        assert rows_read(job) < 276_776, "act two was to stop in the middle"
+        job, channel = script.submit(2, tmp_path / "state", 50)
+        run_and_stop(job, channel, folded, 8_000)
+        assert rows_read(job) < FLOWN - 15_000, "act two was to stop in the middle"
 
-        job, channel = script.submit(3, tmp_path, 50)
+        job, channel = script.submit(3, tmp_path / "state", 50)
         run_to_end(job, channel, folded)
         assert len(script.session.job_manager.worker_processes()) == 3, "the workers of act two were to be used again"
-        assert_same(folded.rows, "busy_planes")
+        assert_same(folded.rows, "busy_planes", flights)
     finally:
         script.close()
 
@@ -140,6 +148,33 @@ def test_a_stopped_worker_is_lost_and_what_it_says_later_is_not_heard(session: S
     assert job.last_failure.message == f"worker {stopped.number} lost: no heartbeat for 1 s"
     assert not Path(f"/proc/{stopped.pid}").exists() or stopped.state is WorkerState.LOST
     assert_counted_once(job, tmp_path / "stopped")
+
+
+def test_a_broken_link_is_named_and_every_row_counts_once(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proxies: list[FaultProxy] = []
+    on_body = ProcessWorkers._on_body
+
+    def through_a_proxy(workers: ProcessWorkers, underway: Underway, member: Member, body: Any) -> None:
+        if isinstance(body, Prepared):
+            proxies.append(FaultProxy((str(body.address[0]), int(body.address[1]))).__enter__())
+            body = Prepared(proxies[-1].address)
+        on_body(workers, underway, member, body)
+
+    monkeypatch.setattr(ProcessWorkers, "_on_body", through_a_proxy)
+    job = started(session, tmp_path / "cut")
+    assert job.processes is not None
+    workers = job.processes.processes()
+    for proxy in proxies[:2]:
+        proxy.__exit__()
+    until(lambda: job.last_failure is not None, job)
+    assert job.last_failure is not None
+    assert job.last_failure.code in ("NET-5013", "NET-5014")
+    assert re.match(rf"the connection with worker-({workers[0].number}|{workers[1].number}) broke", job.last_failure.message)
+    assert_counted_once(job, tmp_path / "cut")
+    assert (job.metrics().restarts, job.metrics().workers_lost) == (1, 0)
+    assert job.processes.lost == []
+    for proxy in proxies[2:]:
+        proxy.__exit__()
 
 
 def test_rows_come_to_this_process(session: Session) -> None:
