@@ -16,8 +16,8 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run queries/flights.sql --state out/state
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (about twelve minutes on two cores)
-	@$(BIN)/python -m pytest
+test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # make test asks QUERIES=600 generated queries (some 60 seconds of one core) and Spark 30 of them; make fuzz asks FUZZ more, Spark 90, and tries every
 # relation and machine more often
