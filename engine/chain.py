@@ -126,6 +126,7 @@ class OperatorChain:
     def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True) -> None:
         self.operators = tuple(operators)
         self._layers = Layers(incremental)
+        self._output = output
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
         for upstream, target in zip(reversed(self.operators[:-1]), reversed(self.operators[1:]), strict=True):
             self._outs.insert(0, _Link(upstream.metrics, target, self._outs[0]))
@@ -205,6 +206,7 @@ class OperatorChain:
             due_ms = operator.held_until_ms()
             if due_ms is not None and due_ms <= now_ms:
                 self._guarded(index, lambda index=index, operator=operator: operator.release(self._outs[index]))
+                self._output.flush()  # they have waited long enough
                 due_ms = operator.held_until_ms()  # it may have let go on a part only
             if due_ms is not None and (earliest is None or due_ms < earliest):
                 earliest = due_ms

@@ -227,6 +227,11 @@ class TaskOutput:
                 earliest = deadline
         return earliest
 
+    def flush(self) -> None:
+        """Ship what is buffered."""
+        for writer in self._writers:
+            writer.flush()
+
     def collect(self, batch: Batch) -> None:
         """Write rows to every edge."""
         if self._writers:
