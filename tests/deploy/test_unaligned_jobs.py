@@ -135,8 +135,8 @@ def opened(directory: Path, parallelism: int) -> Session:
     return session
 
 
-def moved(directory: Path, noted: Noted, *, killed: bool) -> Counter[tuple[int, int, int]]:
-    """Behind slow tasks kill a worker of two, if so wished, then the job, and let it finish on three; return what it has written."""
+def moved(directory: Path, noted: Noted, parallelism: int, *, killed: bool) -> Counter[tuple[int, int, int]]:
+    """Behind slow tasks kill a worker of two, if so wished, then the job, and let it finish on others; return what it has written."""
     flag = directory / "slow"
     flag.touch()
     (directory / "of_slow_workers.py").write_text(MODULE.format(flag=str(flag)), encoding="utf-8")
@@ -154,7 +154,7 @@ def moved(directory: Path, noted: Noted, *, killed: bool) -> Counter[tuple[int, 
     finally:
         session.close()
     flag.unlink()
-    session = opened(directory, 3)
+    session = opened(directory, parallelism)
     try:
         job = started(session)
         assert job.wait(60)
@@ -168,7 +168,7 @@ def moved(directory: Path, noted: Noted, *, killed: bool) -> Counter[tuple[int, 
 def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     noted = Noted(monkeypatch)
-    assert moved(tmp_path, noted, killed=True) == expected()
+    assert moved(tmp_path, noted, 3, killed=True) == expected()
     assert len(noted.restored) == 2
     for manifest in noted.restored:
         assert in_flight(manifest) > unsent(manifest) > 0
@@ -178,5 +178,5 @@ def test_rows_in_flight_between_workers_survive_a_kill_and_another_parallelism(t
 def test_rows_that_had_not_left_a_worker_forgotten_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     noted = Noted(monkeypatch, without_unsent)
-    counted = sum(count for _, count, _ in moved(tmp_path, noted, killed=False))
+    counted = sum(count for _, count, _ in moved(tmp_path, noted, 1, killed=False))
     assert counted == ROWS - unsent(noted.restored[0]) < ROWS
