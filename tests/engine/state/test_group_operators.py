@@ -185,7 +185,7 @@ def test_full_batches_are_taken_together():
     operator.on_batch(full, 0, out)
     assert [batch.num_rows for batch in out.batches] == [1]
     operator.on_batch(full, 0, out)
-    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms
+    assert operator.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
     operator.release(out)
     assert operator.held_until_ms() is None
     assert [batch.num_rows for batch in out.batches] == [1, 2]
