@@ -95,10 +95,9 @@ def report(runs: int, seconds: float) -> None:
     print(f"{'keyed aggregate, embedded':38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
     for parallelism in (1, 2):
         run(parallelism, 10, 0, 200_000)  # warm: kernels
-        half = None
         for timeout_ms in (10, *(t for t in TIMEOUTS_MS if t != 10)):
             peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS)[0] for _ in range(runs))
-            half = int(peak / 2) if half is None else half
+            half = int(peak / 2)
             best = min((_figures(parallelism, timeout_ms, half, seconds) for _ in range(runs)), key=lambda figures: figures[1])
             aim = AIMS_MS.get(timeout_ms)
             told = "" if aim is None else f"   aim {aim[0]:g} / {aim[1]:g}: {'met' if best[0] <= aim[0] and best[1] <= aim[1] else 'NOT MET'}"
