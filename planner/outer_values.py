@@ -8,7 +8,24 @@ from decimal import Decimal as PyDecimal
 
 from catalog.errors import PenstockError, Span
 from catalog.schema import Field, Schema
-from catalog.types import BOOLEAN, STRING, Array, BigInt, Binary, DataType, Decimal, Double, Float, Int, Map, Row, SmallInt, TinyInt
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    STRING,
+    Array,
+    BigInt,
+    Binary,
+    DataType,
+    Decimal,
+    Double,
+    Float,
+    Int,
+    Map,
+    Row,
+    SmallInt,
+    TimestampLtz,
+    TinyInt,
+)
 from planner.binder_joins import join_on
 from planner.expressions import Call, Case, Cast, Column, Expression, Literal
 from planner.inner_query import InnerRows
@@ -112,7 +129,10 @@ def _filled(value: Expression, span: Span | None) -> Expression:
             hint = "say that the column is NOT NULL, or join with a query in FROM"
             message = f"a subquery that is a value cannot be found by a {value.type} that may be NULL"
             raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
-        value, zero = Cast(STRING, True, arg=value), Literal(STRING, False, value="")
+        if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
+            value, zero = Call(BIGINT, True, function="unix_micros", args=(value,)), Literal(BIGINT, False, value=0)
+        else:
+            value, zero = Cast(STRING, True, arg=value), Literal(STRING, False, value="")
     null = Call(BOOLEAN, False, function="is_null", args=(value,))
     return Case(value.type, False, whens=((null, zero),), default=value)
 

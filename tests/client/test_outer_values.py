@@ -1,0 +1,19 @@
+"""Subqueries found by the different values of the rows around them: NULL finds NULL, and two values are one only where they are equal."""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock
+
+SETTINGS = {"bounded.backend": "duckdb", "execution.runtime-mode": "streaming", "table.local-time-zone": "Europe/Berlin"}
+FIRST, SECOND = 1_761_438_600, 1_761_442_200  # half past two, and half past two again: summer time ends
+
+
+@pytest.mark.parametrize("made", ["timestamp_seconds(n)", "n", "CAST(n AS STRING)", "CAST(n AS DECIMAL(12, 1))", "n = 1761438600"])
+def test_values_are_found_by_themselves(made: str) -> None:
+    with penstock.connect(settings=SETTINGS) as connection:
+        connection.execute(f"CREATE VIEW o AS SELECT id, {made} AS t FROM (VALUES (1, {FIRST}), (2, {SECOND}), (3, CAST(NULL AS INT))) AS v(id, n)")
+        connection.execute(f"CREATE VIEW i AS SELECT k, {made} AS t FROM (VALUES (1, {FIRST}), (2, {SECOND})) AS v(k, n)")
+        query = "SELECT id, (SELECT max(k) FROM i WHERE i.t = o.t OR o.t IS NULL), (SELECT count(*) FROM i WHERE i.t = o.t OR o.t IS NULL) FROM o"
+        assert sorted(connection.execute(query).fetchall()) == [(1, 1, 1), (2, 2, 1), (3, 2, 2)]
