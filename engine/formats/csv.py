@@ -13,53 +13,35 @@ from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Field
 from catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
-from engine.formats.bad_records import separate
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
+from engine.formats.line_reader import LineReader
 from engine.formats.plain_csv import PlainCsv
-from engine.formats.record_blocks import Block, RecordBlocks, count_records, record_ends
+from engine.formats.record_blocks import Block, RecordBlocks, record_ends
 from engine.formats.text_values import checked, from_text
 
 _COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
-class CsvReader:
+class CsvReader(LineReader):
     """Reads one csv file, or the records that begin in a range of its bytes."""
 
     def __init__(self, task: FileTask, anchor: dict[str, Any] | None) -> None:
-        self._task = task
-        self._quote = task.dialect.quote.encode() if task.dialect.multiline else None
-        self._parser = CsvParser(task)
-        resumed = anchor if anchor and task.compression is None else {}
-        begin: int | None = resumed.get("byte")
-        self._ordinal: int = resumed.get("row", 0)
-        self._skip_header = task.dialect.header and begin is None and task.start == 0
-        self._blocks = RecordBlocks(task, begin, self._quote)
+        self._csv = CsvParser(task)
+        super().__init__(task, anchor, self._csv, task.dialect.quote.encode() if task.dialect.multiline else None)
+        self._skip_header = task.dialect.header and not self._resumed and task.start == 0
 
-    def next(self) -> Decoded | None:
-        block = self._blocks.next()
+    def _next_block(self) -> Block | None:
+        block = super()._next_block()
         if block is not None and self._skip_header:
             self._skip_header = False
             end = int(record_ends(block.data, self._quote)[0])
             block = Block(block.data[end:], block.offset + end)
-        if block is None:
-            return None
-        decoded = self._decode(block)
-        decoded.anchor.update(byte=block.offset, row=self._ordinal)
-        self._ordinal += decoded.records
-        return decoded
-
-    def close(self) -> None:
-        self._blocks.close()
+        return block
 
     def _decode(self, block: Block) -> Decoded:
-        rows = self._parser.plain(block.data)
-        if rows is not None:
-            return Decoded(rows, self._ordinal, rows.num_rows)
-        rows = self._parser.parse(block.data)
-        if rows is not None and rows.num_rows == count_records(block.data, self._quote):
-            return Decoded(rows, self._ordinal, rows.num_rows)
-        return separate(block, self._ordinal, self._quote, self._parser.parse, self._parser.explain)
+        rows = self._csv.plain(block.data)
+        return super()._decode(block) if rows is None else Decoded(rows, self._ordinal, rows.num_rows)
 
 
 class CsvParser:
@@ -128,6 +110,10 @@ class CsvParser:
                 false_values=["false", "FALSE", "False"],
             ),
         )
+
+    def rows_of(self, decoded: Decoded) -> Decoded:
+        """Return the records, which are the rows."""
+        return decoded
 
     def explain(self, raw: bytes) -> tuple[str | None, str]:
         """Return the column at fault and what is wrong with one bad record."""

@@ -26,17 +26,19 @@ class LineParser(Protocol):
 
 
 class LineReader:
-    """Reads one file of lines, or the lines that begin in a range of its bytes."""
+    """Reads one file of lines, or the lines that begin in a range of its bytes. ``quote``: within such characters a record goes on over lines."""
 
-    def __init__(self, task: FileTask, anchor: dict[str, Any] | None, parser: LineParser) -> None:
+    def __init__(self, task: FileTask, anchor: dict[str, Any] | None, parser: LineParser, quote: bytes | None = None) -> None:
         self._parser = parser
+        self._quote = quote
         resumed = anchor if anchor and task.compression is None else {}
         begin: int | None = resumed.get("byte")
         self._ordinal: int = resumed.get("row", 0)
-        self._blocks = RecordBlocks(task, begin)
+        self._resumed = begin is not None
+        self._blocks = RecordBlocks(task, begin, quote)
 
     def next(self) -> Decoded | None:
-        block = self._blocks.next()
+        block = self._next_block()
         if block is None:
             return None
         decoded = self._parser.rows_of(self._decode(block))
@@ -44,11 +46,14 @@ class LineReader:
         self._ordinal += decoded.records
         return decoded
 
+    def _next_block(self) -> Block | None:
+        return self._blocks.next()
+
     def close(self) -> None:
         self._blocks.close()
 
     def _decode(self, block: Block) -> Decoded:
         records = self._parser.parse(block.data)
-        if records is not None and records.num_rows == count_records(block.data, None):
+        if records is not None and records.num_rows == count_records(block.data, self._quote):
             return Decoded(records, self._ordinal, records.num_rows)
-        return separate(block, self._ordinal, None, self._parser.parse, self._parser.explain)
+        return separate(block, self._ordinal, self._quote, self._parser.parse, self._parser.explain)

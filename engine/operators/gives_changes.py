@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from engine.elements import MIN_WATERMARK_US
-from engine.operator import ListState, Operator, Output
-from engine.thinned_changes import ThinnedChanges
+from engine.operator import ListState
+from engine.operators.gives_thinned import GivesThinned
 
 
-class GivesChanges(Operator, ListState):
-    """Changes go out thinned, all of them before a barrier; how far windows have closed is state, the same in all subtasks at a barrier."""
+class GivesChanges(GivesThinned, ListState):
+    """How far windows have closed is state, the same in all subtasks at a barrier."""
 
-    _changes: ThinnedChanges
     _watermark_us: int
 
     def list_states(self) -> dict[str, ListState]:
@@ -23,12 +22,3 @@ class GivesChanges(Operator, ListState):
 
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         self._watermark_us = max([self._watermark_us, *(item["reached_us"] for item in items)])
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        self._changes.give_due(out)
-
-    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        self._changes.give(out)
-
-    def on_end(self, out: Output) -> None:
-        self._changes.give(out)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from engine.elements import Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
+from engine.operator import Context, Output
+from engine.operators.gives_thinned import GivesThinned
 from engine.thinned_changes import ThinnedChanges
 from planner.physical import ThinnedRowsSpec
 
 
-class ThinnedRowsOperator(Operator):
+class ThinnedRowsOperator(GivesThinned):
     """Nothing is held over a barrier, so there is no state."""
 
     def __init__(self, spec: ThinnedRowsSpec, options: JobOptions) -> None:
@@ -21,12 +22,3 @@ class ThinnedRowsOperator(Operator):
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._changes.add(batch, out)
-
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        self._changes.give_due(out)
-
-    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        self._changes.give(out)
-
-    def on_end(self, out: Output) -> None:
-        self._changes.give(out)

@@ -1,0 +1,21 @@
+"""What operators have in common that put changes together before they give them."""
+
+from __future__ import annotations
+
+from engine.operator import Operator, Output
+from engine.thinned_changes import ThinnedChanges
+
+
+class GivesThinned(Operator):
+    """Changes go out thinned, all of them before a barrier and at the end."""
+
+    _changes: ThinnedChanges
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        self._changes.give_due(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._changes.give(out)
+
+    def on_end(self, out: Output) -> None:
+        self._changes.give(out)
