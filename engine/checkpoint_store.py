@@ -2,6 +2,9 @@
 
 Order of a publish: segments synced, directory synced, manifest written, synced and renamed, then CURRENT likewise. Only after that does anybody
 hear of the checkpoint. No durable file is ever written again: names carry epoch, attempt and checkpoint.
+
+A new epoch first becomes known, then takes away what older ones have staged, and only then reads what is current. Who publishes stages, looks
+at the epoch, and renames: so an older writer, stopped wherever it was, has renamed before the new one reads, or finds nothing left to rename.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ FINISHED = "FINISHED"
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 _SEGMENT = re.compile(r"seg-e\d+-a\d+-c(\d+)-t\d+\.\d+")
 _EPOCH = re.compile(r"epoch-(\d+)")
-_STAGED = re.compile(r"(chk-\d+\.manifest|CURRENT|FINISHED|JOB)\.e\d+\.tmp")
+_STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB)\.e(\d+)\.tmp")
 
 
 @dataclass(frozen=True)
@@ -65,26 +68,43 @@ class CheckpointStore:
         format, STA-3010 for another job's files.
         """
         self.storage.lock(take_over=take_over)
-        names = self.storage.list()
-        epochs = _numbers(_EPOCH, names)
+        current = self._current_bytes()
         latest = self.latest()
+        names = self.storage.list()
         if FINISHED in names:
             check_version(FINISHED, unseal(FINISHED, self.storage.read(FINISHED)))
-        self.epoch = max([0, *epochs, latest.epoch if latest else 0]) + 1
-        try:
-            self.storage.create(f"epoch-{self.epoch}")
-        except FileExistsError as cause:  # another process opens it at the same moment
-            raise locked(str(self.storage)) from cause
-        self.storage.sync(f"epoch-{self.epoch}")
-        self.storage.sync_directory()
+        epochs = _numbers(_EPOCH, names)
+        self._begin_epoch(max([0, *epochs, latest.epoch if latest else 0]) + 1)
         for epoch in epochs:
             self.storage.delete(f"epoch-{epoch}")
+        if self._current_bytes() != current:  # an older writer was quicker, and nobody can be any more
+            latest = self.latest()
+        names = self.storage.list()
         taken = _numbers(_MANIFEST, names)
         self._current = latest.checkpoint_id if latest else None
         self._know_manifests([number for number in taken if latest is not None and number <= latest.checkpoint_id])
         if self.fell_back is None:  # else what is damaged stays until a newer checkpoint is durable
             self._collect_garbage(above_too=True)
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
+
+    def _begin_epoch(self, epoch: int) -> None:
+        """Let everybody know of the epoch, then see to it that no older one can publish: what it has staged is gone, and what it stages is refused."""
+        try:
+            self.storage.create(f"epoch-{epoch}")
+        except FileExistsError as cause:  # another process opens it at the same moment
+            raise locked(str(self.storage)) from cause
+        self.storage.sync(f"epoch-{epoch}")
+        self.storage.sync_directory()
+        self.epoch = epoch
+        self._fence_older()
+
+    def _fence_older(self) -> None:
+        for name in self.storage.list():
+            if (staged := _STAGED.fullmatch(name)) and int(staged[1]) < self.epoch:
+                self.storage.delete(name)
+
+    def _current_bytes(self) -> bytes | None:
+        return self.storage.read(CURRENT) if CURRENT in self.storage.list() else None
 
     def latest(self) -> Manifest | None:
         """Return the checkpoint CURRENT names after checking every byte of it and of its files, or ``None`` when there is none.
@@ -142,7 +162,7 @@ class CheckpointStore:
         return manifest
 
     def retire(self) -> None:
-        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises OSError."""
+        """Delete checkpoints beyond the retained ones, and our files that none of those needs. Raises OSError, STA-3002."""
         failpoint("G1")
         self._collect_garbage(above_too=False)
 
@@ -184,7 +204,11 @@ class CheckpointStore:
         self.storage.sync(staged)
         failpoint("C8")
         self._check_epoch()
-        self.storage.publish(staged, target)
+        try:
+            self.storage.publish(staged, target)
+        except FileNotFoundError:  # a newer epoch has taken it away after we looked
+            self._check_epoch()
+            raise
 
     def _check_files(self, manifest: Manifest) -> None:
         """A checkpoint may be published only while all it shares with earlier ones is still there."""
@@ -192,8 +216,8 @@ class CheckpointStore:
         if missing:
             raise FileNotFoundError(f"{missing[0]}, which checkpoint {manifest.checkpoint_id} shares with an earlier one, is gone")
 
-    def _check_epoch(self) -> None:
-        newest = max(_numbers(_EPOCH, self.storage.list()), default=0)
+    def _check_epoch(self, names: Sequence[str] | None = None) -> None:
+        newest = max(_numbers(_EPOCH, self.storage.list() if names is None else names), default=0)
         if newest > self.epoch:
             message = f"this run of job {self.job_id} (epoch {self.epoch}) is superseded by epoch {newest}"
             raise PenstockError("STA-3002", message, hint="another process has taken the job over", kind=Kind.EXTERNAL, sqlstate="55006")
@@ -265,16 +289,16 @@ class CheckpointStore:
         reachable = {name for files in self._manifests.values() for name in files}
         horizon = float("inf") if above_too else (self._current or 0)
         names = self.storage.list()
+        self._check_epoch(names)  # by the same list: nothing in it is a newer epoch's
         manifests = [n for n in names if (m := _MANIFEST.fullmatch(n)) and int(m[1]) not in kept and int(m[1]) <= horizon]
         segments = [n for n in names if (m := _SEGMENT.fullmatch(n)) and n not in reachable and int(m[1]) <= horizon]
-        staged = [n for n in names if above_too and _STAGED.fullmatch(n)]
         for name in manifests:
             self.storage.delete(name)
         if manifests:
             self.storage.sync_directory()
         if segments:
             failpoint("G3")
-        for name in segments + staged:
+        for name in segments:
             self.storage.delete(name)
             failpoint("G2")
 

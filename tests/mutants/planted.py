@@ -219,6 +219,10 @@ def _epochs_not_looked_at() -> None:
     _set(CheckpointStore, "_check_epoch", lambda self: None)
 
 
+def _older_writers_not_fenced() -> None:
+    _set(CheckpointStore, "_fence_older", lambda self: None)
+
+
 def _lock_never_lost() -> None:
     _set(LocalStorage, "renew", lambda self: True)
 
@@ -246,5 +250,6 @@ MUTANTS = (
     Mutant("retractions lost in joins", _retractions_lost_in_joins, ("tests/engine/operators/test_join.py",)),
     Mutant("windows kept after their end", _windows_kept_after_their_end, ("tests/queries/test_state_at_zero.py",)),
     Mutant("epochs not looked at", _epochs_not_looked_at, ("tests/runtime/test_checkpoint_store.py",), quick=True),
+    Mutant("older writers keep what they have staged", _older_writers_not_fenced, ("tests/runtime/test_checkpoint_store.py", "-k", "stopped_right_before")),
     Mutant("a lock is never lost", _lock_never_lost, ("tests/rel/test_recovery.py", "-k", "nobody_renews")),
 )

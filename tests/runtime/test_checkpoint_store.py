@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -205,6 +206,87 @@ def test_a_newer_epoch_fences_the_older_writer() -> None:
     latest = new.latest()
     assert latest is not None
     assert (latest.checkpoint_id, latest.epoch, latest.parent) == (2, 2, 1)
+
+
+class StoppedStorage(MemoryStorage):
+    """Stops who renames a file to ``target`` right before that, and lets ``meanwhile`` happen."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
+        self.meanwhile: Callable[[], None] | None = None
+
+    def publish(self, name: str, target: str) -> None:
+        if target == self.target and self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            meanwhile()
+        super().publish(name, target)
+
+
+def resumed_behind_its_last_look(target: str) -> tuple[str, Manifest | None]:
+    """Stop an old writer of checkpoint 2 between its look at the epoch and a rename, until a new one has published; return its error, the newest."""
+    storage = StoppedStorage(target)
+    old = opened(storage)
+    old.publish(manifest(old, 1))
+
+    def taken_over() -> None:
+        new = CheckpointStore(storage, "job")
+        number = new.open().next_checkpoint_id
+        new.publish(manifest(new, number, rows=7))
+        new.publish(manifest(new, number + 1, rows=7))
+
+    storage.meanwhile = taken_over
+    code = ""
+    try:
+        old.publish(manifest(old, 2))
+    except PenstockError as error:
+        code = error.code
+    return code, CheckpointStore(storage, "job").open().latest
+
+
+@pytest.mark.parametrize("target", ["CURRENT", "chk-2.manifest.json"])
+def test_an_old_writer_stopped_right_before_a_rename_renames_nothing(target: str) -> None:
+    code, newest = resumed_behind_its_last_look(target)
+    assert code == "STA-3002"
+    assert newest is not None and newest.epoch == 2
+    assert sum(file.length for file in newest.files) > 0
+
+
+def test_without_the_fence_the_old_writer_sets_current_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CheckpointStore, "_fence_older", lambda self: None)
+    with pytest.raises(PenstockError, match=r"chk-2.manifest.json is damaged"):  # it names what the new one has thrown away
+        resumed_behind_its_last_look("CURRENT")
+
+
+def test_a_rename_before_the_fence_is_what_the_new_writer_goes_on_from() -> None:
+    """The old one is quicker: it renames while the new one, which has read CURRENT already, makes its epoch known."""
+    storage = MemoryStorage()
+    old = opened(storage)
+    old.publish(manifest(old, 1))
+    new = CheckpointStore(storage, "job")
+    begin = new._begin_epoch
+    new._begin_epoch = lambda epoch: (old.publish(manifest(old, 2)), begin(epoch))[1]  # type: ignore[method-assign]
+    latest = new.open().latest
+    assert latest is not None and latest.checkpoint_id == 2
+
+
+def test_a_new_writer_stopped_while_it_opens_takes_nothing_from_a_newer_one() -> None:
+    storage = MemoryStorage()
+    first = opened(storage)
+    first.publish(manifest(first, 1))
+    slow, newest = CheckpointStore(storage, "job"), CheckpointStore(storage, "job")
+    know = slow._know_manifests
+
+    def taken_over(numbers: Sequence[int]) -> None:
+        know(numbers)
+        newest.open()
+        newest.publish(manifest(newest, 5))
+
+    slow._know_manifests = taken_over  # type: ignore[method-assign]
+    with pytest.raises(PenstockError) as refused:
+        slow.open()
+    assert refused.value.code == "STA-3002"
+    read_all(newest)
 
 
 def test_the_lock_keeps_a_second_process_out(tmp_path: Path) -> None:
