@@ -88,7 +88,7 @@ class CheckpointStore:
         return Opened(latest, FINISHED in names, max([0, *taken]) + 1)
 
     def _begin_epoch(self, epoch: int) -> None:
-        """Let everybody know of the epoch, then see to it that no older one can publish: what it has staged is gone, and what it stages is refused."""
+        """Let everybody know of the epoch, then see to it that no older one publishes: what it has staged is gone, what it stages is refused."""
         try:
             self.storage.create(f"epoch-{epoch}")
         except FileExistsError as cause:  # another process opens it at the same moment

@@ -42,6 +42,7 @@ from engine.task_manager import IoThread, run_io
 PEER_LOSS_WAIT_S = 0.6
 RELEASE_S = 30.0
 _REPORTS = get_args(TaskReport)
+Later = Callable[[float, Callable[[], None]], None]
 
 
 @dataclass
@@ -77,11 +78,19 @@ class Underway:
 class ProcessWorkers:
     """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is subtask i of every chain.
 
+    ``later`` calls after so many seconds.
     Fencing: what belongs to another deployment than the one under way is dropped and counted; a lost worker is dead before it is replaced.
     """
 
     def __init__(
-        self, pool: WorkerPool, post: Callable[[Any], None], io: IoThread, state: Path | None, tables: tuple[HeldTable, ...], scratch: Path
+        self,
+        pool: WorkerPool,
+        post: Callable[[Any], None],
+        io: IoThread,
+        state: Path | None,
+        tables: tuple[HeldTable, ...],
+        scratch: Path,
+        later: Later | None = None,
     ) -> None:
         self.stale = 0
         self._pool = pool
@@ -90,6 +99,7 @@ class ProcessWorkers:
         self._state = state
         self._tables = tables
         self.scratch = scratch
+        self._later = later or _later
         self._lock = threading.RLock()
         self._processes: list[WorkerProcess] = []
         self._underway: Underway | None = None
@@ -139,7 +149,7 @@ class ProcessWorkers:
                     member.process.send(ToTasks(underway.id, ReleaseTasks()))
             self._end_when_released(underway)
         if self._underway is not None:
-            _later(RELEASE_S, lambda: self._lose_unreleased(underway))
+            self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
 
     def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
         run_io(self._io, self._post, work, failed)
@@ -238,7 +248,7 @@ class ProcessWorkers:
             self._post(failure)
             return
         # A link breaks when the worker at its other end dies, and that is the news: wait whether it comes.
-        _later(PEER_LOSS_WAIT_S, lambda: self._post(failure))
+        self._later(PEER_LOSS_WAIT_S, lambda: self._post(failure))
 
     def _on_lost(self, process: WorkerProcess) -> None:
         with self._lock:

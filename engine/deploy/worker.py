@@ -20,6 +20,7 @@ from engine.clock import Clock, SystemClock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, Alive, DeploymentId, FromTasks, Hello, Prepare, ReleaseTasks, ToTasks
 from engine.deploy.parent_death import on_parents_death
+from engine.deploy.worker_means import ProcessMeans, WorkerMeans
 from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_tasks import WorkerTasks
 
@@ -29,9 +30,10 @@ METRICS_EVERY_S = 0.2
 class Worker:
     """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and refuses what belongs to an older one."""
 
-    def __init__(self, connection: ControlConnection, clock: Clock, *, fenced: bool = True) -> None:
+    def __init__(self, connection: ControlConnection, clock: Clock, means: WorkerMeans, *, fenced: bool = True) -> None:
         self._connection = connection
         self._clock = clock
+        self._means = means
         self._fenced = fenced
         self._current: WorkerTasks | None = None
         self._newest: dict[str, tuple[int, int]] = {}
@@ -40,8 +42,7 @@ class Worker:
 
     def run(self) -> None:
         """Take messages until the coordinator is gone."""
-        beat = threading.Thread(target=self._beat, name="worker-beat", daemon=True)
-        beat.start()
+        threading.Thread(target=self._beat_on, name="worker-beat", daemon=True).start()
         while (message := self._next()) is not None:
             self.take(message)
         self._ended.set()
@@ -72,7 +73,7 @@ class Worker:
         self._newest[deployment.job_id] = order
         if current is not None:
             current.release()  # a newer deployment has taken over; the coordinator no longer asks about this one
-        self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment))
+        self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment), self._means)
         self._give(current, message.body)
 
     def _give(self, tasks: WorkerTasks, body: Any) -> None:
@@ -87,13 +88,16 @@ class Worker:
     def _sender(self, deployment: DeploymentId) -> Callable[[Any], None]:
         return lambda body: self._connection.send(FromTasks(deployment, body))
 
-    def _beat(self) -> None:
-        """Say again and again how far the tasks are, which also says that this process is alive."""
+    def beat(self) -> None:
+        """Say that this process is alive, and how far its tasks are."""
+        self._connection.send(Alive(self.stale))
+        current = self._current
+        if current is not None and not current.ended:
+            self._sender(current.deployment)(current.numbers())
+
+    def _beat_on(self) -> None:
         while not self._ended.wait(METRICS_EVERY_S):
-            self._connection.send(Alive(self.stale))
-            current = self._current
-            if current is not None and not current.ended:
-                self._sender(current.deployment)(current.numbers())
+            self.beat()
 
 
 def main() -> None:
@@ -115,7 +119,8 @@ def main() -> None:
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = ControlConnection(connected, "worker-control")
     connection.send(Hello(orders["worker"], VERSION, orders["token"]))
-    Worker(connection, SystemClock()).run()
+    clock = SystemClock()
+    Worker(connection, clock, ProcessMeans(clock)).run()
     leave()
 
 

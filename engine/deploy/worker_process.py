@@ -79,10 +79,22 @@ class WorkerProcess:
 
     def connected(self, connection: ControlConnection) -> None:
         """Take the connection the worker has made, and read it until it ends; returns then."""
+        if not self.attach(connection):
+            return
+        why = None
+        try:
+            while (message := connection.receive()) is not None:
+                self.take(message)
+        except Exception as error:  # noqa: BLE001 - a worker that does not keep to the protocol is lost, whatever it said
+            why = f"its messages cannot be read: {error}"
+        self.lose(why or self._exit_status())
+
+    def attach(self, connection: ControlConnection) -> bool:
+        """Take the connection the worker has made, and send what waits for it; False, and it is closed, when the worker is lost."""
         with self._changed:
             if self.state is WorkerState.LOST:
                 connection.close()
-                return
+                return False
             self._connection = connection
             self._heard_ms = self._clock.monotonic_ms()
             self.state = WorkerState.IDLE if self.on_message is None else WorkerState.RUNNING
@@ -90,13 +102,7 @@ class WorkerProcess:
                 connection.send(message, name_function)
             self._unsent.clear()
             self._changed.notify_all()
-        why = None
-        try:
-            while (message := connection.receive()) is not None:
-                self._take(message)
-        except Exception as error:  # noqa: BLE001 - a worker that does not keep to the protocol is lost, whatever it said
-            why = f"its messages cannot be read: {error}"
-        self.lose(why or self._exit_status())
+        return True
 
     def send(self, message: Any, name_function: NameFunction = no_functions) -> None:
         """Send a message; one to a lost worker goes nowhere."""
@@ -142,7 +148,8 @@ class WorkerProcess:
         elif self.silence_ms > timeout_ms:
             self.lose(f"no heartbeat for {timeout_ms / 1e3:g} s")
 
-    def _take(self, message: Any) -> None:
+    def take(self, message: Any) -> None:
+        """Act on what the worker has said."""
         self._heard_ms = self._clock.monotonic_ms()
         if isinstance(message, Alive):
             self.stale = message.stale

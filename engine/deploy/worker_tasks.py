@@ -33,23 +33,20 @@ from engine.deploy.control_messages import (
 )
 from engine.deploy.sent_error import SentError
 from engine.deploy.worker_backends import SentBackends
+from engine.deploy.worker_means import Plane, WorkerMeans
 from engine.deploy.worker_results import SentResults
 from engine.deploy.worker_stores import SentBadRecords, SentLateRows, SentViews
 from engine.deployment import Deployer, Deployment, RestorePoint
 from engine.job_messages import SnapshotTaken, TaskEnded, TaskFailed, TaskId, TaskReport, TasksReleased, TasksStarted
-from engine.local_storage import LocalStorage
-from engine.network.data_plane import DataPlane
 from engine.network.hello import Identity
 from engine.operator import Services
-from engine.operators.build import build_operator
 from engine.task import Task
-from engine.task_manager import IoThread, ThreadedWorkers
 
 
 class LinkedSlots:
     """Where the subtasks of a deployment run, seen from one worker."""
 
-    def __init__(self, mine: tuple[int, ...], peers: dict[int, str], plane: DataPlane | None) -> None:
+    def __init__(self, mine: tuple[int, ...], peers: dict[int, str], plane: Plane | None) -> None:
         self._mine = frozenset(mine)
         self._peers = peers
         self._plane = plane
@@ -67,15 +64,19 @@ class LinkedSlots:
 
 
 class WorkerTasks:
-    """Runs what one deployment gives this worker. ``send`` takes what is to be told of it; ``take`` is called by the thread that reads."""
+    """Runs what one deployment gives this worker. ``send`` takes what is to be told of it; ``take`` is called by the thread that reads.
 
-    def __init__(self, deployment: DeploymentId, clock: Clock, send: Callable[[Any], None]) -> None:
+    ``means``: the threads, connections and files it is run with.
+    """
+
+    def __init__(self, deployment: DeploymentId, clock: Clock, send: Callable[[Any], None], means: WorkerMeans) -> None:
         self.deployment = deployment
         self._clock = clock
         self._send = send
-        self._io = IoThread("worker-io")
-        self._slots = ThreadedWorkers("worker", clock, self._on_report, self._io)
-        self._plane: DataPlane | None = None
+        self._means = means
+        self._io = means.io()
+        self._slots = means.slots(self._on_report, self._io)
+        self._plane: Plane | None = None
         self._tasks: dict[TaskId, Task] = {}
         self._store: CheckpointStore | None = None
         self._results = SentResults(send)
@@ -88,7 +89,7 @@ class WorkerTasks:
         match body:
             case Prepare(name, token, linked):
                 identity = Identity(name, self.deployment.job_id, self.deployment.epoch, self.deployment.attempt, token)
-                self._plane = DataPlane(identity, self._clock, self._link_lost) if linked else None
+                self._plane = self._means.plane(identity, self._link_lost) if linked else None
                 self._send(Prepared(() if self._plane is None else tuple(self._plane.address)))
             case DeployTasks():
                 try:
@@ -122,16 +123,24 @@ class WorkerTasks:
         if self._plane is not None:
             for peer in wanted.peers:
                 self._plane.connect(peer.name, (str(peer.address[0]), int(peer.address[1])))
-        self._store = _store(wanted, self.deployment)
+        self._store = self._open_store(wanted)
         restore = None if self._store is None or wanted.manifest is None else RestorePoint(self._store.storage, wanted.manifest)
         self._backends = SentBackends(wanted.graph, wanted.scratch, self._send)
         deployer = Deployer(
-            wanted.graph, wanted.options, self._services(wanted), self._clock, build_operator, wanted.keep_snapshots, self.deployment.job_id
+            wanted.graph, wanted.options, self._services(wanted), self._clock, self._means.build, wanted.keep_snapshots, self.deployment.job_id
         )
         placement = LinkedSlots(wanted.slots, peers, self._plane)
         attempt, epoch = self.deployment.attempt, self.deployment.epoch
         made = self._slots.deploy(Deployment(deployer, attempt, restore, wanted.last_checkpoint_id, epoch, placement))
         self._tasks = {task.task_id: task for task in made}
+
+    def _open_store(self, wanted: DeployTasks) -> CheckpointStore | None:
+        """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a manifest."""
+        if wanted.state is None or not wanted.keep_snapshots:
+            return None
+        store = CheckpointStore(self._means.storage(wanted.state), self.deployment.job_id)
+        store.epoch = self.deployment.epoch
+        return store
 
     def _services(self, wanted: DeployTasks) -> Services:
         tables = RegisteredTables()
@@ -139,7 +148,7 @@ class WorkerTasks:
             tables.register(held.name, _held(held.path))
         stores = (SentLateRows(self._send), SentBadRecords(self._send), SentViews(self._send))
         printing = PrintStream(lambda text: self._send(Printed(text)))
-        return Services(self._results, tables, *stores, printing, self._backends)
+        return Services(self._results, tables, *stores, printing, self._backends, *self._means.services())
 
     # What comes of the tasks; called by their slots.
 
@@ -187,15 +196,6 @@ class WorkerTasks:
         self._send(self.numbers())
         self.ended = True
         self._send(Released())
-
-
-def _store(wanted: DeployTasks, deployment: DeploymentId) -> CheckpointStore | None:
-    """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a manifest."""
-    if wanted.state is None or not wanted.keep_snapshots:
-        return None
-    store = CheckpointStore(LocalStorage(wanted.state), deployment.job_id)
-    store.epoch = deployment.epoch
-    return store
 
 
 def _held(path: Path) -> pa.Table:

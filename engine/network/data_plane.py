@@ -12,7 +12,7 @@ import ssl
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from catalog.errors import Kind, PenstockError
 from engine.channels import Wakeup
@@ -23,13 +23,13 @@ from engine.network.link import Link
 from engine.network.link_counters import LinkCounters
 from engine.network.link_limits import LinkLimits
 from engine.network.link_socket import LinkSocket, Secure
-from engine.network.network_errors import INTERNAL, NEEDS_TLS, STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
+from engine.network.links import LinkLost, Links
+from engine.network.network_errors import INTERNAL, NEEDS_TLS, UNREACHABLE, network_error
 from engine.network.remote_channel import RemoteChannel
 
 _TIMER_MS = 100.0
 
 Address = tuple[str, int]
-LinkLost = Callable[[str, PenstockError], None]
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,8 @@ class DataPlane:
         checksum: bool = True,
     ) -> None:
         _check_host(host, tls, "listen on")
-        self.refused: Counter[str] = Counter()
         self._identity = identity
         self._clock = clock
-        self._link_lost = link_lost
         self._tls = tls
         self._limits = limits or LinkLimits()
         self._checksum = checksum
@@ -74,15 +72,7 @@ class DataPlane:
         self._calls: deque[Callable[[], None]] = deque()
         self._awake = False
         self._next_timer_ms = 0.0
-        self._sockets: list[LinkSocket] = []
-        self._peers: dict[str, LinkSocket] = {}
-        self._lost: set[str] = set()
-        self._reported: set[str] = set()
-        self._awaited: dict[str, float] = {}
-        self._senders: dict[str, list[RemoteChannel]] = {}
-        self._receivers: dict[str, CreditedChannel] = {}
-        self._dirty: set[LinkSocket] = set()
-        self._gone = LinkCounters()
+        self._links: Links[LinkSocket] = Links(identity.name, self._limits, link_lost)
         self._closing_ms: float | None = None
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, port), family=family, backlog=512)
@@ -105,19 +95,23 @@ class DataPlane:
     def sender(self, key: str, peer: str, wake_producer: Wakeup) -> RemoteChannel:
         """Return the producer's end of a channel to a peer. It has no credit until the peer's ``receiver`` of the same key is there."""
         channel = RemoteChannel(key, peer, wake_producer, self._signal, self._limits.max_payload)
-        self._call(lambda: self._add_sender(channel))
+        self._call(lambda: self._links.add_sender(channel))
         return channel
 
     def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> CreditedChannel:
         """Return the consumer's end of a channel; ``key`` is unique in the deployment."""
         channel = CreditedChannel(capacity, wake_consumer, self._give_credit)
-        self._call(lambda: self._add_receiver(key, channel))
+        self._call(lambda: self._links.add_receiver(key, channel))
         return channel
 
     def counters(self) -> LinkCounters:
         """Return what all connections together have counted."""
-        counted = [self._gone, *(each.link.counters for each in list(self._sockets))]
-        return LinkCounters(*(sum(getattr(one, field.name) for one in counted) for field in fields(LinkCounters)))
+        return self._links.counters()
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How many connections of strangers were refused, by code."""
+        return self._links.refused
 
     def close(self) -> None:
         """Say goodbye to the peers and end; waits for them to have read everything, but not long. No loss is reported from here on."""
@@ -132,10 +126,10 @@ class DataPlane:
 
     def _signal(self, channel: RemoteChannel) -> None:
         if not channel.scheduled:
-            self._call(lambda: self._schedule(channel))
+            self._call(lambda: self._links.schedule(channel))
 
     def _give_credit(self, channel: CreditedChannel) -> None:
-        self._call(lambda: self._send_credit(channel))
+        self._call(lambda: self._links.send_credit(channel))
 
     def _wake(self) -> None:
         if not self._awake:
@@ -145,21 +139,12 @@ class DataPlane:
 
     # From here on: the plane's thread.
 
-    def admit(self, peer: str) -> bool:
-        """Whether there is no other connection with this peer, and has been none."""
-        return peer not in self._peers and peer not in self._lost
-
-    def claim(self, key: str) -> CreditedChannel | None:
-        """Return the consumer's channel of a key, once; ``None`` when its task is not there yet."""
-        return self._receivers.pop(key, None)
-
     def _run(self) -> None:
         try:
             while not self._closed():
                 self._turn()
         except Exception as error:
-            for peer in {*self._peers, *self._awaited, *self._senders}:
-                self._report(peer, network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300]))
+            self._links.report_all(network_error(UNREACHABLE, "the data plane has failed", detail=repr(error)[:300]))
             raise
         finally:
             self._end()
@@ -170,7 +155,7 @@ class DataPlane:
         now_ms = self._clock.monotonic_ms()
         for key, mask in events:
             if isinstance(key.data, LinkSocket):
-                self._dirty.add(key.data)
+                self._links.dirty.add(key.data)
                 if mask & selectors.EVENT_READ:
                     self._guarded(key.data, self._read, now_ms)
             elif key.fileobj is self._listener:
@@ -181,14 +166,14 @@ class DataPlane:
         self._awake = False  # before the calls: one made meanwhile wakes again
         for _ in range(len(self._calls)):
             self._calls.popleft()()
-        dirty, self._dirty = self._dirty, set()
+        dirty, self._links.dirty = self._links.dirty, set()
         for one in dirty:
             self._guarded(one, self._write, now_ms)
         if now_ms >= self._next_timer_ms:
             self._next_timer_ms = now_ms + _TIMER_MS
-            for one in list(self._sockets):
+            for one in list(self._links.connections):
                 self._guarded(one, self._check_time, now_ms)
-            self._check_awaited(now_ms)
+            self._links.check_awaited(now_ms)
 
     def _guarded(self, one: LinkSocket, work: Callable[[LinkSocket, float], None], now_ms: float) -> None:
         """Let whatever is wrong with a connection end that connection and no other."""
@@ -206,11 +191,7 @@ class DataPlane:
             self._lose(one, network_error(INTERNAL, f"the connection with {who} was given up: a fault of penstock", detail=repr(error)[:300]))
 
     def _read(self, one: LinkSocket, now_ms: float) -> None:
-        was_open = one.link.is_open
-        more = one.read(now_ms)
-        if one.link.is_open and not was_open:
-            self._opened(one)
-        if not more:
+        if not one.read(now_ms):
             one.link.stream_ended()
             self._drop(one)
 
@@ -221,13 +202,6 @@ class DataPlane:
             self._selector.modify(one, mask, one)
         if self._closing_ms is not None and not one.writing:
             one.shut_down()
-
-    def _opened(self, one: LinkSocket) -> None:
-        assert one.link.peer is not None
-        self._peers[one.link.peer] = one
-        self._awaited.pop(one.link.peer, None)
-        for channel in self._senders.pop(one.link.peer, []):
-            one.link.add(channel)
 
     def _accept(self, now_ms: float) -> None:
         while True:
@@ -240,131 +214,70 @@ class DataPlane:
 
     def _make_room(self) -> None:
         """Drop the oldest connections that have not said who they are, so that they cannot keep others out."""
-        greeting = [one for one in self._sockets if not one.link.is_open and one.link.peer is None]
+        greeting = [one for one in self._links.connections if not one.link.is_open and one.link.peer is None]
         for one in greeting[: max(0, len(greeting) - self._limits.greeting + 1)]:
-            self.refused["dropped"] += 1
+            self._links.refused["dropped"] += 1
             self._drop(one)
 
-    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> LinkSocket:
+    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        link = Link(self._identity, self, self._limits, now_ms, expected=peer, checksum=self._checksum)
-        one = LinkSocket(sock, link, connecting=peer is not None, secure=secure)
-        self._sockets.append(one)
+        link = Link(self._identity, self._links, self._limits, now_ms, expected=peer, checksum=self._checksum)
+        one = LinkSocket(sock, link, connecting=peer is not None, secure=secure, took=self._links.received)
         self._selector.register(one, selectors.EVENT_READ | (selectors.EVENT_WRITE if peer else 0), one)
-        self._dirty.add(one)
-        return one
+        self._links.began(one, peer)
 
     def _connect(self, peer: str, address: Address) -> None:
         now_ms = self._clock.monotonic_ms()
-        if peer in self._peers or peer in self._lost or self._closing_ms is not None:
-            return
-        if self._identity.name > peer:
-            self._awaited.setdefault(peer, now_ms + self._limits.hello_ms)
+        if not self._links.dials(peer, now_ms):
             return
         sock = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         sock.setblocking(False)
         fault = sock.connect_ex(address)
         if fault not in (0, errno.EINPROGRESS):
             sock.close()
-            self._report(peer, network_error(UNREACHABLE, f"{peer} cannot be reached: {os.strerror(fault)}"))
+            self._links.report(peer, network_error(UNREACHABLE, f"{peer} cannot be reached: {os.strerror(fault)}"))
             return
         secure = None
         if self._tls is not None:
             client = self._tls.client
             secure = lambda plain: client.wrap_socket(plain, server_hostname=address[0], do_handshake_on_connect=False)  # noqa: E731
-        one = self._start(sock, now_ms, peer, secure)
-        self._peers[peer] = one
-        for channel in self._senders.pop(peer, []):
-            one.link.add(channel)
-
-    def _add_sender(self, channel: RemoteChannel) -> None:
-        one = self._peers.get(channel.peer)
-        if one is None:
-            self._senders.setdefault(channel.peer, []).append(channel)
-        else:
-            one.link.add(channel)
-            self._dirty.add(one)
-
-    def _add_receiver(self, key: str, channel: CreditedChannel) -> None:
-        for one in self._peers.values():
-            if one.link.attach(key, channel):
-                self._dirty.add(one)
-                return
-        self._receivers[key] = channel
-
-    def _schedule(self, channel: RemoteChannel) -> None:
-        one = self._peers.get(channel.peer)
-        if one is not None:
-            one.link.schedule(channel)
-            self._dirty.add(one)
-
-    def _send_credit(self, channel: CreditedChannel) -> None:
-        link, incoming = channel.source
-        one = self._peers.get(link.peer)
-        if one is not None and one.link is link:
-            link.give_credit(incoming)
-            self._dirty.add(one)
+        self._start(sock, now_ms, peer, secure)
 
     def _check_time(self, one: LinkSocket, now_ms: float) -> None:
         one.link.check_time(now_ms)
-        self._dirty.add(one)
-
-    def _check_awaited(self, now_ms: float) -> None:
-        for peer, deadline_ms in list(self._awaited.items()):
-            if now_ms >= deadline_ms:
-                self._report(peer, network_error(UNREACHABLE, f"{peer} did not connect within {self._limits.hello_ms / 1000:g} s"))
+        self._links.dirty.add(one)
 
     def _lose(self, one: LinkSocket, error: PenstockError) -> None:
-        link, peer = one.link, one.link.peer
-        if peer is None:
-            self.refused[error.code] += 1
-            if error.code in (TOKEN, STALE, UNEXPECTED):
-                link.refuse(error)
-                with contextlib.suppress(OSError):
-                    one.write(self._clock.monotonic_ms())
-                    one.shut_down()
+        peer = one.link.peer
+        if self._links.refuses(one, error):
+            with contextlib.suppress(OSError):
+                one.write(self._clock.monotonic_ms())
+                one.shut_down()
         self._drop(one)
         if peer is not None:
-            self._report(peer, error)
+            self._links.report(peer, error)
 
     def _drop(self, one: LinkSocket) -> None:
         self._selector.unregister(one)
         one.close()
-        self._sockets.remove(one)
-        self._dirty.discard(one)
-        if one.link.peer is not None and self._peers.get(one.link.peer) is one:
-            del self._peers[one.link.peer]
-            self._lost.add(one.link.peer)
-        for field in fields(LinkCounters):
-            setattr(self._gone, field.name, getattr(self._gone, field.name) + getattr(one.link.counters, field.name))
-
-    def _report(self, peer: str, error: PenstockError) -> None:
-        self._awaited.pop(peer, None)
-        self._lost.add(peer)
-        if self._closing_ms is None and peer not in self._reported:
-            self._reported.add(peer)
-            self._link_lost(peer, error)
+        self._links.dropped(one)
 
     def _begin_closing(self) -> None:
         if self._closing_ms is None:
             self._closing_ms = self._clock.monotonic_ms() + self._limits.close_ms
             self._selector.unregister(self._listener)
             self._listener.close()
-            for one in list(self._sockets):
-                if one.link.is_open:
-                    one.link.leave()
-                    self._dirty.add(one)
-                else:
-                    self._drop(one)
+            for one in self._links.leave():
+                self._drop(one)
 
     def _closed(self) -> bool:
         if self._closing_ms is None:
             return False
-        return not self._sockets or self._clock.monotonic_ms() >= self._closing_ms
+        return not self._links.connections or self._clock.monotonic_ms() >= self._closing_ms
 
     def _end(self) -> None:
-        for one in list(self._sockets):
+        for one in list(self._links.connections):
             self._drop(one)
         self._selector.close()
         self._waker.close()

@@ -12,18 +12,20 @@ from engine.network.link import Link
 
 _BUFFERS_AT_ONCE = 64
 _READS_AT_ONCE = 32
+Took = Callable[["LinkSocket", int, float], None]
 Secure = Callable[[socket.socket], ssl.SSLSocket]
 _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError, InterruptedError)
 
 
 class LinkSocket:
-    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected.
+    """Moves bytes between a socket and its link; ``secure`` puts TLS over the socket once it is connected, ``took`` is told of bytes read.
 
     ``OSError`` (of which ``ssl.SSLError`` is one) ends the connection.
     """
 
-    def __init__(self, sock: socket.socket, link: Link, *, connecting: bool, secure: Secure | None) -> None:
+    def __init__(self, sock: socket.socket, link: Link, *, connecting: bool, secure: Secure | None, took: Took) -> None:
         self.link = link
+        self._took = took
         self.writing = connecting  # whether to be told when the socket can be written
         self.shut = False
         self.sock = sock
@@ -50,11 +52,11 @@ class LinkSocket:
                 return False
             if count == 0:
                 return False
-            self.link.received(count, now_ms)
+            self._took(self, count, now_ms)
             if count < len(room) and not secure:
                 return True
         while secure and self.sock.pending():  # type: ignore[attr-defined]  # no selector tells of what TLS has read already
-            self.link.received(self.sock.recv_into(self.link.room()), now_ms)
+            self._took(self, self.sock.recv_into(self.link.room()), now_ms)
         return True
 
     def write(self, now_ms: float) -> None:

@@ -25,6 +25,7 @@ from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
 from engine.deploy.process_workers import Member, ProcessWorkers, Underway
 from engine.deploy.worker import Worker
+from engine.deploy.worker_means import ProcessMeans
 from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerState
 from engine.deploy.worker_tasks import WorkerTasks
@@ -231,7 +232,7 @@ class WritingTasks(WorkerTasks):
     """Tells only what is on storage, as it should, or, ``hasty``, before."""
 
     def __init__(self, store: Any, send: Callable[[Any], None], *, hasty: bool) -> None:
-        super().__init__(DeploymentId("job", 1, 1), SystemClock(), send)
+        super().__init__(DeploymentId("job", 1, 1), SystemClock(), send, ProcessMeans(SystemClock()))
         self._store = store
         if hasty:
             self._io.submit = lambda work: (send("told"), IoThread.submit(self._io, work))  # type: ignore[method-assign]
@@ -266,7 +267,7 @@ class SilentConnection:
 @pytest.mark.parametrize("fenced", [True, False])
 def test_a_worker_refuses_a_deployment_that_is_over(fenced: bool) -> None:
     connection = SilentConnection()
-    worker = Worker(connection, SystemClock(), fenced=fenced)  # type: ignore[arg-type]
+    worker = Worker(connection, SystemClock(), ProcessMeans(SystemClock()), fenced=fenced)  # type: ignore[arg-type]
     for epoch, attempt in ((2, 2), (2, 1), (1, 7)):
         worker.take(ToTasks(DeploymentId("job", epoch, attempt), Prepare("worker-1", "secret", False, ())))
     taken = [message for message in connection.sent if isinstance(message.body, Prepared)]

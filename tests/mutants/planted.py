@@ -250,6 +250,10 @@ MUTANTS = (
     Mutant("retractions lost in joins", _retractions_lost_in_joins, ("tests/engine/operators/test_join.py",)),
     Mutant("windows kept after their end", _windows_kept_after_their_end, ("tests/queries/test_state_at_zero.py",)),
     Mutant("epochs not looked at", _epochs_not_looked_at, ("tests/runtime/test_checkpoint_store.py",), quick=True),
-    Mutant("older writers keep what they have staged", _older_writers_not_fenced, ("tests/runtime/test_checkpoint_store.py", "-k", "stopped_right_before")),
+    Mutant(
+        "older writers keep what they have staged",
+        _older_writers_not_fenced,
+        ("tests/runtime/test_checkpoint_store.py", "-k", "stopped_right_before"),
+    ),
     Mutant("a lock is never lost", _lock_never_lost, ("tests/rel/test_recovery.py", "-k", "nobody_renews")),
 )

@@ -1,0 +1,101 @@
+"""What a worker runs its tasks with: threads, connections, files and operators in a process; a simulation has others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.channels import ConsumerChannel, ProducerChannel, Wakeup
+from engine.clock import Clock
+from engine.deployment import BuildOperator, Deployment
+from engine.job_messages import TaskReport
+from engine.local_storage import LocalStorage
+from engine.network.data_plane import DataPlane
+from engine.network.hello import Identity
+from engine.network.links import LinkLost
+from engine.operators.build import build_operator
+from engine.storage import Storage
+from engine.task import Task
+from engine.task_manager import IoThread, ThreadedWorkers
+
+
+class Io(Protocol):
+    """Does blocking work elsewhere, in the order it was given."""
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Queue a piece of work."""
+
+
+class Slots(Protocol):
+    """Runs the tasks of one deployment that are here."""
+
+    def deploy(self, deployment: Deployment) -> Sequence[Task]:
+        """Make the tasks and run them."""
+
+    def release(self) -> None:
+        """Close all tasks."""
+
+
+class Plane(Protocol):
+    """The channels to the other workers of a deployment."""
+
+    @property
+    def address(self) -> tuple[Any, ...]:
+        """Where the others find this one."""
+
+    def connect(self, peer: str, address: tuple[str, int]) -> None:
+        """Have a connection with a peer."""
+
+    def sender(self, key: str, peer: str, wake_producer: Wakeup) -> ProducerChannel:
+        """Return the producer's end of a channel."""
+
+    def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> ConsumerChannel:
+        """Return the consumer's end of a channel."""
+
+    def close(self) -> None:
+        """Say goodbye to the peers and end."""
+
+
+class WorkerMeans(Protocol):
+    """Makes, for each deployment on a worker, what it is run with."""
+
+    build: BuildOperator
+
+    def io(self) -> Io:
+        """Return who writes its snapshots."""
+
+    def slots(self, report: Callable[[TaskReport], None], io: Any) -> Slots:
+        """Return who runs its tasks; ``report`` hears what comes of them."""
+
+    def plane(self, identity: Identity, link_lost: LinkLost) -> Plane:
+        """Return its channels to other workers."""
+
+    def storage(self, directory: Path) -> Storage:
+        """Return where the job's checkpoints are."""
+
+    def services(self) -> tuple[Any, ...]:
+        """Return what operators find here besides what belongs to the worker."""
+
+
+class ProcessMeans:
+    """Those of a process: a thread for each slot and one for I/O, sockets, a directory."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.build: BuildOperator = build_operator
+
+    def io(self) -> IoThread:
+        return IoThread("worker-io")
+
+    def slots(self, report: Callable[[TaskReport], None], io: IoThread) -> ThreadedWorkers:
+        return ThreadedWorkers("worker", self._clock, report, io)
+
+    def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
+        return DataPlane(identity, self._clock, link_lost)
+
+    def storage(self, directory: Path) -> LocalStorage:
+        return LocalStorage(directory)
+
+    def services(self) -> tuple[Any, ...]:
+        return ()

@@ -1,0 +1,178 @@
+"""The connections of one task manager without their sockets: who is connected, which channel waits for whom, who is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Generic, Protocol, TypeVar
+
+from catalog.errors import PenstockError
+from engine.network.credited_channel import CreditedChannel
+from engine.network.link import Link
+from engine.network.link_counters import LinkCounters
+from engine.network.link_limits import LinkLimits
+from engine.network.network_errors import STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
+from engine.network.remote_channel import RemoteChannel
+
+LinkLost = Callable[[str, PenstockError], None]
+
+
+class Connection(Protocol):
+    """What carries the bytes of a link."""
+
+    @property
+    def link(self) -> Link:
+        """The protocol spoken over it."""
+
+
+C = TypeVar("C", bound=Connection)
+
+
+class Links(Generic[C]):
+    """Knows the connections with the peers of one deployment. ``dirty`` are those whose link may have something to say; whoever carries the bytes
+    takes them out. ``link_lost(peer, cause)`` is called once per peer.
+    """
+
+    def __init__(self, name: str, limits: LinkLimits, link_lost: LinkLost) -> None:
+        self.refused: Counter[str] = Counter()
+        self.connections: list[C] = []
+        self.dirty: set[C] = set()
+        self.leaving = False
+        self._name = name
+        self._limits = limits
+        self._link_lost = link_lost
+        self._peers: dict[str, C] = {}
+        self._lost: set[str] = set()
+        self._reported: set[str] = set()
+        self._awaited: dict[str, float] = {}
+        self._senders: dict[str, list[RemoteChannel]] = {}
+        self._receivers: dict[str, CreditedChannel] = {}
+        self._gone = LinkCounters()
+
+    def admit(self, peer: str) -> bool:
+        """Whether there is no other connection with this peer, and has been none."""
+        return peer not in self._peers and peer not in self._lost
+
+    def claim(self, key: str) -> CreditedChannel | None:
+        """Return the consumer's channel of a key, once; ``None`` when its task is not there yet."""
+        return self._receivers.pop(key, None)
+
+    def dials(self, peer: str, now_ms: float) -> bool:
+        """Whether a connection with this peer is to be made from here: of two, the one whose name sorts first does, and the other waits for it."""
+        if peer in self._peers or peer in self._lost or self.leaving:
+            return False
+        if self._name > peer:
+            self._awaited.setdefault(peer, now_ms + self._limits.hello_ms)
+            return False
+        return True
+
+    def began(self, one: C, peer: str | None) -> None:
+        """A connection is there: dialled to ``peer``, or accepted (``None``)."""
+        self.connections.append(one)
+        self.dirty.add(one)
+        if peer is not None:
+            self._peers[peer] = one
+            self._add_waiting(one, peer)
+
+    def received(self, one: C, count: int, now_ms: float) -> None:
+        """Give a link the bytes written to its room; a peer that has just said who it is gets its channels."""
+        was_open = one.link.is_open
+        one.link.received(count, now_ms)
+        if one.link.is_open and not was_open:
+            assert one.link.peer is not None
+            self._peers[one.link.peer] = one
+            self._awaited.pop(one.link.peer, None)
+            self._add_waiting(one, one.link.peer)
+
+    def add_sender(self, channel: RemoteChannel) -> None:
+        """Send what the channel holds when its peer is connected."""
+        one = self._peers.get(channel.peer)
+        if one is None:
+            self._senders.setdefault(channel.peer, []).append(channel)
+        else:
+            one.link.add(channel)
+            self.dirty.add(one)
+
+    def add_receiver(self, key: str, channel: CreditedChannel) -> None:
+        """Give the producer of a key its consumer."""
+        for one in self._peers.values():
+            if one.link.attach(key, channel):
+                self.dirty.add(one)
+                return
+        self._receivers[key] = channel
+
+    def schedule(self, channel: RemoteChannel) -> None:
+        """Let a channel that has something to send take part."""
+        one = self._peers.get(channel.peer)
+        if one is not None:
+            one.link.schedule(channel)
+            self.dirty.add(one)
+
+    def send_credit(self, channel: CreditedChannel) -> None:
+        """Tell a channel's producer how much was taken."""
+        link, incoming = channel.source
+        one = self._peers.get(link.peer)
+        if one is not None and one.link is link:
+            link.give_credit(incoming)
+            self.dirty.add(one)
+
+    def check_awaited(self, now_ms: float) -> None:
+        """Report the peers that should have connected by now."""
+        for peer, deadline_ms in list(self._awaited.items()):
+            if now_ms >= deadline_ms:
+                self.report(peer, network_error(UNREACHABLE, f"{peer} did not connect within {self._limits.hello_ms / 1000:g} s"))
+
+    def refuses(self, one: C, error: PenstockError) -> bool:
+        """Whether a connection ends with a word to a stranger, which its link has then to say; strangers are counted."""
+        if one.link.peer is not None:
+            return False
+        self.refused[error.code] += 1
+        if error.code not in (TOKEN, STALE, UNEXPECTED):
+            return False
+        one.link.refuse(error)
+        return True
+
+    def dropped(self, one: C) -> None:
+        """A connection is no more."""
+        self.connections.remove(one)
+        self.dirty.discard(one)
+        peer = one.link.peer
+        if peer is not None and self._peers.get(peer) is one:
+            del self._peers[peer]
+            self._lost.add(peer)
+        self._gone = _sum([self._gone, one.link.counters])
+
+    def report(self, peer: str, error: PenstockError) -> None:
+        """Tell that a peer is lost, unless that was told, or this side leaves."""
+        self._awaited.pop(peer, None)
+        self._lost.add(peer)
+        if not self.leaving and peer not in self._reported:
+            self._reported.add(peer)
+            self._link_lost(peer, error)
+
+    def report_all(self, error: PenstockError) -> None:
+        """Tell that every peer is lost."""
+        for peer in {*self._peers, *self._awaited, *self._senders}:
+            self.report(peer, error)
+
+    def leave(self) -> list[C]:
+        """Say goodbye where somebody listens; return the connections to drop. No loss is reported from here on."""
+        self.leaving = True
+        for one in self.connections:
+            if one.link.is_open:
+                one.link.leave()
+                self.dirty.add(one)
+        return [one for one in self.connections if not one.link.is_open]
+
+    def counters(self) -> LinkCounters:
+        """Return what all connections together have counted."""
+        return _sum([self._gone, *(one.link.counters for one in list(self.connections))])
+
+    def _add_waiting(self, one: C, peer: str) -> None:
+        for channel in self._senders.pop(peer, []):
+            one.link.add(channel)
+
+
+def _sum(counted: list[LinkCounters]) -> LinkCounters:
+    return LinkCounters(*(sum(getattr(one, field.name) for one in counted) for field in fields(LinkCounters)))
