@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from catalog.database_options import DATABASE_SINK_OPTIONS, DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
 from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
 from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, split_suffixes
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.nexmark_options import NEXMARK_OPTIONS
 from catalog.options import Option, OptionKind, OptionValue

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import field
 
 from catalog.errors import PenstockError, Span
 from catalog.external import ExternalCatalog
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 
 DEFAULT_CATALOG = "default_catalog"
@@ -37,7 +39,7 @@ def place_of(full_name: str) -> Place:
     return Place(database=parts[0]) if len(parts) == 2 else Place()
 
 
-@dataclass
+@dataclasses.dataclass
 class Databases:
     """The databases of each catalog, and the options each catalog was created with, in the order they were created.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+from catalog.frozen import dataclass
 
 _LONG_WORD = re.compile(r"[\w$]{65,}")  # a name nobody reads to its end
 

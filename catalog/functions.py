@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from catalog.aggregate_functions import AGGREGATES
 from catalog.bit_functions import BIT_FUNCTIONS
 from catalog.coercion import can_cast, common_type
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.function_rules import Function, Mismatch, Operand
 from catalog.json_functions import JSON
 from catalog.lambda_functions import LAMBDAS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 
 OptionValue = None | bool | int | str

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Schema
 from catalog.types import DataType

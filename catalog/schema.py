@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.types import DataType, to_arrow
 
 

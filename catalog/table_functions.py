@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from catalog.coercion import common_type_of
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.function_rules import Mismatch, Operand, wanted
 from catalog.names import did_you_mean
 from catalog.nested_rules import sequence

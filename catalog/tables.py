@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from catalog.databases import Place
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 
 if TYPE_CHECKING:  # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them

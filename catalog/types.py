@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 
 MAX_DECIMAL_PRECISION = 38
 

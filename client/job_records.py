@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from client.results import Result
 from engine.job_record import JOB, JobRecord, decode_record, refuse_withheld
 from engine.local_storage import LocalStorage

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from catalog.errors import PenstockError, SourceText, Span
+from catalog.frozen import dataclass
 from planner.statement_nodes import Statement
 from planner.statements import parse_script
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from client.results import Result, note_result
 from engine.arrays import array_of

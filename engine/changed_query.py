@@ -7,10 +7,11 @@ only other columns or rows are read, for they go on from where they are. Sinks o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.manifest import Manifest, OperatorEntry, Role
 from engine.plan_identity import PlanIdentity
 from engine.restore import check_rows_in_flight

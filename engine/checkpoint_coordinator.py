@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
 
+from catalog.frozen import dataclass
 from engine.clock import Clock
 from engine.failpoints import failpoint
 from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TriggerCheckpoint
@@ -44,7 +46,7 @@ class CheckpointInfo:
     bytes_in_flight: int = 0
 
 
-@dataclass
+@dataclasses.dataclass
 class PendingCheckpoint:
     """A checkpoint under way."""
 
@@ -57,7 +59,7 @@ class PendingCheckpoint:
     publishing: bool = False
 
 
-@dataclass
+@dataclasses.dataclass
 class LastCheckpoint:
     """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and whether the end is being written down."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointKind
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.checkpoint_store import CURRENT
 from engine.manifest import Manifest, check_version, decode_manifest, unseal
 from engine.snapshots import check_file, damaged, read_items, read_state

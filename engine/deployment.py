@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.chain import ChainedOperator, OperatorChain
 from engine.channels import Channel, Wakeup
 from engine.clock import Clock

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+
+from catalog.frozen import dataclass
 
 SLOT = "@slot"
 """The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""

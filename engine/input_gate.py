@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from catalog.frozen import dataclass
 from engine.barriers import Alignment, newest
 from engine.channels import ConsumerChannel
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark

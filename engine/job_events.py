@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointCoordinator
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
 
+from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class TaskId:
     """One subtask of one chain."""
 

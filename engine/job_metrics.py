@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointInfo
 from engine.job_events import JobEvent
 from engine.metrics import SplitProgress
@@ -14,7 +16,7 @@ from engine.task_handle import TaskHandle
 from planner.physical import JobGraph, SinkSpec
 
 
-@dataclass
+@dataclasses.dataclass
 class OperatorReport:
     """Counters of one operator summed over its subtasks; ``watermark_us`` is the lowest of them."""
 

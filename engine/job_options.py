@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.job_record import JobRecord
 from engine.restart import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartStrategy
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
 
 JOB = "JOB"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.job_messages import TaskId
 from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, damaged
 from engine.storage import check_name

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.kernels import row_matches as kernel
 from engine.kernels.row_programs import NO_DIVISION, OVERFLOW
 from engine.partitions import Partitions

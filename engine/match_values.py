@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.types import BOOLEAN
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
+from catalog.frozen import dataclass
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
 from engine.job_metrics import JobMetrics
 from engine.task_figures import OperatorFigures, TaskFigures

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.latency_histogram import LatencyHistogram
 from engine.time_spent import TimeSpent
 
@@ -24,7 +26,7 @@ class SplitProgress:
     idle: bool = False
 
 
-@dataclass
+@dataclasses.dataclass
 class OperatorMetrics:
     """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..).
 
@@ -57,7 +59,7 @@ class OperatorMetrics:
         self.counters[name] = self.counters.get(name, 0) + by
 
 
-@dataclass
+@dataclasses.dataclass
 class TaskMetrics:
     """What one task has counted, and its operators by operator id.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.frozen import dataclass
 from catalog.types import to_arrow
 from engine.arrays import array_of
 from engine.expressions.compiler import compile_expression

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.kernels.partition import counting_sort
 from engine.state.row_order import RowOrder
 

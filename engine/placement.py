@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from catalog.frozen import dataclass
 from engine.channels import ConsumerChannel, ProducerChannel, Wakeup
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from catalog.frozen import dataclass
 from engine.manifest import OperatorEntry, Role
 from engine.operators.build import keeps_state
 from planner.meaning import table_text

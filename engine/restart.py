@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+
+from catalog.frozen import dataclass
 
 REPEATS_MAX = 3
 JITTER = 0.1

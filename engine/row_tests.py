@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.arrays import is_true
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext

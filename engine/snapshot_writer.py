@@ -7,13 +7,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint
 from engine.frozen_state import FrozenState, Snapshot

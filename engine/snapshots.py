@@ -10,13 +10,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.frozen_state import SLOT
 from engine.in_flight import RESERVED
 from engine.job_messages import TaskId

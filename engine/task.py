@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from catalog.frozen import dataclass
 from engine.barrier_passage import BarrierPassage
 from engine.chain import OperatorChain, OperatorSnapshot
 from engine.channels import Wakeup, no_wakeup

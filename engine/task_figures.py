@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
+from catalog.frozen import dataclass
 from engine.latency_histogram import LatencyFigures
 from engine.metrics import OperatorMetrics, SplitProgress, TaskMetrics
 from engine.time_spent import TimeShares

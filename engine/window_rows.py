@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from catalog.frozen import dataclass
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import without_late

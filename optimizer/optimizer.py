@@ -7,9 +7,9 @@ The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runt
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, MutableMapping
-from dataclasses import dataclass
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Schema
 from optimizer.rules.first_of_partitions import first_of_partitions

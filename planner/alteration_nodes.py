@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from planner.statement_nodes import NOWHERE, ColumnDef, Name, OptionEntry, Statement, WatermarkDef
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from catalog.functions import is_aggregate
 from catalog.python_functions import PythonAggregate
 from catalog.settings import Settings

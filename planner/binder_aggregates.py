@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role
 from planner.binder_aggregate_calls import bind_aggregate_call
 from planner.binder_expressions import ExpressionBinder
@@ -25,7 +27,7 @@ class AggregateResult(Expression):
     index: int = 0
 
 
-@dataclass
+@dataclasses.dataclass
 class AggregateList:
     """The distinct aggregate calls of one SELECT, in the order they are met."""
 

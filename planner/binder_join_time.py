@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
 
+from catalog.frozen import dataclass
 from catalog.schema import Role
 from catalog.types import DayTimeInterval, Timestamp, TimestampLtz
 from planner.expressions import Call, Cast, Column, Expression, Literal

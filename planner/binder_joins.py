@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder

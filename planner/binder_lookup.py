@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.types import BOOLEAN, DATE, STRING, is_integer
 from planner.expressions import Cast, Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, JoinKind, LogicalPlan, Project, Scan, WatermarkAssign

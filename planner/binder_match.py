@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from catalog.coercion import is_orderable
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.types import DataType
 from planner.bind_context import BindContext

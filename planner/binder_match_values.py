@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.functions import is_aggregate, resolve_aggregate
 from catalog.names import did_you_mean
 from catalog.types import BIGINT, NULL, STRING, DataType
@@ -46,7 +48,7 @@ class Variables:
         return rows
 
 
-@dataclass
+@dataclasses.dataclass
 class RowBinder(ExpressionBinder):
     """Binds what is read at one row; notes of which variable."""
 
@@ -77,7 +79,7 @@ class RowBinder(ExpressionBinder):
         return self._reference(read)
 
 
-@dataclass
+@dataclasses.dataclass
 class MatchBinder(ExpressionBinder):
     """Binds conditions and measures over ``values``, which it gathers.
 

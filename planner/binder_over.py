@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import timedelta
 
 from sqlglot import exp
 
 from catalog.coercion import is_orderable
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.functions import function_names
 from catalog.names import did_you_mean
 from catalog.schema import Field, Role
@@ -58,7 +60,7 @@ class OverCall:
         return OverCall(self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame)
 
 
-@dataclass
+@dataclasses.dataclass
 class OverList:
     """The distinct calls with OVER of one SELECT, in the order they are met."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
+from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Field, without_event_time
 from planner.bind_context import BindContext
@@ -45,7 +47,7 @@ class Item:
     aliased: bool = False
 
 
-@dataclass
+@dataclasses.dataclass
 class BoundSelect:
     """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows.
 

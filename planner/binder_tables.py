@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.coercion import common_type_of
 from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, check_options, connector_of, errors_table, written_changes
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema
 from catalog.tables import MaterializedView, Table, View

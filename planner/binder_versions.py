@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from catalog.types import INT
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.logical import Filter, Join, LogicalPlan, Project, Scan, WatermarkAssign

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Field, without_event_time
 from catalog.tables import Table

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from catalog.connectors import is_in_database
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.python_functions import PythonScalar
 from catalog.schema import Schema
 from catalog.tables import Table

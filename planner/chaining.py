@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from catalog.frozen import dataclass
 from planner.edges import Edge, Forward
 from planner.physical import OperatorSpec
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema, without_event_time
 from planner.emission import Emission
 from planner.logical import LogicalPlan, WindowAggregate

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
 
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role
 from catalog.types import BOOLEAN, DataType, Row
 

@@ -10,6 +10,7 @@ from lark.exceptions import UnexpectedEOF, UnexpectedToken
 
 from catalog.errors import PenstockError, Span
 from catalog.names import nearest
+from planner.grammar_tables import tables_of
 from planner.statement_lexer import REGIONS, StatementLexer, StatementToken
 
 _SHOWN = {
@@ -31,8 +32,7 @@ _SHOWN = {
 
 @cache
 def _grammar() -> Lark:
-    text = Path(__file__).with_name("statements.lark").read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", lexer=StatementLexer, start=["statement", "type"], maybe_placeholders=False)
+    return tables_of(Path(__file__).with_name("statements.lark"), StatementLexer, ["statement", "type"])
 
 
 def parse_tree(text: str, start: str = "statement") -> Tree:

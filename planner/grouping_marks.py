@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from catalog.types import BIGINT
 from planner.expressions import Call, Expression, Literal
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from planner.lexical import scan
 from planner.statement_nodes import OptionEntry

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from planner.bind_context import BindContext
 from planner.binder_aggregates import has_aggregate
 from planner.binder_expressions import ExpressionBinder

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from catalog.frozen import dataclass
 from planner.expressions import Expression
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role, Schema
 from catalog.tables import Table
 from catalog.types import BOOLEAN, Boolean, Null

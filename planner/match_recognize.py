@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 from catalog.types import DataType
 from planner.expressions import AggregateCall, Column, Expression, SortKey

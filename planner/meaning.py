@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from catalog.connectors import is_secret
+from catalog.frozen import dataclass
 from catalog.tables import Table
 from catalog.types import Row
 from planner.describe import emission_text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal as PyDecimal
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 from catalog.types import (
     BIGINT,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role, Schema
 from catalog.types import INT
 from planner.expressions import AggregateCall, Column, SortKey

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner.edges import Edge

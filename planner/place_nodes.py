@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from catalog.frozen import dataclass
 from planner.statement_nodes import Name, OptionEntry, Statement
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Role, Schema, without_event_time
 from catalog.types import TimestampLtz
 from planner.logical import LogicalPlan

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.python_functions import PythonAggregate
 from planner.expressions import AggregateCall, Expression
 from planner.python_calls import arguments

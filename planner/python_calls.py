@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from catalog.coercion import implicit_cast
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.python_functions import CallMode, PythonAggregate, PythonFunction, PythonScalar, PythonTable
 from catalog.schema import Field, Schema
 from catalog.types import DataType

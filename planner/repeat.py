@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.types import BIGINT
 from planner.logical import LogicalPlan

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from catalog.frozen import dataclass
 from planner.row_pattern import Alternation, Concatenation, Exclusion, Pattern, Repetition, Variable
 
 ACCEPT = -1
@@ -24,7 +26,7 @@ class Automaton:
     targets: tuple[int, ...]
 
 
-@dataclass(eq=False)
+@dataclasses.dataclass(eq=False)
 class _Node:
     """A place for a row (``place`` and where it leads), a fork (where it leads, best first), or the end (leads nowhere)."""
 

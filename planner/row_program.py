@@ -5,11 +5,13 @@ Columns are computed for all rows at once. A program runs per row tried; it load
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum, StrEnum
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.types import (
     BigInt,
     Boolean,
@@ -128,7 +130,7 @@ class RowTest:
     values: tuple[Value, ...]
 
 
-@dataclass
+@dataclasses.dataclass
 class Programs:
     """The tests of all variables; programs by variable as (op, a, b), and what they load."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema, without_event_time
 from planner.logical import LogicalPlan

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from lark import Token, Tree
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.show_create import quoted_name
 from catalog.spark_options import SETTING_PREFIX
 from planner import statement_nodes as nodes

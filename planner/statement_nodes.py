@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from sqlglot import exp
 
 from catalog.errors import Span
+from catalog.frozen import dataclass
 from catalog.types import DataType
 
 NOWHERE = Span(0, 0)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lark.exceptions import VisitError
 from sqlglot import exp
 
 from catalog.errors import PenstockError, SourceText, Span
+from catalog.frozen import dataclass
 from planner.dialect import parse_query
 from planner.grammar import parse_tree
 from planner.hints import refuse_other_hints

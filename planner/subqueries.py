@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from planner.expressions import Column, Expression
 from planner.join_keys import with_keys
 from planner.logical import Join, JoinKind, LogicalPlan

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
+from catalog.frozen import dataclass
 from catalog.types import BIGINT, BOOLEAN, Array
 from planner.binder_aggregates import AggregateList, AggregateResult
 from planner.binder_expressions import ExpressionBinder

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError, SourceText
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.settings import parse_duration_ms
 from planner.binder import Binder

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 from planner.expressions import Column, SortKey
 from planner.logical import LogicalPlan

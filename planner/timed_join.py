@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.schema import Role, Schema, without_event_time
 from planner.logical import Join, JoinKind, LogicalPlan, WindowAggregate
 from planner.windowing import demand

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+from catalog.frozen import dataclass
 from catalog.python_functions import PythonTable
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT

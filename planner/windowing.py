@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field, Role, without_event_time
 from catalog.types import TIMESTAMP
 

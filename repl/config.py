@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from repl.arguments import FORMATS
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from wcwidth import wcswidth, wcwidth
 
+from catalog.frozen import dataclass
 from repl.cells import text_column, visible
 
 GREY, BOLD, RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"

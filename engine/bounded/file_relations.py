@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import pyarrow.fs as pafs
 from sqlglot import exp
 
 from catalog.connectors import file_format, option
 from catalog.filesystem_options import split_suffixes
+from catalog.frozen import dataclass
 from catalog.schema import Field
 from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.connectors.file_listing import FileListing, FileSplit

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.bounded.java import OLDEST_JAVA, java_homes
 from engine.bounded.java_archive import SWITCH, archive_file, cache_directory
 from engine.bounded.spark_launcher import spark_home

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 
 OLDEST_JAVA, VECTOR_MODULE = 17, "jdk.incubator.vector"
 _OPENED = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.fs as pafs
 from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.filesystem_options import FILE_KINDS, split_suffixes
+from catalog.frozen import dataclass
 from catalog.names import did_you_mean_file
 from engine.formats.file_task import unreadable
 

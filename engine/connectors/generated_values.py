@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.connectors import option
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field
 from catalog.tables import Table
 from catalog.types import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
 from catalog.connectors import option
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.tables import Table
 from engine.connectors.generated_values import mix
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.tables import Table
 from engine.elements import Batch

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.tables import Table
 from engine.clock import Clock
 from engine.elements import Batch

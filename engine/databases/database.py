@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 from catalog.types import DataType
 from planner.expressions import LiteralValue

@@ -5,13 +5,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.connectors import option
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from catalog.tables import Table
 from engine.clock import Clock
 from engine.databases.database import Database, Select

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from catalog.frozen import dataclass
 from engine.connectors.bad_record_store import RejectedRecord
 from engine.deploy.sent_error import SentError
 from engine.elements import Batch

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from catalog.errors import Kind, PenstockError, Span
+from catalog.frozen import dataclass
 from engine.chain import failure_in
 
 

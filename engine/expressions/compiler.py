@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.functions import is_deterministic
 from catalog.types import YearMonthInterval, to_arrow
 from engine.arrays import scalar_of

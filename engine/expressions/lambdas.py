@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.frozen import dataclass
 from engine import arrays
 from engine.expressions.columns import Datum, either, repeated
 from engine.expressions.lists import Lists, lists_of, picked

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.frozen import dataclass
 from engine import arrays
 from engine.expressions.columns import Datum, nulls_of, repeated
 from engine.kernels.columns import words

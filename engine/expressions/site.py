@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.types import DataType
 from engine.clock import Clock
 from engine.expressions.columns import Kernel

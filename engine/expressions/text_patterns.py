@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.frozen import dataclass
 from engine.expressions.columns import Datum, Kernel, aligned
 from engine.expressions.duckdb_kernel import duckdb_kernel
 from engine.expressions.faults import bad_argument

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.frozen import dataclass
 from engine.expressions.columns import array_of, values_of
 from engine.expressions.faults import Fault, bad_argument
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.formats.decoded import BadRecord, Decoded
 from engine.formats.record_blocks import Block, record_ends
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from catalog.schema import Field, Schema
 
 SHOWN_BYTES = 200

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from catalog.schema import Field
 from planner.expressions import Expression
 

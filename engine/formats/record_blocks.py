@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.formats.file_task import FileTask, unreadable
 
 BLOCK_BYTES = 1 << 21

@@ -12,9 +12,9 @@ import ssl
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from catalog.errors import Kind, PenstockError
+from catalog.frozen import dataclass
 from engine.channels import Wakeup
 from engine.clock import Clock
 from engine.network.credited_channel import CreditedChannel

@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.network.network_errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, TOO_LONG, network_error
 
 MAGIC = b"PSK1"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
 from catalog.errors import PenstockError
+from catalog.frozen import dataclass
 from engine.network.network_errors import PAYLOAD, STALE, TOKEN, UNEXPECTED, network_error
 
 HELLO_BYTES_MAX = 4096

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from catalog.frozen import dataclass
 from engine.network.frames import MAX_PAYLOAD_BYTES
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.arrays import array_of, is_true
 from engine.kernels import columns as col
 from engine.state.aggregate_parts import fed, fed_type, is_distinct, needs_value

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.kernels import columns as col
 from engine.kernels import sessions as kernel
 from engine.state.join_side import JoinSide

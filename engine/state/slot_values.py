@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from catalog.frozen import dataclass
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_sets import DistinctSlots, UseCounts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.tables import Table
 from catalog.types import Row

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from optimizer.safety import is_deterministic
 from optimizer.substitution import inline, select_columns
 from planner.expressions import Column, Expression

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, DataType, Decimal, is_integer
 from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic

@@ -1,0 +1,153 @@
+"""``dataclass(frozen=True)`` without compiling: a start defines some four hundred of them, and the library compiles six functions for each."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError
+from operator import attrgetter
+from typing import Any, TypeVar, dataclass_transform
+
+_Made = TypeVar("_Made")
+_FIELDS, _PARAMS = "__dataclass_fields__", "__dataclass_params__"
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[_Made]]:
+    """Return a decorator that makes of a class what ``dataclasses.dataclass(frozen=True)`` makes of it, its methods shared functions.
+
+    With ``eq=False`` objects are compared by identity. For classes that are many; one whose objects are many is better compiled.
+    """
+    assert frozen, "of what can be changed there are few classes: take dataclasses.dataclass"
+
+    def decorate(cls: type[_Made]) -> type[_Made]:
+        named = _gather(cls)
+        _give(cls, "__init__", _initializer(cls, named))
+        _give(cls, "__repr__", _representation([name for name, field in named.items() if field.repr]))
+        if eq:
+            has_own_hash = vars(cls).get("__hash__") is not None or ("__hash__" in vars(cls) and "__eq__" not in vars(cls))
+            _give(cls, "__eq__", _equality(_key([name for name, field in named.items() if field.compare])))
+            if not has_own_hash:
+                cls.__hash__ = _hashing([name for name, field in named.items() if (field.compare if field.hash is None else field.hash)])  # type: ignore[method-assign]
+        _freeze(cls, frozenset(named))
+        return cls
+
+    return decorate
+
+
+def _gather(cls: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    """Give a class the fields of its bases and its own, as the library describes them, and return them by name."""
+    own = vars(cls).get("__annotations__", {})
+    body = {"__module__": cls.__module__, "__annotations__": own, **{name: vars(cls)[name] for name in own if name in vars(cls)}}
+    described: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False)(type(cls.__name__, (), {**body, "__doc__": cls.__name__}))
+    fields: dict[str, dataclasses.Field[Any]] = {}
+    for base in reversed(cls.__mro__[1:]):
+        fields.update(vars(base).get(_FIELDS, {}))
+    fields.update(vars(described)[_FIELDS])
+    for name in own:
+        if isinstance(vars(cls).get(name), dataclasses.Field):
+            if name in vars(described):
+                setattr(cls, name, vars(described)[name])
+            else:
+                delattr(cls, name)
+    params = vars(described)[_PARAMS]
+    params.frozen = True
+    setattr(cls, _FIELDS, fields)
+    setattr(cls, _PARAMS, params)
+    named = {field.name: field for field in dataclasses.fields(cls)}
+    _give(cls, "__match_args__", tuple(name for name, field in named.items() if not field.kw_only))
+    return named
+
+
+def _give(cls: type[Any], name: str, value: Any) -> None:
+    if name not in vars(cls):
+        setattr(cls, name, value)
+
+
+def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Callable[..., None]:
+    """Return the constructor: by position when that is all of it, else by name."""
+    assert all(field.init for field in named.values()), f"{cls.__name__} has a field that is not given"
+    positional = tuple(name for name, field in named.items() if not field.kw_only)
+    count = len(named) if len(positional) == len(named) else -1
+    defaults = {name: _default(field) for name, field in named.items() if field.default is not MISSING or field.default_factory is not MISSING}
+    completes = hasattr(cls, "__post_init__")
+
+    def initialize(self: Any, /, *values: Any, **by_name: Any) -> None:
+        if len(values) == count and not by_name:
+            self.__dict__.update(zip(positional, values, strict=True))
+        else:
+            given = _given(type(self), positional, values, by_name)
+            for name, make in defaults.items():
+                if name not in given:
+                    given[name] = make()
+            if given.keys() != named.keys():
+                missing, unknown = named.keys() - given.keys(), given.keys() - named.keys()
+                raise TypeError(f"{type(self).__name__}: not given: {sorted(missing)}; has no field: {sorted(unknown)}")
+            self.__dict__.update({name: given[name] for name in named})
+        if completes:
+            self.__post_init__()
+
+    return initialize
+
+
+def _default(field: dataclasses.Field[Any]) -> Callable[[], Any]:
+    """Return what makes the value of a field that was not given."""
+    return (lambda: field.default) if field.default_factory is MISSING else field.default_factory
+
+
+def _given(cls: type[Any], positional: tuple[str, ...], values: tuple[Any, ...], by_name: dict[str, Any]) -> dict[str, Any]:
+    if len(values) > len(positional):
+        raise TypeError(f"{cls.__name__} takes {len(positional)} values by position, not {len(values)}")
+    given = dict(zip(positional, values, strict=False))
+    if twice := given.keys() & by_name.keys():
+        raise TypeError(f"{cls.__name__}: given twice: {sorted(twice)}")
+    given.update(by_name)
+    return given
+
+
+def _representation(shown: list[str]) -> Callable[[Any], str]:
+    def represent(self: Any) -> str:
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    return represent
+
+
+def _key(compared: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that gives the values two objects are compared by."""
+    if len(compared) > 1:
+        return attrgetter(*compared)
+    if not compared:
+        return lambda _object: ()
+    one = attrgetter(compared[0])
+    return lambda made: (one(made),)
+
+
+def _equality(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], bool]:
+    def equal(self: Any, other: Any) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return key(self) == key(other)
+
+    return equal
+
+
+def _hashing(hashed: list[str]) -> Any:
+    key = _key(hashed)
+    return lambda self: key(self).__hash__()
+
+
+def _freeze(cls: type[Any], names: frozenset[str]) -> None:
+    """Refuse to set or delete fields; a class derived without the decorator may have attributes of its own."""
+
+    def set_value(self: Any, name: str, value: Any) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def delete(self: Any, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    cls.__setattr__ = set_value  # type: ignore[method-assign, assignment]
+    cls.__delattr__ = delete  # type: ignore[method-assign, assignment]
