@@ -238,7 +238,7 @@ class Session:
         """The bounded backends; each is started when a plan needs it."""
         from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
-        return BoundedBackends(Services(*self._tables))
+        return BoundedBackends(Services(*self._tables), settings=self.settings)
 
     @property
     def _tables(self) -> tuple[object, ...]:

@@ -63,7 +63,13 @@ THREAD_EXEMPT = {
     "engine/databases/lookup_client.py": "asks a database while rows go on",
     "engine/bounded/spark.py": "one Spark query, watched",
     "engine/bounded/spark_launcher.py": "starts the Java process",
-    "engine/bounded/spark_results.py": "staged rows as they come",
+    "engine/bounded/pushed_rows.py": "filled by the listener's thread, read by a query's",
+    "engine/bounded/row_listener.py": "the sockets Spark's tasks push rows to",
+    "engine/bounded/push_task.py": "runs in a task of Spark and pushes to a socket",
+    "engine/bounded/spark_server.py": "asks whether a server listens",
+    "engine/bounded/spark_watch.py": "calls that may never return",
+    "engine/bounded/spark_keeper.py": "is a process",
+    "engine/bounded/kept_spark.py": "talks to the process that keeps a Spark alive",
     "engine/bounded/spark_session.py": "one session a process, shared",
 }
 

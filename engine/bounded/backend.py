@@ -15,6 +15,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from catalog.schema import Schema
+from catalog.settings import Settings
 from engine.operator import Services
 from planner.backend_words import backend_for
 from planner.logical import LogicalPlan
@@ -143,10 +144,14 @@ class BoundedResult:
 class BoundedBackends:
     """The service that gives backends by name; nothing is imported or started before a backend is asked for."""
 
-    def __init__(self, services: Services, default: str = "spark") -> None:
-        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of ``bounded.backend``."""
+    def __init__(self, services: Services, default: str = "spark", settings: Settings | None = None) -> None:
+        """``services`` gives registered tables; ``default`` is what ``backend(None)`` returns, the value of ``bounded.backend``.
+
+        ``settings`` of the session, as they are when a query is run.
+        """
         self.default = default
         self._services = services
+        self._settings = settings or Settings()
         self._made: dict[str, BoundedBackend] = {}
         self._scratch: Path | None = None
         self._lock = threading.Lock()
@@ -171,7 +176,7 @@ class BoundedBackends:
         if name == "spark":
             from engine.bounded.spark import SparkBackend
 
-            return SparkBackend(self._services)
+            return SparkBackend(self._services, self._settings)
         if name == "duckdb":
             from engine.bounded.duckdb import DuckDbBackend
 

@@ -1,28 +1,35 @@
-"""The bounded backend on Spark SQL: a session of its own for each query, its rows staged by Spark's tasks."""
+"""The bounded backend on Spark SQL: a session of its own for each query, its rows pushed to us by Spark's tasks."""
 
 from __future__ import annotations
 
 import itertools
 import re
+import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from catalog.errors import PenstockError
+from catalog.settings import Settings
 from engine.bounded.backend import BoundedResult, Emit
 from engine.bounded.exact import ExactBatches
+from engine.bounded.push_task import TASK_SCHEMA, pushing_task
+from engine.bounded.pushed_rows import LISTENERS, PushedRows
 from engine.bounded.python_functions import register_on_spark
 from engine.bounded.spark_errors import spark_error, spark_failures
+from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_relations import SparkRelations
-from engine.bounded.spark_results import StagingJob
 from engine.bounded.spark_session import SESSIONS
 from engine.bounded.spark_tables import insert_text, settings_of
-from engine.bounded.staging import complete, stage
+from engine.bounded.spark_watch import Call, SparkWatch
+from engine.bounded.staging import stage
 from engine.bounded.value_faults import record_fault, value_fault
 from engine.operator import Services
 from planner.backend_words import spark_tables
@@ -31,7 +38,9 @@ from planner.logical import LogicalPlan, Sink
 from planner.spark_sql import spark_sql
 
 _SMALL_BYTES = 2 << 20
-_TAGS = itertools.count(1)
+_WRITE_IDLE_S = 900.0  # files of a table may be renamed for long when all tasks have ended
+_NUMBERS = itertools.count(1)
+_PROCESS = secrets.token_hex(4)  # a Spark that is kept alive has several processes
 
 
 class SparkBackend:
@@ -39,11 +48,13 @@ class SparkBackend:
 
     name = "spark"
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, settings: Settings) -> None:
+        """``settings`` are asked anew by each query: where rows are taken, and when Spark is started how long it is kept alive."""
         self._services = services
+        self._settings = settings
 
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
-        run = _SparkRun(spark_sql(plan), plan, self._services, staging_dir, time_zone)
+        run = self._run(spark_sql(plan), plan, staging_dir, time_zone)
         return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
@@ -53,10 +64,15 @@ class SparkBackend:
             return query.text
         sink = plan.table if isinstance(plan, Sink) else None
         text = query.text if sink is None else insert_text(sink, query.text, query.schema)
-        return f"{text}\n-- Spark's plan:\n{_SparkRun(query, plan, self._services, None, 'UTC').explained()}"
+        return f"{text}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
+
+    def _run(self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str) -> _SparkRun:
+        SESSIONS.keep_alive_ms = int(self._settings.get("spark.keep-alive"))
+        return _SparkRun(query, plan, self._services, staging_dir, time_zone, ResultsPlace.of(self._settings))
 
     def warm(self) -> None:
         """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
+        SESSIONS.keep_alive_ms = int(self._settings.get("spark.keep-alive"))
         threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
 
     def close(self) -> None:
@@ -65,151 +81,169 @@ class SparkBackend:
 
 def _warm() -> None:
     try:
-        SESSIONS.new("UTC").sql("SELECT 1").toArrow()
+        session = SESSIONS.new("UTC")
+        SESSIONS.watch().call("warm up", session.sql("SELECT 1").toArrow)
     except PenstockError:
         return  # the query that needs Spark meets the same error and tells it
+    except spark_failures():
+        return
+
+
+@dataclass(frozen=True)
+class ResultsPlace:
+    """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of Spark)."""
+
+    bind: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> ResultsPlace:
+        """Read it from the settings of a session."""
+        return cls(str(settings.get("spark.results.bind")), str(settings.get("spark.results.host")), int(settings.get("spark.results.port")))
+
+    def bound_for(self, reached_at: str) -> str:
+        """The address to listen at: the one that was said, else only this machine's own where Spark runs on it too."""
+        return self.bind or ("127.0.0.1" if reached_at in ("127.0.0.1", "localhost") else "0.0.0.0")
 
 
 class _SparkRun:
-    """One query: its session, its tag, its files."""
+    """One query: its session, its tag, its rows."""
 
-    def __init__(self, query: BoundedQuery, plan: LogicalPlan, services: Services, staging_dir: Path | None, time_zone: str) -> None:
+    def __init__(
+        self, query: BoundedQuery, plan: LogicalPlan, services: Services, staging_dir: Path | None, time_zone: str, results: ResultsPlace
+    ) -> None:
         self._query = query
         self._plan = plan
         self._services = services
         self._staging_dir = staging_dir
         self._time_zone = time_zone
+        self._results = results
         self._exact = ExactBatches(query.schema)
-        self._tag = f"penstock-{next(_TAGS)}"
+        self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
         self._session: Any = None
+        self._place: SparkPlace | None = None
         self._cancelled = threading.Event()
 
     def produce(self, emit: Emit) -> None:
         """Run the query in this thread and emit its rows."""
+        with self._scratch() as scratch:
+            self._open(settings_of(spark_tables(self._plan)))
+            if self._cancelled.is_set():
+                return
+            if isinstance(self._plan, Sink) and self._plan.table is not None:
+                SESSIONS.watch(_WRITE_IDLE_S).call("write a table", lambda: self._write(scratch))
+                return
+            frame, small = SESSIONS.watch().call("plan a query", lambda: self._prepared(scratch))
+            batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
+            for batch in batches if self._staging_dir is None else stage(self._staging_dir, batches).batches():
+                if not emit(self._exact.cast(batch)):
+                    return
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A directory for the query, and its errors as ours."""
         scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
         try:
-            self._produce(emit, scratch)
+            yield scratch
         except spark_failures() as error:
             raise self._told(error) from error
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+            if self._session is not None and self._place is not None:
+                self._place.release(self._session)
 
     def _told(self, error: BaseException) -> PenstockError:
         """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""
-        told = spark_error(error, SESSIONS.jvm.last_words() if SESSIONS.jvm else "")
+        gone = None if self._place is None else self._place.gone()
+        told = gone or spark_error(error, self._place.last_words() if self._place else "")
         if told.code != "BND-5003":
             return told
         return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
 
-    def _produce(self, emit: Emit, scratch: Path) -> None:
-        self._session = SESSIONS.new(self._time_zone, settings_of(spark_tables(self._plan)))
-        if self._cancelled.is_set():
-            return
-        self._begin()
-        with self._relations(scratch):
-            if self._cancelled.is_set():
-                return
-            if isinstance(self._plan, Sink) and self._plan.table is not None:
-                self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
-                return
-            frame = self._session.sql(self._query.text)
-            batches = self._small(frame) if _is_small(frame) else None
-            for batch in self._staged(frame, scratch, batches) if self._staging_dir else self._streamed(frame, scratch, batches):
-                if not emit(batch):
-                    return
+    def _open(self, settings: Mapping[str, str]) -> None:
+        self._session = SESSIONS.new(self._time_zone, settings)
+        self._place = SESSIONS.place
 
-    def _relations(self, scratch: Path) -> SparkRelations:
+    def _write(self, scratch: Path) -> None:
+        assert isinstance(self._plan, Sink) and self._plan.table is not None
+        self._begin(scratch)
+        self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
+
+    def _prepared(self, scratch: Path) -> tuple[Any, list[pa.RecordBatch] | None]:
+        """The query as a DataFrame, and its rows where Spark knows that they are few: those come through the driver, no Python worker is started."""
+        assert self._place is not None
+        self._begin(scratch)
+        frame = self._session.sql(self._query.text)
+        size = self._place.estimate_bytes(self._session, frame, self._query.text)
+        if size is None or size > _SMALL_BYTES:
+            return frame, None
+        return frame, [batch for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows]
+
+    def _begin(self, scratch: Path) -> None:
+        """Tag what this thread runs, and make the query's relations and functions known."""
+        assert self._place is not None
+        self._place.tag(self._session, self._tag)
         relations = SparkRelations(self._session, self._services, scratch)
         for number, relation in enumerate(self._query.relations):
             relations.register(f"t_{number}", relation)
         register_on_spark(self._session, self._query.python_functions)
-        return relations
 
     def explained(self) -> str:
         """Return the plan Spark would run."""
-        scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
-        self._session = SESSIONS.new(self._time_zone, {"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
+        with self._scratch() as scratch:
+            self._open({"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
+            return SESSIONS.watch().call("explain a query", lambda: self._explained(scratch))
+
+    def _explained(self, scratch: Path) -> str:
+        self._begin(scratch)
+        (row,) = self._session.sql(f"EXPLAIN {self._query.text}").collect()
+        return _without_numbers(row[0])
+
+    def _pushed(self, frame: Any, scratch: Path) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark's tasks push them."""
+        assert self._place is not None
+        reached_at = self._results.host or self._place.reached_at(self._session)
+        listener = LISTENERS.at(self._results.bound_for(reached_at), self._results.port)
+        rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
+        task = pushing_task(reached_at, listener.port, rows.token)
+        call = Call("push rows", lambda: self._push(frame, task))
+        watch = SESSIONS.watch()
         try:
-            with self._relations(scratch):
-                (row,) = self._session.sql(f"EXPLAIN {self._query.text}").collect()
-                return _without_numbers(row[0])
-        except spark_failures() as error:
-            raise self._told(error) from error
+            yield from rows.batches(lambda: self._job(call, watch), watch.rest)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            rows.close()
+            if not call.done.is_set():
+                self.cancel()
 
-    def _small(self, frame: Any) -> Iterator[pa.RecordBatch]:
-        """A result known to be small comes through the driver: no Python worker is started for it."""
-        return (self._exact.cast(batch) for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows)
+    def _push(self, frame: Any, task: Callable[..., Any]) -> dict[int, int]:
+        """Run the job; return how many rows each partition has pushed."""
+        assert self._place is not None
+        self._place.tag(self._session, self._tag)
+        return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
 
-    def _streamed(self, frame: Any, scratch: Path, small: Iterator[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
-        if small is not None:
-            yield from small
-            return
-        rows = scratch / "rows"
-        rows.mkdir()
-        job = StagingJob(frame, rows, False, self._begin, self._is_stuck)
-        for batch in job.batches(lambda: not self._cancelled.is_set()):
-            yield self._exact.cast(batch)
-
-    def _staged(self, frame: Any, scratch: Path, small: Iterator[pa.RecordBatch] | None) -> Iterator[pa.RecordBatch]:
-        assert self._staging_dir is not None
-        if small is not None:
-            yield from stage(self._staging_dir, small).batches()
-            return
-        self._staging_dir.mkdir(parents=True, exist_ok=True)
-        names = StagingJob(frame, self._staging_dir, True, self._begin, self._is_stuck).wait()
-        for batch in complete(self._staging_dir, names).batches():
-            yield self._exact.cast(batch)
-
-    def _begin(self) -> None:
-        """Tag the jobs of this thread, and of the threads they are run by. A session's own tags could be cancelled by this thread only."""
-        if SESSIONS.jvm is None:
-            self._session.addTag(self._tag)
-        else:
-            self._session.sparkContext.addJobTag(self._tag)
-
-    def _is_stuck(self) -> bool:
-        if SESSIONS.jvm is None:  # a server of Spark Connect tells nobody what it runs
-            return False
-        tracker = self._session.sparkContext.statusTracker()
-        return not tracker.getActiveStageIds()
+    def _job(self, call: Call, watch: SparkWatch) -> Mapping[int, int] | None:
+        """What the job says of itself, when it has nothing to give: the rows of each partition at its end."""
+        if call.done.is_set():
+            return call.result()
+        if self._cancelled.is_set():
+            return {}
+        watch.look("push rows")
+        return None
 
     def progress(self) -> str | None:
-        """Return how far the stages of Spark are that run now, those of other queries of this process included."""
-        if self._session is None:
-            return "Spark starts"
-        if SESSIONS.jvm is None or not SESSIONS.jvm.alive:
-            return None
-        try:
-            tracker = self._session.sparkContext.statusTracker()
-            stages = [stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None]
-        except spark_failures():
-            return None  # what is wrong is told by the query itself
-        if not stages:
-            return "Spark plans"
-        done, tasks = sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
-        return f"Spark: {done} of {tasks} tasks of stage {', '.join(str(stage.stageId) for stage in stages)}"
+        """Return in a few words how far Spark is."""
+        session, place = self._session, self._place
+        return "Spark starts" if session is None or place is None else place.progress(session)
 
     def cancel(self) -> None:
         """Stop the query's Spark jobs."""
         self._cancelled.set()
-        if self._session is None:
-            return
-        if SESSIONS.jvm is None:
-            self._session.interruptTag(self._tag)
-        elif SESSIONS.jvm.alive:
-            self._session.sparkContext.cancelJobsWithTag(self._tag)
+        if self._session is not None and self._place is not None:
+            self._place.cancel(self._session, self._tag)
 
 
 def _without_numbers(plan: str) -> str:
     """Spark's plan without the numbers it gives columns, which are others each time."""
     lines = [line for line in plan.strip().split("\n") if not line.startswith("== ")]
     return re.sub(r"#\d+L?", "", "\n".join(lines)).strip()
-
-
-def _is_small(frame: Any) -> bool:
-    """Whether Spark's own estimate, which multiplies the sides of joins, says that the result fits through the driver with ease."""
-    if not hasattr(frame, "_jdf"):
-        return False
-    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) <= _SMALL_BYTES

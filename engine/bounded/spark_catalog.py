@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from catalog.spark_options import SPARK, spark_settings
@@ -47,25 +48,24 @@ class SparkCatalog:
         return next((name for name in self.databases() if name.lower() == database.lower()), database)
 
     def _schema(self, database: str, name: str) -> Any:
-        session = self._session()
-        try:
-            return session.table(_quoted(self._name, database, name)).schema
-        except spark_failures() as error:
-            if is_missing(error):
-                return None
-            raise spark_error(error) from error
+        return self._asked("read a table's columns", lambda session: session.table(_quoted(self._name, database, name)).schema, None)
 
     def _column(self, text: str, index: int) -> list[str]:
-        session = self._session()
+        return self._asked("list names", lambda session: [row[index] for row in session.sql(text).collect()], [])
+
+    def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
+        """What Spark answers; ``missing`` where a name leads nowhere."""
+        session = SESSIONS.new("UTC", self._settings)
+        place = SESSIONS.place
         try:
-            return [row[index] for row in session.sql(text).collect()]
+            return SESSIONS.watch().call(what, lambda: ask(session))
         except spark_failures() as error:
             if is_missing(error):
-                return []
+                return missing
             raise spark_error(error) from error
-
-    def _session(self) -> Any:
-        return SESSIONS.new("UTC", self._settings)
+        finally:
+            if place is not None:
+                place.release(session)
 
 
 def _quoted(*parts: str) -> str:

@@ -28,6 +28,12 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     text = str(error)
     if "SPARK_JOB_CANCELLED" in text or "cancelled part of cancelled job" in text or "OPERATION_CANCELED" in text:
         return PenstockError("BND-5006", "the bounded query was cancelled", sqlstate="57014")
+    unreachable = re.search(r"PENSTOCK_UNREACHABLE (\S+) from (\S+): ([^\n]*)", text)
+    if unreachable is not None:
+        message = f"tasks of Spark cannot reach this process at {unreachable[1]}"
+        hint = "SET 'spark.results.host' (and 'spark.results.port') to an address of this machine that Spark's machines can connect to"
+        detail = f"on {unreachable[2]}: {unreachable[3]}"
+        return PenstockError("BND-5017", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="08001")
     if "Python worker exited unexpectedly" in text or "Python worker failed to connect back" in text:
         detail = _first_line(text)
         return PenstockError("BND-5004", "a Python worker of Spark died", detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")

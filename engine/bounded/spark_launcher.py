@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from engine.bounded.java_archive import archive_options
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
 _HEAP = "1g"
+_OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
 
 CONFIGURATION = {
     "spark.master": f"local[{max(1, os.cpu_count() or 1)}]",
@@ -48,12 +49,14 @@ CONFIGURATION = {
 
 
 class SparkJvm:
-    """A running virtual machine with Spark's gateway in it. It ends when ``close`` is called or this process ends (its stdin closes)."""
+    """A running virtual machine with Spark in it, listening at ``port`` to who knows the ``secret``.
 
-    def __init__(self, process: subprocess.Popen[bytes], port: int, secret: str, java: Java, directory: Path, archiving: bool) -> None:
+    It ends when ``close`` is called; one with a gateway also when this process ends (its stdin closes).
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], java: Java, directory: Path, archiving: bool) -> None:
         self.process = process
-        self.port = port
-        self.secret = secret
+        self.port, self.secret = 0, ""
         self.java = java
         self.directory = directory
         self._archiving = archiving
@@ -66,6 +69,10 @@ class SparkJvm:
     def last_words(self) -> str:
         """Return the end of what it logged."""
         return _tail(self.directory / "log")
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
 
     def close(self) -> None:
         """End the process and remove its files."""
@@ -108,32 +115,53 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def launch(settings: Mapping[str, str], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
-    """Start the virtual machine and wait for its gateway. BND-5001 no Java, 5002 it did not come up, 5007 no Spark."""
-    home, java = spark_home(), find_java()
+    """Start a virtual machine for this process and wait for its gateway. BND-5001 no Java, 5002 it did not come up, 5007 no Spark."""
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
     connection = directory / "gateway"
+    said = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
+    jvm = start_machine(directory, settings, ["pyspark-shell"], said)
+    await_start(jvm, connection.is_file, timeout_s)
+    data = connection.read_bytes()
+    length = struct.unpack(">i", data[4:8])[0]
+    jvm.port, jvm.secret = struct.unpack(">i", data[:4])[0], data[8 : 8 + length].decode()
+    return jvm
+
+
+def start_machine(
+    directory: Path, settings: Mapping[str, str], program: list[str], said: Mapping[str, str], before: Callable[[], None] | None = None
+) -> SparkJvm:
+    """Start a virtual machine with Spark in it and return at once.
+
+    ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``: more of its environment. ``before`` is
+    called in the new process before it becomes Java's, for callers of one thread only. BND-5001 no Java, 5007 no Spark.
+    """
+    try:
+        home, java = spark_home(), find_java()
+    except PenstockError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name not in _OF_CLIENTS},
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(directory),
-        "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection),
+        **said,
     }
     archive, archiving = archive_options(java, home / "jars")
     with (directory / "log").open("wb") as log:
-        command = _command(java, archive, home, directory, configured(home, settings))
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True)
-    try:
-        port, secret = _await_gateway(process, connection, timeout_s)
-    except PenstockError:
-        process.kill()
-        process.wait()
-        shutil.rmtree(directory, ignore_errors=True)
-        raise
-    return SparkJvm(process, port, secret, java, directory, archiving)
+        command = [*_command(java, archive, home, directory, configured(home, settings)), *program]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=before,  # noqa: PLW1509
+        )
+    return SparkJvm(process, java, directory, archiving)
 
 
 def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
@@ -153,31 +181,31 @@ def _command(java: Java, archive: list[str], home: Path, directory: Path, config
         f"-Dderby.system.home={directory}",
         "org.apache.spark.deploy.SparkSubmit",
         *confs,
-        "pyspark-shell",
     ]
 
 
-def _await_gateway(process: subprocess.Popen[bytes], connection: Path, timeout_s: float) -> tuple[int, str]:
-    """Wait for the file in which the gateway tells its port and secret."""
+def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
+    """Wait until a virtual machine is ready. BND-5002, with what it logged, when it ends or is not ready in time; it is ended then."""
     pause = threading.Event()
     waited = 0.0
-    while process.poll() is None and not connection.is_file() and waited < timeout_s:
+    while jvm.alive and not ready() and waited < timeout_s:
         pause.wait(_POLL_S)
         waited += _POLL_S
-    if not connection.is_file():
-        state = "did not start in time" if process.poll() is None else f"ended with code {process.returncode}"
-        raise PenstockError(
-            "BND-5002",
-            f"the Java virtual machine for Spark {state}",
-            detail=_tail(connection.parent / "log"),
-            hint="SET 'bounded.backend' = 'duckdb' needs no Java",
-            kind=Kind.EXTERNAL,
-            retriable=True,
-            sqlstate="58000",
-        )
-    data = connection.read_bytes()
-    length = struct.unpack(">i", data[4:8])[0]
-    return struct.unpack(">i", data[:4])[0], data[8 : 8 + length].decode()
+    if jvm.alive and waited < timeout_s:
+        return
+    state = "did not start in time" if jvm.alive else f"ended with code {jvm.process.returncode}"
+    detail = jvm.last_words()
+    jvm.kill()
+    jvm.close()
+    raise PenstockError(
+        "BND-5002",
+        f"the Java virtual machine for Spark {state}",
+        detail=detail,
+        hint="SET 'bounded.backend' = 'duckdb' needs no Java",
+        kind=Kind.EXTERNAL,
+        retriable=True,
+        sqlstate="58000",
+    )
 
 
 def _tail(log: Path) -> str:

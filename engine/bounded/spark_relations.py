@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,19 +21,12 @@ _HANDED_OVER_BYTES = 32 << 20
 
 
 class SparkRelations:
-    """Registers relations in one session; the views and the files made for them are gone when it is left."""
+    """Registers relations in one session, with files of their own in a directory that is removed after the query."""
 
     def __init__(self, session: Any, services: Services, scratch: Path) -> None:
         self._session = session
         self._services = services
         self._scratch = scratch
-        self._views: list[str] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._views.clear()
 
     def register(self, name: str, relation: Relation) -> None:
         """Make a relation readable under a name."""

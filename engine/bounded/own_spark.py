@@ -1,0 +1,100 @@
+"""Spark in a Java virtual machine of our own, which ends with this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from catalog.errors import PenstockError
+from engine.bounded.spark_errors import spark_failures
+from engine.bounded.spark_launcher import SparkJvm, launch
+from engine.bounded.spark_place import machine_gone, stages_told
+
+
+class OwnSpark:
+    """A :class:`~engine.bounded.spark_place.SparkPlace`: the classic way into Spark, through its gateway."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """Start it. BND-5001, 5002 or 5007 when it cannot be; a machine in which no session could be made is not left behind."""
+        self.jvm: SparkJvm = launch(settings)
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.jvm.port), self.jvm.secret
+        from pyspark.sql import SparkSession
+
+        try:
+            self._first: Any = SparkSession.builder.getOrCreate()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        return self.jvm.alive
+
+    def gone(self) -> PenstockError | None:
+        return None if self.jvm.alive else machine_gone(self.jvm.last_words())
+
+    def busy(self) -> bool:
+        return bool(self._first.sparkContext.statusTracker().getActiveStageIds())
+
+    def give_up(self) -> None:
+        self.jvm.kill()
+
+    def session(self) -> Any:
+        return self._first.newSession()
+
+    def release(self, session: Any) -> None:
+        """Nothing: it goes when nobody refers to it."""
+
+    def tag(self, session: Any, tag: str) -> None:
+        """A session's own tags could be cancelled by this thread only, so the jobs are tagged."""
+        session.sparkContext.addJobTag(tag)
+
+    def cancel(self, session: Any, tag: str) -> None:
+        if self.jvm.alive:
+            with contextlib.suppress(*spark_failures()):  # it has just ended, and with it what it ran
+                session.sparkContext.cancelJobsWithTag(tag)
+
+    def progress(self, session: Any) -> str | None:
+        """How far the stages are that run now, those of other queries of this process included."""
+        if not self.jvm.alive:
+            return None
+        try:
+            tracker = session.sparkContext.statusTracker()
+            stages = [stage for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()) if stage is not None]
+        except spark_failures():
+            return None  # what is wrong is told by the query itself
+        return stages_told({stage.stageId: (stage.numCompletedTasks, stage.numTasks) for stage in stages})
+
+    def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
+        return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+    def reached_at(self, session: Any) -> str:
+        return session.conf.get("spark.driver.host", "127.0.0.1")
+
+    def last_words(self) -> str:
+        return self.jvm.last_words()
+
+    def close(self) -> None:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        _hush(SparkContext._active_spark_context)
+        gateway = SparkContext._gateway
+        if gateway is not None:
+            gateway.shutdown_callback_server(raise_exception=False)
+            gateway.close()
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
+            os.environ.pop(key, None)
+        self.jvm.close()
+
+
+def _hush(context: Any) -> None:
+    """Keep PySpark's accumulator server from printing a traceback when the virtual machine it listens to goes away."""
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.server_shutdown = True
+        server.handle_error = lambda request, address: None

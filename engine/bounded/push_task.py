@@ -1,0 +1,80 @@
+"""What Spark's tasks run to push their rows to us: one connection a task, frames of Arrow as long as there are credits for them.
+
+A task says hello (:data:`HELLO`: the query's token, its partition, attempt and task) and is told :data:`GO`, or :data:`THERE` when another attempt
+has pushed the partition already. Then it sends frames (:data:`HEADER`: kind, length), each an Arrow stream of one batch, one for each credit (a
+byte) it was given; at last :data:`END` with the number of rows. It shuts down its side and reads on until we close ours: a socket closed with
+credits unread would be reset, and the last rows lost.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+HELLO = struct.Struct(">32sqqq")
+HEADER = struct.Struct(">cq")
+GO, THERE, CREDIT = b"G", b"T", b"C"
+ROWS, END = b"R", b"E"
+FRAME_BYTES = 4 << 20
+TASK_SCHEMA = "partition int, pushed long"
+
+
+def pushing_task(host: str, port: int, token: bytes) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function Spark's tasks run: each pushes its batches to a listener, then gives one row (partition, number of rows).
+
+    It carries all it needs along, for it runs in Spark's Python workers, which need not have penstock.
+    """
+    hello, header, frame_bytes = HELLO.format, HEADER.format, FRAME_BYTES
+    go, there, rows_kind, end_kind = GO, THERE, ROWS, END
+
+    def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """A batch in slices of about a frame's size."""
+        step = max(1, batch.num_rows * frame_bytes // max(batch.nbytes, 1))
+        return (batch.slice(start, step) for start in range(0, batch.num_rows, step))
+
+    def push(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import socket
+        import struct
+
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition, pushed, credits = context.partitionId(), 0, 0
+        try:
+            wire = socket.create_connection((host, port), timeout=20)
+        except OSError as error:
+            raise ConnectionError(f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}") from None
+        with wire:
+            wire.settimeout(None)
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            wire.sendall(struct.pack(hello, token, partition, context.attemptNumber(), context.taskAttemptId()))
+            verdict = wire.recv(1)
+            if verdict not in (go, there):
+                raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
+            for batch in batches if verdict == go else ():
+                schema = batch.schema.serialize()
+                for piece in pieces(batch):
+                    while credits == 0:
+                        given = wire.recv(64)
+                        if not given:
+                            raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
+                        credits += len(given)
+                    message = piece.serialize()
+                    wire.sendall(struct.pack(header, rows_kind, schema.size + message.size))
+                    wire.sendall(schema)
+                    wire.sendall(message)
+                    credits -= 1
+                    pushed += piece.num_rows
+            if verdict == go:
+                wire.sendall(struct.pack(header, end_kind, pushed))
+                wire.shutdown(socket.SHUT_WR)
+                while wire.recv(64):
+                    pass
+        names = pa.schema([("partition", pa.int32()), ("pushed", pa.int64())])
+        yield pa.RecordBatch.from_arrays([pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names)
+
+    return push

@@ -1,0 +1,181 @@
+"""The listener Spark's tasks push their rows to: one for the process, a thread that reads all connections, each query told by its token."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import selectors
+import socket
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from engine.bounded.push_task import CREDIT, HEADER, HELLO
+
+_UNKNOWN_LIMIT = 256
+_LONGEST_FRAME = 1 << 34
+
+
+class Receiver(Protocol):
+    """A query that takes pushed rows. Called in the listener's thread."""
+
+    def greeted(self, wire: TaskWire) -> None:
+        """A task has said hello with the query's token."""
+
+    def received(self, wire: TaskWire, kind: bytes, payload: bytearray | int) -> None:
+        """A frame has come: rows, or the end with the number of rows."""
+
+    def closed(self, wire: TaskWire) -> None:
+        """A task's connection is gone."""
+
+    def failed(self, error: Exception) -> None:
+        """The receiver itself raised something: its query ends, those of others go on."""
+
+
+class TaskWire:
+    """One task's connection. ``partition``, ``attempt`` and ``task`` are there once it was greeted."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.receiver: Receiver | None = None
+        self.partition = self.attempt = self.task = -1
+        self.owed = 0
+        self._head = bytearray(HELLO.size)
+        self._payload: bytearray | None = None
+        self._kind = b""
+        self._filled = 0
+
+    def say(self, word: bytes) -> None:
+        """Send a few bytes from any thread; a task that is gone shows when it is read."""
+        with contextlib.suppress(OSError):
+            self.connection.send(word)
+
+    def credit(self, count: int) -> None:
+        """Ask for that many frames more."""
+        self.owed += count
+        self.say(CREDIT * count)
+
+    def hang_up(self) -> None:
+        """End the connection, from any thread: the listener's then finds it ended."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def fill(self) -> bool:
+        """Read once what there is; return whether the part that is read now is whole. EOFError when the task is gone."""
+        target = self._head if self._payload is None else self._payload
+        try:
+            got = self.connection.recv_into(memoryview(target)[self._filled :])
+        except BlockingIOError:
+            return False
+        if got == 0:
+            raise EOFError
+        self._filled += got
+        return self._filled == len(target)
+
+    def hello(self) -> bytes:
+        """Take the hello; return its token."""
+        token, self.partition, self.attempt, self.task = HELLO.unpack(self._head)
+        self._head, self._filled = bytearray(HEADER.size), 0
+        return token
+
+    def frame(self) -> tuple[bytes, bytearray | int] | None:
+        """Take what was filled: a frame, or ``None`` after the head of one that is still to be read."""
+        self._filled = 0
+        if self._payload is not None:
+            payload, self._payload = self._payload, None
+            return self._kind, payload
+        self._kind, size = HEADER.unpack(self._head)
+        if self._kind != b"R":
+            return self._kind, size
+        if not 0 < size < _LONGEST_FRAME:
+            raise EOFError
+        self._payload = bytearray(size)
+        return None
+
+
+class RowListener:
+    """Accepts connections of tasks and reads them; those that know no token are hung up on."""
+
+    def __init__(self, bind: str = "127.0.0.1", port: int = 0) -> None:
+        """OSError when the address cannot be had."""
+        self._socket = socket.create_server((bind, port), backlog=256)
+        self._socket.setblocking(False)
+        self.port: int = self._socket.getsockname()[1]
+        self._receivers: dict[bytes, Receiver] = {}
+        self._lock = threading.Lock()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._socket, selectors.EVENT_READ, None)
+        self._strangers: list[TaskWire] = []
+        threading.Thread(target=self._run, name="penstock-spark-rows", daemon=True).start()
+
+    def enter(self, token: bytes, receiver: Receiver) -> None:
+        """Give connections that say this token to a receiver."""
+        with self._lock:
+            self._receivers[token] = receiver
+
+    def leave(self, token: bytes) -> None:
+        """Hang up on whoever says this token from now on."""
+        with self._lock:
+            self._receivers.pop(token, None)
+
+    def _run(self) -> None:
+        while True:
+            for key, _ in self._selector.select():
+                if key.data is None:
+                    self._accept()
+                else:
+                    self._read(key.data)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except OSError:
+            return  # gone again already
+        connection.setblocking(False)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3)):
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        wire = TaskWire(connection)
+        self._selector.register(connection, selectors.EVENT_READ, wire)
+        self._strangers = [stranger for stranger in self._strangers if stranger.receiver is None and stranger.connection.fileno() >= 0]
+        self._strangers.append(wire)
+        if len(self._strangers) > _UNKNOWN_LIMIT:
+            self._close(self._strangers.pop(0))
+
+    def _read(self, wire: TaskWire) -> None:
+        try:
+            if wire.fill():
+                self._take(wire)
+        except (OSError, EOFError):
+            self._close(wire)
+
+    def _take(self, wire: TaskWire) -> None:
+        if wire.receiver is not None:
+            frame = wire.frame()
+            if frame is not None:
+                self._tell(wire, lambda receiver: receiver.received(wire, *frame))
+            return
+        said = wire.hello()
+        with self._lock:
+            known = [receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)]
+        if not known:
+            raise EOFError
+        wire.receiver = known[0]
+        self._tell(wire, lambda receiver: receiver.greeted(wire))
+
+    def _close(self, wire: TaskWire) -> None:
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(wire.connection)
+        wire.connection.close()
+        self._tell(wire, lambda receiver: receiver.closed(wire))
+
+    @staticmethod
+    def _tell(wire: TaskWire, what: Callable[[Receiver], None]) -> None:
+        if wire.receiver is None:
+            return
+        try:
+            what(wire.receiver)
+        except Exception as error:  # noqa: BLE001  one query's failure must not end the listener of all
+            wire.receiver.failed(error)
+            wire.hang_up()
