@@ -10,7 +10,7 @@ from client.results import Result, verbatim_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
 from planner import statement_nodes as nodes
-from planner.backend_words import spark_tables
+from planner.describe import operator_name
 from planner.logical import BoundedInput, LogicalPlan, Sink
 from planner.statement_nodes import ExplainStage
 
@@ -54,13 +54,14 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
         return _on_backend(session, road, road.plan if isinstance(road.plan, Sink) and road.plan.table is not None else road.plan.inputs[0])
     if stage is ExplainStage.MERMAID:
         return explain.mermaid(road.graph)
-    parts = [node.plan for node in road.plan.walk() if isinstance(node, BoundedInput) and spark_tables(node.plan)]
-    return "\n\n".join([physical_text(session, road.graph), *(_on_backend(session, road, part) for part in parts)])
+    parts = {id(node): node for node in road.plan.walk() if isinstance(node, BoundedInput)}
+    texts = {_on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()}
+    return "\n\n".join([physical_text(session, road.graph), *texts])
 
 
-def _on_backend(session: Session, road: Road, plan: LogicalPlan) -> str:
+def _on_backend(session: Session, road: Road, plan: LogicalPlan, what: str = "") -> str:
     backend = session.backends.for_plan(plan, road.switches.backend)
-    return f"on {backend.name}:\n{backend.explain(plan)}"
+    return f"{what}on {backend.name}:\n{backend.explain(plan)}"
 
 
 def physical_text(session: Session, graph: JobGraph) -> str:

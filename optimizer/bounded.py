@@ -28,10 +28,10 @@ def choose_runtime(
 
     ``automatic``: batch when every source is a bounded table, else streaming with the largest bounded subplans as BoundedInput nodes. ``streaming``:
     everything on our runtime, but a database is asked for its rows as a BoundedInput in every mode, for it gives them in no order.
-    ``batch``: everything on the backend; SQL-1311 for a source that never ends. Rows for a table are always written by our
+    ``batch``: the same with recordings as bounded tables; SQL-1311 for a source that never ends. Rows for a table are always written by our
     runtime: an INSERT that the backend can compute whole is a streaming plan of BoundedInput under Sink. Plans of literal rows only need no backend.
-    A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none.
-    ``speaks`` says whether the backend has words for all expressions of a subplan; ``automatic`` computes what it has none for on our runtime.
+    A node no backend has a word for (``LogicalPlan.only_ours``) runs on our runtime in every mode, over the largest subplans below it that have none;
+    so does one with expressions the backend has no words for, which is what ``speaks`` tells of a subplan.
     Rows for a table of Spark are written by Spark: such an INSERT is a batch plan under its Sink, or SQL-1313.
     What our runtime cannot run is refused (``streamable.check_streamable``). Bounded subplans are optimized for the backend without the ``disabled``
     rules; the plan returned is to be optimized for its runtime by the caller.
@@ -118,4 +118,4 @@ class _Frontier:
             return isinstance(node, Scan) and (is_in_database(node.table) or is_in_spark(node.table))
         if not _reads_tables(node) or _only_ours(node):
             return False
-        return self.mode == "batch" or (self.facts.bounded(node) and self.speaks(node))
+        return (self.mode == "batch" or self.facts.bounded(node)) and self.speaks(node)
