@@ -47,6 +47,7 @@ class Connector:
         return next((option for option in self.options if option.matches(key)), None)
 
 
+SHARED = "shared"
 _DATABASE = {"source": True, "sink": True, "pushes_filters": True, "exactly_once": True}
 _ALL = (
     Connector(
@@ -104,6 +105,7 @@ _ALL = (
         accepts_changelog=True,
         internal=True,
     ),
+    Connector(SHARED, "a bounded part of a plan that several others read", source=True, pushes_filters=True, internal=True),
     Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
     Connector(
         "late", "rows of a job that came too late", (Option("job", help="the job whose rows they are", required=True),), source=True, internal=True

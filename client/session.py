@@ -35,7 +35,7 @@ from engine.connectors.late_row_store import LateRows
 from engine.connectors.print_stream import PrintStream
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
-from optimizer.bounded import choose_runtime
+from optimizer.bounded import choose_runtime, optimize_sharing
 from optimizer.edges import lay_edges
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
@@ -121,8 +121,12 @@ class Session:
     def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None, backend: str | None = None) -> Road:
         """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` and ``backend`` overrule the settings."""
         switches = Switches.of(self.settings, mode, backend)
-        optimized = optimize(bound, disabled=switches.disabled_rules, observer=observer)
-        runtime, chosen = choose_runtime(optimized, switches.mode, speaks=lambda part: speaks(part, switches.backend))
+
+        def spoken(part: LogicalPlan) -> bool:
+            return speaks(part, switches.backend)
+
+        optimized = optimize_sharing(bound, switches.mode, disabled=switches.disabled_rules, observer=observer, speaks=spoken)
+        runtime, chosen = choose_runtime(optimized, switches.mode, speaks=spoken)
         shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
         plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":

@@ -8,12 +8,31 @@ from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from catalog.spark_options import is_in_spark
 from optimizer.emission import settle_emission
-from optimizer.optimizer import optimize
+from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
+from optimizer.shared_inputs import RULE, SharedInputs, reads_a_table_twice
 from optimizer.streamable import check_streamable
 from planner.expressions import Literal
 from planner.logical import BoundedInput, Filter, LogicalPlan, Project, Scan, Sink, StatementSet, WatermarkAssign
 from planner.processing_time import ProcessingTime
+
+
+def optimize_sharing(
+    plan: LogicalPlan,
+    mode: str,
+    *,
+    disabled: Collection[str] = frozenset(),
+    observer: Observer | None = None,
+    speaks: Callable[[LogicalPlan], bool] = lambda plan: True,
+) -> LogicalPlan:
+    """Optimize a bound plan by the rules for all runtimes, bounded parts that several of its parts read being BoundedInput nodes of several readers.
+
+    What the backend computes whole is left to it. The rule ``share_bounded``, when ``disabled``, shares nothing.
+    """
+    shared = SharedInputs(disabled)
+    if RULE not in disabled and reads_a_table_twice(plan):
+        plan = shared.marked(plan, _Frontier(PlanFacts(), mode, disabled, speaks).largest(plan))
+    return shared.settled(optimize(plan, disabled=disabled, observer=observer))
 
 
 def choose_runtime(
@@ -43,7 +62,7 @@ def choose_runtime(
     written = [node for node in plan.walk() if isinstance(node, Sink) and node.table is not None and is_in_spark(node.table)]
     if written:
         return "batch", settle_emission(_for_spark(plan, written[0], known, speaks), False, known)
-    if isinstance(plan, Sink) and plan.table is None and mode != "streaming" and frontier.is_bounded(plan):
+    if frontier.runs_whole(plan):
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
     ours = frontier.cut(plan)
@@ -105,12 +124,30 @@ class _Frontier:
         ``timed``: some node above goes by event time. Then a subplan that carries event time is cut below its watermark, so that time
         still reaches that node; but only at the end of its rows, for a backend gives them in no order and none of them is late.
         """
-        if not isinstance(node, Sink | StatementSet) and self.is_bounded(node) and not (timed and self.facts.time_attributes(node)):
+        if self._is_cut(node, timed):
             return BoundedInput(optimize(node, runtime="batch", disabled=self.disabled))
         cut = tuple(self.cut(child, (timed and not isinstance(node, ProcessingTime)) or node.goes_by_time) for child in node.inputs)
         if isinstance(node, WatermarkAssign) and (isinstance(cut[0], BoundedInput) or _copied(cut[0])):
             return WatermarkAssign(cut[0], node.time_column, Literal(node.watermark.type, True, value=None))
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
+
+    def largest(self, node: LogicalPlan, timed: bool = False) -> list[LogicalPlan]:
+        """Return the bounded subplans ``cut`` would replace, none of a plan the backend runs whole and none beneath a watermark: its source is its own."""
+        if isinstance(node, Sink) and (self.runs_whole(node) or (node.table is not None and is_in_spark(node.table))):
+            return []
+        if self._is_cut(node, timed):
+            return [node]
+        if isinstance(node, WatermarkAssign):
+            return []
+        above = timed and not isinstance(node, ProcessingTime)
+        return [part for child in node.inputs for part in self.largest(child, above or node.goes_by_time)]
+
+    def _is_cut(self, node: LogicalPlan, timed: bool) -> bool:
+        return not isinstance(node, Sink | StatementSet) and self.is_bounded(node) and not (timed and self.facts.time_attributes(node))
+
+    def runs_whole(self, plan: LogicalPlan) -> bool:
+        """Return whether the backend gives the client its rows without us."""
+        return isinstance(plan, Sink) and plan.table is None and self.mode != "streaming" and self.is_bounded(plan)
 
     def is_bounded(self, node: LogicalPlan) -> bool:
         """Return whether the backend can compute a node whole."""

@@ -57,6 +57,8 @@ RULES: tuple[Rule, ...] = (
     Rule(narrow_rows, only="streaming"),
 )
 
+BETWEEN = ("share_bounded",)
+
 Observer = Callable[[str, LogicalPlan, LogicalPlan], None]
 
 
@@ -94,8 +96,8 @@ def optimize(
 
 
 def rule_names() -> list[str]:
-    """Return the names of all rules in the order they run."""
-    return [rule.name for rule in RULES]
+    """Return the names of all rules in the order they run, then of what ``optimizer.bounded`` does between them."""
+    return [*(rule.name for rule in RULES), *BETWEEN]
 
 
 def _check_names(disabled: Collection[str]) -> None:

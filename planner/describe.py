@@ -58,7 +58,8 @@ def describe(node: LogicalPlan) -> str:
         case Values(rows=rows):
             return f"Values {len(rows)} row{'' if len(rows) == 1 else 's'} [{', '.join(node.schema.names)}]"
         case BoundedInput():
-            return f"BoundedInput [{', '.join(node.schema.names)}]"
+            once = f", computed once for {node.readers} readers" if node.readers > 1 else ""
+            return f"BoundedInput [{', '.join(node.schema.names)}]{once}"
         case Filter(input=inner, predicate=predicate):
             return f"Filter {named(predicate, inner.schema)}"
         case Project(input=inner, expressions=expressions, names=names):

@@ -113,9 +113,13 @@ class Values(LogicalPlan):
 
 @dataclass(frozen=True)
 class BoundedInput(LogicalPlan):
-    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by ``optimizer.bounded``)."""
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by ``optimizer.bounded``).
+
+    ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
+    """
 
     plan: LogicalPlan
+    readers: int = field(default=1, compare=False)
 
     @cached_property
     def schema(self) -> Schema:

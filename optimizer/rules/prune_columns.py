@@ -83,7 +83,7 @@ def _prune(node: LogicalPlan, needed: Needed) -> Pruned:
             columns = sorted(needed) or ([_cheapest(node.schema)] if len(node.schema) else [])
             rows = tuple(tuple(row[i] for i in columns) for row in node.rows)
             return Values(rows, node.row_schema.select(tuple(columns))), {old: new for new, old in enumerate(columns)}
-        case BoundedInput(plan=inner):
+        case BoundedInput(plan=inner) if node.readers == 1:
             pruned, positions = _narrow(inner, needed)
             return BoundedInput(pruned), positions
         case Filter(input=inner, predicate=predicate):

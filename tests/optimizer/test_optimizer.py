@@ -6,7 +6,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from optimizer import optimizer
-from optimizer.optimizer import RULES, Rule, optimize, rule_names
+from optimizer.optimizer import BETWEEN, RULES, Rule, optimize, rule_names
 from planner.logical import Filter, LogicalPlan, Project, Scan
 from tests.optimizer.sql import bind
 
@@ -31,7 +31,7 @@ def test_the_observer_sees_every_rule_that_ran_in_order() -> None:
     seen: list[str] = []
     optimize(bind(QUERY), observer=lambda name, before, after: seen.append(name))
     assert seen == [rule.name for rule in RULES if rule.only is None]
-    assert rule_names() == [rule.name for rule in RULES]
+    assert rule_names() == [*(rule.name for rule in RULES), *BETWEEN]
 
 
 def test_time_is_taken_from_the_clock_that_is_given() -> None:

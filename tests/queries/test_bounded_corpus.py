@@ -1,4 +1,4 @@
-"""The language over bounded tables: our own runtime, folded, DuckDB and Spark give one answer. All of it: ``python -m tests.queries.bounded_corpus``."""
+"""The language over bounded tables: our runtime, folded, DuckDB and Spark give one answer. All of it: ``python -m tests.queries.bounded_corpus``."""
 
 from __future__ import annotations
 
