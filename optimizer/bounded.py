@@ -132,7 +132,7 @@ class _Frontier:
         return node if all(new is old for new, old in zip(cut, node.inputs, strict=True)) else node.with_inputs(cut)
 
     def largest(self, node: LogicalPlan, timed: bool = False) -> list[LogicalPlan]:
-        """Return the bounded subplans ``cut`` would replace, none of a plan the backend runs whole and none beneath a watermark: its source is its own."""
+        """Return the bounded subplans ``cut`` would replace: none of a plan the backend runs whole, none beneath a watermark with its own source."""
         if isinstance(node, Sink) and (self.runs_whole(node) or (node.table is not None and is_in_spark(node.table))):
             return []
         if self._is_cut(node, timed):
