@@ -135,6 +135,8 @@ class FeedOperator(SourceOperator, ListState):
         if self._feeds.ending and begin == len(changes):
             self._ended.add(split)
             out.split(SplitEvent(SplitNews.ENDED, split, f"split-{split}"))
+        else:
+            out.split(SplitEvent(SplitNews.EMPTY, split, f"split-{split}"))  # as every source says: a restored split tells its time so
         return False
 
     def _batch(self, changes: Sequence[tuple[Row, int]], split: int) -> Batch:
