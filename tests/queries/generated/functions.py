@@ -130,7 +130,7 @@ AGGREGATES: dict[str, str | None] = {
     "percentile_disc(0.5) WITHIN GROUP (ORDER BY v)<w>": "quantile_disc(v, 0.5)<w>",
     "histogram(k)<w>[2]": "CAST((histogram(k)<w>)[2] AS BIGINT)",
     "approx_count_distinct(v)<w>": "count(DISTINCT v)<w>",
-    "round(var_pop(v)<w>, 5)": None,
+    "round(var_pop(v)<w> * 0.987131, 5)": None,  # times what leaves no tie for the last bit to decide
     "round(corr(v, k)<w>, 5)": "CASE WHEN var_pop(v) FILTER (WHERE k IS NOT NULL<n>) > 0 AND var_pop(k) FILTER (WHERE v IS NOT NULL<n>) > 0"
     " THEN round(corr(v, k)<w>, 5) END",
 }
