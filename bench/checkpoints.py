@@ -1,4 +1,4 @@
-"""``python -m bench.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, and what an interval of 5 s costs a job."""
+"""``python -m bench.checkpoints``: how long rows wait for a snapshot, what a checkpoint writes, how much later rows come, what an interval costs."""
 
 from __future__ import annotations
 
@@ -6,35 +6,24 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
+from bench.checkpoint_states import STATES
 from bench.data import ROWS, events
+from bench.latency import run as paced
 from bench.queries import QUESTIONS, Question, events_ddl
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
 from engine.chain import OperatorSnapshot
-from engine.clock import SystemClock
-from engine.elements import Batch
 from engine.job_messages import TaskId
-from engine.job_options import JobOptions
 from engine.layers import Layers
 from engine.local_storage import LocalStorage
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyedState, KeyGroups, Services
-from engine.operators.group_aggregate import GroupAggregateOperator
 from engine.snapshot_writer import SnapshotWriter
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from planner.expressions import AggregateCall, Column
-from planner.logical import Phase
-from planner.physical import GroupAggregateSpec
 
-STATE_BYTES = 10_000_000
 STALL_MS = 50.0
+ADDED_MS = 100.0
+WARM_S = 2.0
+KEPT_KEYS = 250_000  # about 10 MB of a group aggregate
 TOUCHED = 100  # one key in so many
 QUERIES = ("filter", "group aggregate")
 
@@ -49,71 +38,31 @@ class CountingStorage(LocalStorage):
         super().sync(name)
 
 
-class _Dropped:
-    def collect(self, batch: Batch) -> None: ...
-
-    def watermark(self, time_us: int) -> None: ...
-
-    def idle(self) -> None: ...
-
-    def split(self, event: object) -> None: ...
-
-
-def aggregate() -> tuple[KeyedState, Callable[[np.ndarray], None], int]:
-    """Return a group aggregate's state, what touches keys of it, and how many keys make STATE_BYTES."""
-    source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
-    calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (Column(BIGINT, True, index=1, name="v"),), BIGINT))
-    schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
-    operator = GroupAggregateOperator(GroupAggregateSpec("op", "group", schema, source, (0,), calls, Phase.SINGLE, False), JobOptions())
-    operator.open(Context("op", "group", 0, 1, KeyGroups(0, 128, 128), SystemClock(), OperatorMetrics(), Services()))
-
-    def touch(keys: np.ndarray) -> None:
-        column = pa.array(keys)
-        operator.on_batch(Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"])), 0, _Dropped())
-        operator.before_barrier(0, _Dropped())
-
-    return operator.keyed_states()["groups"], touch, STATE_BYTES // 40
-
-
-def join_side() -> tuple[KeyedState, Callable[[np.ndarray], None], int]:
-    """Return the rows of a join's side, likewise."""
-    schema = pa.schema([("k", pa.int64()), ("name", pa.string()), ("v", pa.int64())])
-    index = KeyIndex([pa.int64()])
-    side = JoinSide(schema, [0], index, 128, retracting=False, counts=True)
-
-    def touch(keys: np.ndarray) -> None:
-        names = pa.array([f"customer {key}" for key in keys.tolist()])
-        rows = pa.RecordBatch.from_arrays([pa.array(keys), names, pa.array(keys)], schema=schema)
-        side.change(Batch(rows), index.lookup_or_insert([rows.column(0)]), np.zeros(keys.size, np.int64))
-
-    return side, touch, STATE_BYTES // 60
-
-
 def stalls(runs: int) -> bool:
     """Print how long a snapshot of 10 MB keeps rows waiting, whole and with 1 % touched, and what it writes; return whether all are short enough."""
     print(
         f"{'state of 10 MB':18} {'whole ms':>9} {'1 % ms':>7} {'bytes whole':>12} {'bytes 1 %':>10} {'share':>6} {'fsyncs':>7} {'elsewhere ms':>13}"
     )
     worst = 0.0
-    for name, make in (("group aggregate", aggregate), ("join side", join_side)):
+    for name, make in STATES.items():
         whole, part, elsewhere, sizes, syncs = [], [], [], [0, 0], 0
         for _ in range(runs):
-            state, touch, keys = make()
-            for first in range(0, keys, 32_768):
-                touch(np.arange(first, min(keys, first + 32_768)))
+            measured = make()
+            for first in range(0, measured.keys, 32_768):
+                measured.touch(np.arange(first, min(measured.keys, first + 32_768)))
             with tempfile.TemporaryDirectory() as folder:
                 storage = CountingStorage(Path(folder))
                 layers, writer = Layers(True), SnapshotWriter(storage, 1, 1)
                 for number, times in ((1, whole), (2, part)):
                     started = time.perf_counter()
-                    frozen = layers.freeze("op", name, state, number)
+                    frozen = {state: layers.freeze("op", state, kept, number) for state, kept in measured.states.items()}
                     times.append((time.perf_counter() - started) * 1e3)
                     started = time.perf_counter()
-                    written = writer.write(number, TaskId(0, 0), [OperatorSnapshot("op", {name: frozen})])
+                    written = writer.write(number, TaskId(0, 0), [OperatorSnapshot("op", frozen)])
                     elsewhere.append((time.perf_counter() - started) * 1e3)
                     sizes[number - 1] = sum(file.length for file in written.files if f"-c{number}-" in file.name)
                     layers.complete(number)
-                    touch(np.arange(0, keys, TOUCHED))
+                    measured.touch(np.arange(0, measured.keys, TOUCHED))
                 syncs = storage.syncs // 2
         worst = max([worst, *whole, *part])
         share = sizes[1] / sizes[0]
@@ -164,16 +113,39 @@ def costs(files: Path, pairs: int, interval: str, rounds: int) -> None:
         print(f"{question.name:38} {figures}", flush=True)
 
 
+def added_latency(pairs: int, seconds: float, rate: int) -> bool:
+    """Print the p99 latency of rows with a checkpoint every second less that without, of a keyed aggregate of 10 MB; return whether it is low."""
+    on, off = [], []
+    for number in range(pairs + 1):
+        for kept, interval in ((off, "0"), (on, "1 s")):
+            with tempfile.TemporaryDirectory() as folder:
+                settings = {"execution.checkpointing.interval": interval, "execution.checkpointing.dir": folder}
+                _, arrivals = paced(1, 10, rate, int(rate * (seconds + WARM_S)), settings, KEPT_KEYS)
+            if number:  # the first warms up
+                kept.append(float(np.percentile(arrivals.latencies_ms(WARM_S), 99)))
+    added = statistics.median(one - other for one, other in zip(on, off, strict=True))
+    told = f"p99 on {statistics.median(on):.1f} ms, off {statistics.median(off):.1f} ms (medians of {pairs} pairs, {rate:,} rows/s)"
+    print(
+        f"a checkpoint every second adds {added:.1f} ms of {ADDED_MS:.0f} to p99: {'within' if added <= ADDED_MS else 'TOO MUCH'}; {told}", flush=True
+    )
+    return added <= ADDED_MS
+
+
 def main() -> int:
-    """Print what was asked for; 1 when rows wait too long."""
+    """Print what was asked for; 1 when rows wait too long or come too late."""
     parser = argparse.ArgumentParser(prog="python -m bench.checkpoints", description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="runs of each wait (5)")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of each cost; 0: only waits (5)")
+    parser.add_argument("--latency-pairs", type=int, default=3, help="pairs of runs for the latency a checkpoint adds; 0: none (3)")
+    parser.add_argument("--seconds", type=float, default=5.0, help="how long latency is measured in each run (5)")
+    parser.add_argument("--rate", type=int, default=500_000, help="rows per second while latency is measured (500000)")
     parser.add_argument("--interval", default="5 s", help="between checkpoints (5 s)")
     parser.add_argument("--rounds", type=int, default=10, help="how many times the events are read in a run (10)")
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the events are kept (out/bench)")
     arguments = parser.parse_args()
     within = stalls(arguments.runs)
+    if arguments.latency_pairs:
+        within &= added_latency(arguments.latency_pairs, arguments.seconds, arguments.rate)
     if arguments.pairs:
         print(f"{ROWS * arguments.rounds / 1e6:.0f} M rows a run")
         costs(events(arguments.folder), arguments.pairs, arguments.interval, arguments.rounds)

@@ -7,6 +7,7 @@ falls behind counts as late, and every row of the stream is measured, not a samp
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,7 @@ KEYS = 1_000
 PEAK_ROWS = 4_000_000
 TIMEOUTS_MS = (0, 1, 5, 10, 50, 100)
 AIMS_MS = {10: (10.0, 50.0), 0: (3.0, 20.0)}
-_QUERY = f"SELECT k, c, s, n FROM (SELECT n % {KEYS} AS k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS n FROM events GROUP BY n % {KEYS})"
+_QUERY = "SELECT k, c, s, n FROM (SELECT n % {keys} AS k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS n FROM events GROUP BY n % {keys})"
 _MEASURED = _QUERY.replace("c, s, n", "c, s, noted_at_sink(n)", 1).replace("FROM events", "FROM (SELECT noted_at_source(n) AS n FROM events)")
 
 
@@ -25,6 +26,7 @@ class Arrivals:
     """When result rows came to the sink, and which numbers they carried. ``began_s``: when row 0 was due, from the moments rows left the source."""
 
     rate: int
+    keys: int = KEYS
     seen: list[tuple[float, np.ndarray]] = field(default_factory=list)
     began_s: float = float("inf")
 
@@ -40,27 +42,29 @@ class Arrivals:
 
     def latencies_ms(self, warm_s: float) -> np.ndarray:
         """Return the latency of every row after the warm-up: of a key's rows, those since its result before came with this one."""
-        newest = np.full(KEYS, -1, np.int64)
+        newest = np.full(self.keys, -1, np.int64)
         lags = []
         for at, numbers in self.seen:
-            keys = numbers % KEYS
+            keys = numbers % self.keys
             order = np.argsort(numbers)
-            last = np.full(KEYS, -1, np.int64)
+            last = np.full(self.keys, -1, np.int64)
             last[keys[order]] = numbers[order]
             grown = np.flatnonzero(last > newest)
-            counts = (last[grown] - np.where(newest[grown] < 0, grown - KEYS, newest[grown])) // KEYS
+            counts = (last[grown] - np.where(newest[grown] < 0, grown - self.keys, newest[grown])) // self.keys
             back = np.concatenate([np.arange(count) for count in counts.tolist()]) if grown.size else np.zeros(0, np.int64)
-            rows = np.repeat(last[grown], counts) - back * KEYS
+            rows = np.repeat(last[grown], counts) - back * self.keys
             newest[grown] = last[grown]
             lags.append((at - self.began_s - rows / self.rate)[rows >= warm_s * self.rate] * 1000)
         return np.concatenate(lags)
 
 
-def run(parallelism: int, timeout_ms: int, rate: int, rows: int) -> tuple[float, Arrivals]:
+def run(
+    parallelism: int, timeout_ms: int, rate: int, rows: int, settings: Mapping[str, str] | None = None, keys: int = KEYS
+) -> tuple[float, Arrivals]:
     """Return the seconds a job over ``rows`` rows takes (``rate`` rows per second, 0: as fast as it can), and what came to its sink."""
     import penstock
 
-    arrivals = Arrivals(rate)
+    arrivals = Arrivals(rate, keys)
 
     @penstock.udf(["BIGINT"], "BIGINT")
     def left(numbers: pa.Array) -> pa.Array:
@@ -70,7 +74,7 @@ def run(parallelism: int, timeout_ms: int, rate: int, rows: int) -> tuple[float,
     def seen(numbers: pa.Array) -> pa.Array:
         return arrivals.take(numbers)
 
-    with penstock.connect(settings={"execution.runtime-mode": "streaming"}) as connection:
+    with penstock.connect(settings={"execution.runtime-mode": "streaming", **(settings or {})}) as connection:
         connection.execute(f"SET 'parallelism.default' = '{parallelism}'")
         connection.execute(f"SET 'execution.buffer-timeout' = '{timeout_ms} ms'")
         connection.create_function(left, "noted_at_source")
@@ -82,7 +86,7 @@ def run(parallelism: int, timeout_ms: int, rate: int, rows: int) -> tuple[float,
         )
         connection.execute("CREATE TEMPORARY TABLE changes (k BIGINT, c BIGINT, s BIGINT, n BIGINT) WITH ('connector' = 'blackhole')")
         start = time.perf_counter()
-        job = connection.execute(f"INSERT INTO changes {_MEASURED if rate else _QUERY}").job
+        job = connection.execute(f"INSERT INTO changes {(_MEASURED if rate else _QUERY).format(keys=keys)}").job
         job.wait()
         elapsed = time.perf_counter() - start
         if job.error is not None:

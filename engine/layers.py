@@ -8,8 +8,6 @@ from engine.operator import KeyedState, TrackedState
 
 MOST_LAYERS = 16
 """So many layers a restore reads at most; the next checkpoint is whole again."""
-_WORTH_IT = 2
-"""Changes are told while all of them together are at most the live entries divided by this."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,12 @@ class _Taken:
 
 
 class Layers:
-    """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in the next as well."""
+    """Only a checkpoint that is known to be complete is told against: changes of one that was given up are in the next as well.
+
+    ``worth_it``: changes are told while all of them together are at most the live entries divided by this.
+    """
+
+    worth_it = 2
 
     def __init__(self, incremental: bool) -> None:
         self._incremental = incremental
@@ -42,7 +45,7 @@ class Layers:
         changed = None
         if base is not None and base.layers < MOST_LAYERS:
             changed = state.changes.since(base.snapshot)
-        if base is None or changed is None or (base.changed + changed.size) * _WORTH_IT > live:
+        if base is None or changed is None or (base.changed + changed.size) * self.worth_it > live:
             frozen = FrozenState(state.freeze(None))
             taken = _Taken(state.changes.seal(), 1, 0)
         else:

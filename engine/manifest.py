@@ -15,8 +15,8 @@ from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, Writte
 from engine.storage import check_name
 
 FORMAT = "penstock-checkpoint"
-VERSION = (1, 1)
-FEATURES = ("layers",)
+VERSION = (1, 2)
+FEATURES = ("layers", "passed times")
 """What a reader must know beyond version 1.0 to read what this engine writes."""
 MAX_BYTES = 1 << 28
 _SEAL = "#sha256="

@@ -13,7 +13,6 @@ import pyarrow as pa
 from engine.clock import Clock
 from engine.elements import Batch
 from engine.metrics import OperatorMetrics
-from engine.state.slot_changes import SlotChanges
 
 
 class Output(Protocol):
@@ -56,14 +55,27 @@ class KeyedState(Protocol):
         """Return all live entries as a table whose first column ``key_group`` (uint16) ascends; it shares no memory that later changes."""
 
     def restore(self, part: pa.Table) -> None:
-        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask."""
+        """Add entries of a snapshot; called once per part before any row comes, with only the key groups of this subtask.
+
+        List states have been restored by then.
+        """
+
+
+class Changes(Protocol):
+    """Knows which slots of a state have changed since which snapshot."""
+
+    def seal(self) -> int:
+        """Take note of a snapshot; return its number, from 1 on."""
+
+    def since(self, snapshot: int) -> np.ndarray | None:
+        """Return the slots changed since a snapshot, ascending; ``None`` when all may have."""
 
 
 @runtime_checkable
 class TrackedState(KeyedState, Protocol):
     """Keyed state by slots that knows which of them have changed. ``len()`` counts live entries."""
 
-    changes: SlotChanges
+    changes: Changes
 
     def __len__(self) -> int: ...
 

@@ -55,7 +55,7 @@ class Restorer:
         self._known = {o.operator_id: o for o in manifest.operators}
 
     def restore(self, chain: OperatorChain, gate: InputGate | None) -> None:
-        """Restore every operator of a chain by its id: keyed states by the subtask's key groups, list states with the items of all subtasks.
+        """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed states by the subtask's key groups.
 
         Rows in flight come first to whom they were going, by the subtask's key groups.
         """
@@ -64,8 +64,8 @@ class Restorer:
                 former = self._known[chained.context.operator_id].former
                 if former is not None:
                     chained.operator.succeeds(former)
-                self._restore_keyed(chained)
                 self._restore_items(chained)
+                self._restore_keyed(chained)
         for index, chained in enumerate(chain.operators):
             for (port, source), batches in self._rows_in_flight(chained.context).items():
                 if index == 0 and gate is not None:

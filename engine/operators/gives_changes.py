@@ -15,7 +15,7 @@ class GivesChanges(GivesThinned, ListState):
     _watermark_us: int
 
     def list_states(self) -> dict[str, ListState]:
-        return {"closed": self}
+        return {**super().list_states(), "closed": self}
 
     def snapshot_items(self) -> list[dict[str, Any]]:
         return [] if self._watermark_us == MIN_WATERMARK_US else [{"reached_us": self._watermark_us}]

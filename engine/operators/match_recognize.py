@@ -10,7 +10,7 @@ from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.match_search import Matches, MatchSearch, Parts
 from engine.match_values import MatchValues, numbered
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.partitions import Partitions, partitioned
 from engine.state.accumulators import Accumulators
@@ -53,13 +53,16 @@ class MatchRecognizeOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         types = [self._input.field(key).type for key in self._spec.partition]
-        groups = context.key_groups.max_parallelism
+        groups = context.key_groups
         self._keys = KeyIndex(types)
         self._rows = MatchRows(self._input, self._spec.partition, self._time_column, self._keys, groups, self._search.transitions)
-        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups)
+        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows, "totals": self._totals}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics).repeated()
@@ -122,7 +125,7 @@ class MatchRecognizeOperator(Operator):
         if self._spec.counts:
             self._totals.reserve()
             before = self._totals.rows[slots]
-            np.add.at(self._totals.rows, slots[matches.parts], 1)
+            self._totals.count(slots[matches.parts])
         out.collect(Batch(self._values.of(part, matches, numbered(matches.parts, before))))
 
     def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.over_values import Before, OverValues
 from engine.partitions import Partitions, partitioned
@@ -57,14 +57,17 @@ class OverInTimeOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         types = [self._input.field(key).type for key in self._spec.partition]
-        groups = context.key_groups.max_parallelism
+        groups = context.key_groups
         self._keys = KeyIndex(types)
         self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups)
-        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups)
+        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism)
         self._ends: PartitionEnds | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows, "totals": self._totals}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics).repeated()

@@ -36,8 +36,8 @@ class SessionTableOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         types = [self._input.field(key).type for key in self._window.partition_keys]
-        groups = context.key_groups.max_parallelism
-        self._sessions = SessionState(types, Accumulators((), True, self._zone), groups)
+        groups = context.key_groups
+        self._sessions = SessionState(types, Accumulators((), True, self._zone), groups.max_parallelism)
         self._rows = TimedRows(self._input, self._window.partition_keys, self._window.time_column, self._sessions.keys, groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:

@@ -13,7 +13,7 @@ from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.state.accumulators import Accumulators
 from engine.state.slot_sets import number_runs
 from engine.state.window_state import WindowState
@@ -49,10 +49,13 @@ class WindowAggregateOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
         self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
-        self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups.max_parallelism)
+        self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"windows": self._state}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {**super().list_states(), "passed": self._state.closed}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         placed = self._rows.place(batch, self._watermark_us)
@@ -82,7 +85,7 @@ class WindowAggregateOperator(Operator):
 
     def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
         """Forget slices whose last window has ended by ``time_us``."""
-        self._state.closed_until_us = time_us
+        self._state.closed.us = time_us
         self._metrics.next_close_us = None
         self._will_close(ends)
         last = windows.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends

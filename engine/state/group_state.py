@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.frozen_state import SLOT, WRITTEN, by_group
-from engine.kernels.hash import stable_hash
+from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
-from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
+from engine.state.keyed_columns import key_columns, table_by_keys
 from engine.state.last_writes import LastWrites, written_column
 from engine.state.slot_changes import SlotChanges
 
@@ -56,19 +55,10 @@ class GroupState(TrackedState):
             lives[live] = True
             slots = slots[lives[slots]]
         keys = self.keys.keys(slots)
-        columns = {f"k{i}": column for i, column in enumerate(keys)} | self.accumulators.columns(slots)
+        columns = key_columns(keys) | self.accumulators.columns(slots)
         if self.writes is not None:
             columns[WRITTEN] = pa.array(self.writes.of(slots))
-
-        def table() -> pa.Table:
-            groups = np.zeros(slots.size, np.uint16)
-            if keys:
-                groups = groups_of_hashes(stable_hash(keys), self._max_parallelism)
-            order, first = by_group(groups, slots)
-            places = pa.array(order)
-            return pa.table([*first, *(column.take(places) for column in columns.values())], names=["key_group", SLOT, *columns])
-
-        return table
+        return table_by_keys(slots, keys, columns, self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         """Add keys of a snapshot."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
+from engine.frozen_state import SLOT, by_group
 from engine.kernels.hash import stable_hash
-from engine.kernels.partition import counting_sort
-from engine.operator import KeyedState
+from engine.operator import TrackedState
 from engine.spill_files import SpilledRows, SpillFiles
+from engine.state.arrivals import Arrivals
 from engine.state.key_groups import groups_of_hashes
 
 
-class HeldRows(KeyedState):
+class HeldRows(TrackedState):
     """Batches of one schema. Snapshots hold key_group (of the key columns; none: group 0), weight, behind (NULL: on time) and the columns."""
 
     def __init__(self, schema: pa.Schema, key_columns: Sequence[int], max_parallelism: int) -> None:
@@ -25,6 +26,7 @@ class HeldRows(KeyedState):
         self._batches: list[Batch] = []
         self._spilled = SpilledRows()
         self._spilled_marks: list[tuple[np.ndarray | None, np.ndarray | None]] = []
+        self.changes = Arrivals()
 
     def __len__(self) -> int:
         return sum(batch.num_rows for batch in self._all())
@@ -32,6 +34,12 @@ class HeldRows(KeyedState):
     def _all(self) -> list[Batch]:
         marked = zip(self._spilled.batches, self._spilled_marks, strict=True)
         return [*(Batch(rows, weights, behind) for rows, (weights, behind) in marked), *self._batches]
+
+    def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
+        """Return all batches with the numbers of their rows: places in the order they came, for they go all at once."""
+        batches = self._all()
+        ends = np.cumsum([batch.num_rows for batch in batches])
+        return [(np.arange(end - batch.num_rows, end), batch) for end, batch in zip(ends.tolist(), batches, strict=True)]
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the rows in memory."""
@@ -46,31 +54,40 @@ class HeldRows(KeyedState):
     def add(self, batch: Batch) -> None:
         """Keep a batch."""
         if batch.num_rows:
+            self.changes.take(batch.num_rows)
             self._batches.append(batch)
 
     def release(self) -> list[Batch]:
         """Return all batches in order and forget them."""
         batches = self._all()
         self._batches, self._spilled, self._spilled_marks = [], SpilledRows(), []
+        self.changes.reset()
         return batches
 
     def snapshot(self) -> pa.Table:
-        batches = self._all()
-        rows = pa.Table.from_batches([batch.rows for batch in batches], self._schema).combine_chunks()
-        weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for b in batches]
-        behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for b in batches]
-        groups = np.zeros(rows.num_rows, np.uint16)
-        if self._keys and rows.num_rows:
-            groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        columns = [
-            pa.array(groups),
-            pa.array(np.concatenate([np.zeros(0, np.int64), *weights])),
-            pa.chunked_array(behind, pa.int64()),
-            *rows.columns,
-        ]
-        names = ["key_group", "weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
-        return pa.table(columns, names=names).take(pa.array(order))
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Rows are shared as they lie in their batches; slots are their numbers."""
+        chosen = self._numbered()
+        if slots is not None:
+            chosen = [found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None]
+
+        def table() -> pa.Table:
+            rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema).combine_chunks()
+            numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
+            weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
+            behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for _, b in chosen]
+            groups = np.zeros(rows.num_rows, np.uint16)
+            if self._keys and rows.num_rows:
+                groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)
+            order, first = by_group(groups, numbers)
+            columns = [pa.array(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
+            names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
+            found = pa.table(columns, names=names).take(pa.array(order))
+            return pa.table([*first, *found.columns], names=["key_group", SLOT, *names])
+
+        return table
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
@@ -81,3 +98,12 @@ class HeldRows(KeyedState):
         behind = part.column("behind")
         late = None if behind.null_count == len(behind) else behind.fill_null(-(2**63)).to_numpy()
         self.add(Batch(rows[0], None if (weights == 1).all() else weights, late))
+
+
+def _among(slots: np.ndarray, numbers: np.ndarray, batch: Batch) -> tuple[np.ndarray, Batch] | None:
+    """Return the rows of a batch whose numbers, which ascend as the given ones do, are among ``slots``; ``None`` when none are."""
+    places = np.searchsorted(slots, numbers)
+    found = np.flatnonzero(slots[np.minimum(places, slots.size - 1)] == numbers) if slots.size else places[:0]
+    if found.size == numbers.size:
+        return numbers, batch
+    return (numbers[found], batch.take(found)) if found.size else None

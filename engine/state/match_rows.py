@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.operator import KeyGroups
 from engine.state.key_index import KeyIndex
 from engine.state.timed_rows import TimedRows
 from engine.state.word_index import grown
@@ -18,8 +19,8 @@ BEFORE = -1
 class MatchRows(TimedRows):
     """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times ``transitions`` plus the transition that took it."""
 
-    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, max_parallelism: int, transitions: int) -> None:
-        super().__init__(schema, partition, time_column, keys, max_parallelism)
+    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, groups: KeyGroups, transitions: int) -> None:
+        super().__init__(schema, partition, time_column, keys, groups)
         self._transitions = transitions
         self._marks = np.zeros(0, np.int64)
 
@@ -31,6 +32,7 @@ class MatchRows(TimedRows):
     def mark(self, ids: np.ndarray, marks: np.ndarray) -> None:
         """Set the marks of rows."""
         self._reserve()
+        self.changes.mark(ids[self._marks[ids] != marks], self.store.capacity)
         self._marks[ids] = marks
 
     def _reserve(self) -> None:
@@ -43,10 +45,9 @@ class MatchRows(TimedRows):
         marks = self.marks(ids)
         return ids[(marks >= 0) & (marks < self._transitions)]
 
-    def snapshot(self) -> pa.Table:
-        ids, _ = self._by_group()
-        return super().snapshot().append_column("mark", pa.array(self.marks(ids)))
+    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        return {"mark": self.marks(ids)}
 
     def restore(self, part: pa.Table) -> None:
-        ids = self._restored(part.drop_columns(["mark"]))
+        ids = self._restored(part)
         self.mark(ids, part.column("mark").to_numpy()[: ids.size])

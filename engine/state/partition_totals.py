@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels.partition import counting_sort
-from engine.operator import KeyedState
+from engine.frozen_state import SLOT
+from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class PartitionTotals(KeyedState):
+class PartitionTotals(TrackedState):
     """By slot of ``keys``, which is shared: ``rows`` and ``groups`` passed, int64, and ``accumulators``. Snapshots hold the slots with rows."""
 
     def __init__(self, partition_types: Sequence[pa.DataType], keys: KeyIndex, accumulators: Accumulators, max_parallelism: int) -> None:
@@ -23,6 +25,10 @@ class PartitionTotals(KeyedState):
         self._keys = keys
         self._width = len(partition_types)
         self._max_parallelism = max_parallelism
+        self.changes = SlotChanges()
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.rows))
 
     def reserve(self) -> None:
         """Have room for all slots given so far."""
@@ -36,21 +42,30 @@ class PartitionTotals(KeyedState):
         np.add.at(self.rows, slots, 1)
         np.add.at(self.groups, group_slots, 1)
         self.accumulators.add(slots, rows)
+        self.changes.mark(slots, self.rows.size)
+
+    def count(self, slots: np.ndarray) -> None:
+        """Count a row for each slot, which may repeat."""
+        np.add.at(self.rows, slots, 1)
+        self.changes.mark(slots, self.rows.size)
 
     def clear(self, slots: np.ndarray) -> None:
         """Forget slots."""
         self.rows[slots] = self.groups[slots] = 0
         self.accumulators.clear(slots)
+        self.changes.mark(slots, self.rows.size)
 
     def snapshot(self) -> pa.Table:
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Keys and totals are copied."""
         self.reserve()
-        slots = np.flatnonzero(self.rows)
-        groups = self._keys.key_groups(slots, self._max_parallelism)
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        slots = slots[order]
-        columns = {"key_group": pa.array(groups[order]), "rows": pa.array(self.rows[slots]), "groups": pa.array(self.groups[slots])}
-        columns |= {f"k{i}": column for i, column in enumerate(self._keys.keys(slots))}
-        return pa.table(columns | self.accumulators.columns(slots))
+        slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
+        slots = slots[self.rows[slots] != 0]
+        keys = self._keys.keys(slots)
+        columns = {"rows": pa.array(self.rows[slots]), "groups": pa.array(self.groups[slots])}
+        return table_by_keys(slots, keys, columns | key_columns(keys) | self.accumulators.columns(slots), self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.elements import MAX_WATERMARK_US
+from engine.frozen_state import SLOT
 from engine.kernels import sessions as kernel
-from engine.kernels.partition import counting_sort
+from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.keyed_columns import key_columns, table_by_keys
 from engine.state.multi_index import MultiIndex
+from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class SessionState:
+class SessionState(TrackedState):
     """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the greatest end."""
 
     def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
@@ -24,6 +27,7 @@ class SessionState:
         self.accumulators = accumulators
         self._num_keys = len(key_types)
         self._max_parallelism = max_parallelism
+        self.changes = SlotChanges()
         self._of_key = MultiIndex()
         self._free = np.zeros(0, np.int64)
         self._starts, self._key_slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -50,6 +54,7 @@ class SessionState:
         keys_of_groups[group_of] = all_keys
         sessions = self._settle(held, group_of[starts.size :], touched, keys_of_groups)
         self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self.changes.mark(sessions[touched], self._ends.size)
         return sessions[group_of[: starts.size]]
 
     def _settle(self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -82,6 +87,7 @@ class SessionState:
         """Free distinct sessions; return the keys that have none left."""
         self.accumulators.clear(sessions)
         self._ends[sessions] = MAX_WATERMARK_US
+        self.changes.mark(sessions, self._ends.size)
         self._free = np.concatenate([self._free, sessions])
         return self._of_key.unlink(sessions)
 
@@ -113,13 +119,15 @@ class SessionState:
 
     def snapshot(self) -> pa.Table:
         """Return key_group, key columns k0.., start, end, then the accumulators' columns."""
-        sessions = self.ended(MAX_WATERMARK_US)
-        groups = self.keys.key_groups(self._key_slots[sessions], self._max_parallelism)
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        sessions = sessions[order]
-        columns = {"key_group": pa.array(groups[order])} | {f"k{i}": column for i, column in enumerate(self.key_columns(sessions))}
-        columns |= {"start": pa.array(self._starts[sessions]), "end": pa.array(self._ends[sessions])}
-        return pa.table(columns | self.accumulators.columns(sessions))
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Keys, bounds and aggregates are copied."""
+        live = self._ends < MAX_WATERMARK_US
+        sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
+        keys = self.key_columns(sessions)
+        columns = key_columns(keys) | {"start": pa.array(self._starts[sessions]), "end": pa.array(self._ends[sessions])}
+        return table_by_keys(sessions, keys, columns | self.accumulators.columns(sessions), self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""

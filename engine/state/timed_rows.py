@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import MIN_WATERMARK_US
+from engine.frozen_state import SLOT, by_group
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
-from engine.kernels.partition import counting_sort
-from engine.operator import KeyedState
+from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
 from engine.state.multi_index import MultiIndex
+from engine.state.passed_time import PassedTime
 from engine.state.row_store import RowStore
+from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class TimedRows(KeyedState):
+class TimedRows(TrackedState):
     """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are listed, passed ones linked to slots.
 
-    ``passed_us``: the watermark that has let rows pass. Snapshots hold key_group, whether a row waits, the watermark and the columns. Restored it is
-    the earliest of all parts: subtasks whose barriers overtook rows need not have been at one time, and those rows are still to come.
+    ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
+    barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
+    (all that older ones know of it) and the columns.
     """
 
-    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, max_parallelism: int) -> None:
+    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, groups: KeyGroups) -> None:
         self.schema = schema
         self._partition = list(partition)
         self._time_column = time_column
         self._keys = keys
-        self._max_parallelism = max_parallelism
-        self.store = RowStore(schema)
+        self._max_parallelism = groups.max_parallelism
+        self.changes = SlotChanges()
+        self.store = RowStore(schema, self.changes)
         self.passed = MultiIndex()
         self.waiting = np.zeros(0, np.int64)
-        self.passed_us = MIN_WATERMARK_US
+        self.passed_time = PassedTime(groups)
         self._fresh = True
         self._slots, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self.store)
+
+    @property
+    def passed_us(self) -> int:
+        """The watermark that has let rows pass."""
+        return self.passed_time.us
 
     def slots(self, ids: np.ndarray) -> np.ndarray:
         """Return the slots of rows."""
@@ -70,11 +78,12 @@ class TimedRows(KeyedState):
         """Take out of the waiting rows and return those with a time below the watermark, which then are passed but linked to no slot."""
         ready = self._times[self.waiting] < watermark_us
         ids, self.waiting = self.waiting[ready], self.waiting[~ready]
-        self.passed_us = watermark_us
+        self.passed_time.us = watermark_us
         return ids
 
     def keep(self, ids: np.ndarray) -> None:
         """Link passed rows to their slots."""
+        self.changes.mark(ids, self.store.capacity)
         self.passed.link(self._slots[ids], ids)
 
     def forget(self, linked: np.ndarray, fresh: np.ndarray) -> None:
@@ -91,22 +100,32 @@ class TimedRows(KeyedState):
         mask[self.waiting] = False
         return np.flatnonzero(mask)
 
-    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ids of all rows in the order of a snapshot, and the key group of each."""
-        ids = self.store.live_ids()
-        groups = np.zeros(ids.size, np.uint16)
-        if self._partition and ids.size:
-            rows = self.store.take(ids)
-            groups = groups_of_hashes(stable_hash([rows.column(key) for key in self._partition]), self._max_parallelism)
-        order, _ = counting_sort(groups.astype(np.int64), self._max_parallelism)
-        return ids[order], groups[order]
-
     def snapshot(self) -> pa.Table:
-        ids, groups = self._by_group()
+        return self.freeze(None)().drop_columns([SLOT])
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Rows are shared as they lie in their chunks; what stands beside them is copied."""
+        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
+        rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
         waits = np.zeros(self.store.capacity, np.bool_)
         waits[self.waiting] = True
-        columns = [pa.array(groups), pa.array(waits[ids]), pa.array(np.full(ids.size, self.passed_us)), *self.store.take(ids).columns]
-        return pa.table(columns, names=["key_group", "waits", "passed_us", *[f"c{i}" for i in range(len(self.schema))]])
+        waits = waits[ids]
+        passed_us, beside = self.passed_us, self._beside(ids)
+
+        def table() -> pa.Table:
+            groups = np.zeros(ids.size, np.uint16)
+            if partition and ids.size:
+                groups = groups_of_hashes(stable_hash(rows(None, partition).columns), self._max_parallelism)
+            order, first = by_group(groups, ids)
+            columns = [*first, pa.array(waits[order]), pa.array(np.full(ids.size, passed_us)), *rows(order, None).columns]
+            names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)]]
+            return pa.table([*columns, *(pa.array(values[order]) for values in beside.values())], names=[*names, *beside])
+
+        return table
+
+    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what else snapshots hold of rows, by name."""
+        return {}
 
     def restore(self, part: pa.Table) -> None:
         self._restored(part)
@@ -114,14 +133,14 @@ class TimedRows(KeyedState):
     def _restored(self, part: pa.Table) -> np.ndarray:
         """Add the rows of a snapshot; return their ids."""
         part = part.combine_chunks()
-        batches = pa.Table.from_arrays(part.columns[3:], schema=self.schema).combine_chunks().to_batches()
+        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
         if not batches:
             return np.zeros(0, np.int64)
         ids = self._add(batches[0])
         waits = part.column("waits").to_numpy()
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
-        passed_us = int(part.column("passed_us").to_numpy().min())
-        self.passed_us = passed_us if self._fresh else min(self.passed_us, passed_us)
+        passed_us = self.passed_time.least_us(int(part.column("passed_us").to_numpy().min()))
+        self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)
         self._fresh = False
         return ids

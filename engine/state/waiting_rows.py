@@ -16,49 +16,70 @@ _PIECES_MAX = 32
 
 
 class WaitingRows(HeldRows):
-    """Held rows with a time; none of the times is NULL."""
+    """Held rows with a time; none of the times is NULL. A row keeps the number it came with as long as it waits."""
 
     def __init__(self, schema: pa.Schema, key_columns: Sequence[int], time_column: int, max_parallelism: int) -> None:
         super().__init__(schema, key_columns, max_parallelism)
         self._time_column = time_column
+        self._clear()
+
+    def _clear(self) -> None:
+        self._batches = []
+        self._numbers: list[np.ndarray] = []
         self._times: list[np.ndarray] = []
         self._bounds: list[tuple[int, int]] = []
+
+    def _numbered(self) -> list[tuple[np.ndarray, Batch]]:
+        return list(zip(self._numbers, self._batches, strict=True))
 
     def add(self, batch: Batch) -> None:
         if not batch.num_rows:
             return
-        super().add(batch)
+        if self.changes.full(batch.num_rows):
+            self.changes.reset()
+            self._numbers = [self.changes.take(waiting.num_rows) for waiting in self._batches]
+        self._keep(batch, self.changes.take(batch.num_rows))
+        if len(self._batches) > _PIECES_MAX:
+            merged, numbers = _together(self._batches), np.concatenate(self._numbers)
+            self._clear()
+            self._keep(merged, numbers)
+
+    def _keep(self, batch: Batch, numbers: np.ndarray) -> None:
+        self._batches.append(batch)
+        self._numbers.append(numbers)
         times = col.words(batch.rows.column(self._time_column))
         self._times.append(times)
         self._bounds.append((int(times.min()), int(times.max())))
-        if len(self._batches) > _PIECES_MAX:
-            merged = _together(self.release())
-            self.add(merged)
 
     def spillable_bytes(self) -> int:
         """None: they are looked through whenever time goes on."""
         return 0
 
     def release(self) -> list[Batch]:
-        self._times, self._bounds = [], []
-        return super().release()
+        batches = self._batches
+        self._clear()
+        self.changes.reset()
+        return batches
 
     def due(self, time_us: int) -> Batch | None:
         """Take out and return the rows with a time below ``time_us``, what they take back of each other cancelled; None when there are none."""
-        pieces = list(zip(self._batches, self._times, self._bounds, strict=True))
-        if not any(first < time_us for _, _, (first, _) in pieces):
+        pieces = list(zip(self._batches, self._numbers, self._times, self._bounds, strict=True))
+        if not any(first < time_us for *_, (first, _) in pieces):
             return None
-        due = []
-        self.release()
-        for batch, times, (first, last) in pieces:
+        due, gone = [], []
+        self._clear()
+        for batch, numbers, times, (first, last) in pieces:
             if last < time_us:
                 due.append(batch)
+                gone.append(numbers)
             elif first >= time_us:
-                self.add(batch)
+                self._keep(batch, numbers)
             else:
                 ready = times < time_us
                 due.append(batch.take(np.flatnonzero(ready)))
-                self.add(batch.take(np.flatnonzero(~ready)))
+                gone.append(numbers[ready])
+                self._keep(batch.take(np.flatnonzero(~ready)), numbers[~ready])
+        self.changes.let_go(np.concatenate(gone), len(self))
         return _cancelled(_together(due))
 
 

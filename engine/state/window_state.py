@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine import windows
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.kernels.partition import counting_sort
+from engine.elements import Batch
+from engine.frozen_state import SLOT
+from engine.operator import KeyGroups, TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.keyed_columns import key_columns, table_by_keys
 from engine.state.multi_index import MultiIndex
+from engine.state.passed_time import PassedTime
 from engine.state.row_index import RowIndex
+from engine.state.slot_changes import SlotChanges
 from engine.state.slot_sets import UseCounts
 from engine.state.word_index import WordIndex
 from engine.window_rows import PlacedRows
@@ -23,17 +27,21 @@ _KEY_BITS = 32
 _KEY = (1 << _KEY_BITS) - 1
 
 
-class WindowState:
+_ALL = KeyGroups(0, 128, 128)
+
+
+class WindowState(TrackedState):
     """One entry per (slice, missed, key): ``missed`` is how many of the slice's first windows the entry is not part of.
 
     An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start where windows are attached.
+    ``closed``: until when windows were given, for the operator to declare; what entries have missed by it is found out when they are restored.
     """
 
     def __init__(
-        self, window: Windowing | AttachedWindow, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int = 128
+        self, window: Windowing | AttachedWindow, key_types: Sequence[pa.DataType], accumulators: Accumulators, groups: KeyGroups = _ALL
     ) -> None:
         self._window = window
-        self._max_parallelism = max_parallelism
+        self._max_parallelism = groups.max_parallelism
         self._fan = windows.windows_per_slice(window) if isinstance(window, Windowing) else 1
         self.accumulators = accumulators
         self.keys = KeyIndex(key_types)
@@ -42,7 +50,8 @@ class WindowState:
         self._slices = RowIndex(2)
         self._entries = WordIndex()
         self._of_slice = MultiIndex()
-        self.closed_until_us = MIN_WATERMARK_US
+        self.closed = PassedTime(groups)
+        self.changes = SlotChanges()
         self.some_missed = False
 
     def __len__(self) -> int:
@@ -66,6 +75,7 @@ class WindowState:
             self._of_slice.link(self._slice_of(fresh), fresh)
             self._uses.retain(self.key_slots(fresh), self.keys.capacity)
             self.accumulators.reserve(self._entries.capacity)
+        self.changes.mark(entries, self._entries.capacity)
         return entries
 
     def _slice_slots(self, placed: PlacedRows) -> np.ndarray:
@@ -114,6 +124,7 @@ class WindowState:
         """Forget distinct slices with all their entries, and the keys no entry is left of."""
         _, entries = self.entries_of(slices)
         if entries.size:
+            self.changes.mark(entries, self._entries.capacity)
             key_slots = self.key_slots(entries)
             self._of_slice.unlink(entries)
             self.accumulators.clear(entries)
@@ -124,24 +135,26 @@ class WindowState:
 
     def snapshot(self) -> pa.Table:
         """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators' columns; windows emitted count as missed."""
-        live = self.keys.live_slots()
-        group_of = np.zeros(self.keys.capacity, np.int64)
-        group_of[live] = self.keys.key_groups(live, self._max_parallelism)
-        entries = self._entries.live_slots()
-        order, _ = counting_sort(group_of[self.key_slots(entries)], self._max_parallelism)
-        entries = entries[order]
-        slices = self._slices.keys[self._slice_of(entries)]
-        columns = {"key_group": pa.array(group_of[self.key_slots(entries)].astype(np.uint16))}
-        columns |= {f"k{i}": column for i, column in enumerate(self.keys.keys(self.key_slots(entries)))}
-        columns["slice_end"], columns["slice_start"] = pa.array(slices[:, 0].copy()), pa.array(slices[:, 1].copy())
-        columns["missed"] = pa.array(self._missed_by_now(entries, slices[:, 0]))
-        return pa.table(columns | self.accumulators.columns(entries))
+        return self.freeze(None)().drop_columns([SLOT])
 
-    def _missed_by_now(self, entries: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        missed = self.missed(entries)
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+        """Keys, slices and aggregates are copied."""
+        entries = self._entries.live_slots()
+        if slots is not None:
+            lives = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
+            lives[entries] = True
+            entries = slots[lives[slots]]
+        ends, starts = self._slices.keys[self._slice_of(entries)].T
+        missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
+        keys = self.keys.keys(self.key_slots(entries))
+        columns = key_columns(keys) | {"slice_end": pa.array(ends.copy()), "slice_start": pa.array(starts.copy()), "missed": pa.array(missed)}
+        return table_by_keys(entries, keys, columns | self.accumulators.columns(entries), self._max_parallelism)
+
+    def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:
+        """Return how many windows are missed when those are that had ended by some time as well."""
         if not isinstance(self._window, Windowing):
             return missed
-        first = windows.first_window_end_after(ends, np.full(ends.size, self.closed_until_us), self._window)
+        first = windows.first_window_end_after(ends, closed_us, self._window)
         return np.maximum(missed, (first - ends) // windows.slice_size(self._window))
 
     def restore(self, part: pa.Table) -> None:
@@ -149,6 +162,7 @@ class WindowState:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         keys = [columns[f"k{i}"] for i in range(self._num_keys)]
         ends, starts, missed = (columns[name].to_numpy() for name in ("slice_end", "slice_start", "missed"))
+        missed = self._missed_until(missed, ends, self.closed.of(columns["key_group"].to_numpy()))
         nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
         entries = self._entries_for(keys, PlacedRows(nothing, ends, starts, missed))
         rows = np.arange(entries.size)

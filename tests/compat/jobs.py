@@ -45,6 +45,19 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
             "GROUP BY k, window_start, window_end",
         ),
     },
+    "in_time": {  # of few keys, so time goes on above layers that are not written again
+        "sliding": (
+            "k BIGINT, n BIGINT, s BIGINT, e TIMESTAMP(3)",
+            "SELECT CASE WHEN id <= 80 THEN id ELSE MOD(id, 3) END, COUNT(*), SUM(v), window_end "
+            "FROM TABLE(HOP(TABLE a, DESCRIPTOR(ts), INTERVAL '20' SECOND, INTERVAL '100' SECOND)) "
+            "GROUP BY CASE WHEN id <= 80 THEN id ELSE MOD(id, 3) END, window_start, window_end",
+        ),
+        "running": (
+            "id BIGINT, n BIGINT, s BIGINT, last BIGINT",
+            "SELECT id, COUNT(*) OVER w, SUM(v) OVER w, LAG(id) OVER w FROM a "
+            "WINDOW w AS (PARTITION BY CASE WHEN id <= 80 THEN id ELSE MOD(id, 3) END ORDER BY ts)",
+        ),
+    },
     "interval_join": {
         "near": ("a BIGINT, b BIGINT", "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k AND a.ts BETWEEN b.ts - INTERVAL '1' SECOND AND b.ts"),
     },
@@ -68,7 +81,7 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "files": {"copied": ("id BIGINT, k INT, name STRING", "SELECT id, k, name FROM a WHERE v > 5")},
 }
-APPENDS = {"windows", "interval_join", "temporal_join", "match", "files"}
+APPENDS = {"windows", "in_time", "interval_join", "temporal_join", "match", "files"}
 
 
 def opened(job: str, rate: int, settings: Mapping[str, str] | None = None) -> penstock.Connection:

@@ -43,9 +43,12 @@ def test_restored(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert before != expected(golden)
 
 
-def test_one_of_them_has_layers() -> None:
-    reader = CheckpointReader(LocalStorage(GOLDEN / "1.1" / "layered" / "state" / "layered-1"))
-    assert max(line.layers for line in reader.states(reader.manifest())) > 1
+@pytest.mark.parametrize(("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})])
+def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
+    name = golden.split("/")[1]
+    reader = CheckpointReader(LocalStorage(GOLDEN / golden / "state" / f"{name}-1"))
+    found = {line.operator for line in reader.states(reader.manifest()) if line.layers > 1}
+    assert all(any(operator in name.lower() for name in found) for operator in operators), found
 
 
 def refusal(directory: Path, job_id: str) -> PenstockError:

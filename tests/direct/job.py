@@ -1,4 +1,8 @@
-"""A job driven by hand: one thread, a clock that stands still, barriers where the test wants them, state by operator."""
+"""A job driven by hand: one thread, a clock that stands still, barriers where the test wants them, state by operator.
+
+Each barrier's state goes through the layers of checkpoints: what has changed since the last one that was completed, above what was written then. One
+of three is given up.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,18 @@ from engine.channels import no_wakeup
 from engine.clock import ManualClock
 from engine.deployment import Deployer
 from engine.elements import Batch
-from engine.job_messages import SnapshotTaken, TaskEnded, TaskId, TaskReport, TriggerCheckpoint
+from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskReport, TriggerCheckpoint
 from engine.job_options import JobOptions
+from engine.memory_storage import MemoryStorage
 from engine.operator import Operator, Output, Services
 from engine.operators.build import build_operator
+from engine.snapshot_writer import SnapshotWriter
+from engine.snapshots import WrittenTask
 from engine.task import Did, Task
 from planner.logical import LogicalPlan
 from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
 from tests.direct.feeds import FeedOperator, Feeds
+from tests.engine.layered import EveryChange, read_whole
 
 
 @dataclass
@@ -91,9 +99,13 @@ class DirectJob:
         self._reports: deque[TaskReport] = deque()
         self._checkpoint = 0
         self._final: dict[TaskId, tuple[OperatorSnapshot, ...]] = {}
-        options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity, incremental_checkpoints=False)
+        self._storage = MemoryStorage()
+        self._writer = SnapshotWriter(self._storage, 1, 1)
+        options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity)
         deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct")
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
+        for task in self._tasks:
+            task.chain._layers = EveryChange(True)
         self._order = list(order)
         if snapshot is not None:
             for task in self._tasks:
@@ -132,8 +144,11 @@ class DirectJob:
         taken = dict(self._final)
         for report in self._drained():
             if isinstance(report, SnapshotTaken):
-                taken[report.task] = report.operators
+                taken[report.task] = self._written(report.checkpoint_id, report.task, report.operators)
         assert len(taken) == len(self._tasks), "a barrier did not come through"
+        if self._checkpoint % 3:
+            for task in self._tasks:
+                task.post(CheckpointComplete(self._checkpoint))
         by_id: dict[str, set[bool]] = {}
         for task in self._tasks:
             for chained in task.chain.operators:
@@ -156,8 +171,24 @@ class DirectJob:
     def _drained(self) -> list[TaskReport]:
         reports = list(self._reports)
         self._reports.clear()
-        self._final.update({report.task: report.operators for report in reports if isinstance(report, TaskEnded)})
+        self._note_ends(reports)
         return reports
+
+    def _note_ends(self, reports: Sequence[TaskReport]) -> None:
+        for report in reports:
+            if isinstance(report, TaskEnded) and report.task not in self._final:
+                self._final[report.task] = self._written(report.last_checkpoint_id + 1, report.task, report.operators)
+
+    def _written(self, checkpoint: int, task: TaskId, operators: tuple[OperatorSnapshot, ...]) -> tuple[OperatorSnapshot, ...]:
+        """Write a task's snapshot; return it as it is read again, whole."""
+        written = self._writer.write(checkpoint, task, operators)
+        return tuple(
+            OperatorSnapshot(o.operator_id, {name: self._read(written, o.operator_id, name) for name in o.keyed}, o.items) for o in operators
+        )
+
+    def _read(self, written: WrittenTask, operator_id: str, name: str) -> pa.Table:
+        table = read_whole(self._storage, written, operator_id, name)
+        return pa.table({}) if table is None else table
 
     def _settle(self) -> None:
         """Step every task as long as one has work; then let time pass once, so that whoever waits looks again."""
@@ -173,8 +204,7 @@ class DirectJob:
                 self._clock.advance(20)
             else:
                 idle_rounds = 0
-        ended = [report for report in self._reports if isinstance(report, TaskEnded)]
-        self._final.update({report.task: report.operators for report in ended})
+        self._note_ends(self._reports)
 
 
 def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
@@ -182,6 +212,8 @@ def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
         saved = [operator for operator in snapshot.operators if operator.operator_id == chained.context.operator_id]
         if not saved:
             continue
+        for name, items in chained.operator.list_states().items():
+            items.restore_items([item for operator in saved for item in operator.items.get(name, [])])
         groups = chained.context.key_groups
         for name, state in chained.operator.keyed_states().items():
             for operator in saved:
@@ -190,8 +222,6 @@ def _restore(chain: OperatorChain, snapshot: Snapshot) -> None:
                     low, high = np.searchsorted(table.column("key_group").to_numpy(), [groups.start, groups.end])
                     if high > low:
                         state.restore(_copied(table.slice(low, high - low)))
-        for name, items in chained.operator.list_states().items():
-            items.restore_items([item for operator in saved for item in operator.items.get(name, [])])
 
 
 def _copied(table: pa.Table) -> pa.Table:

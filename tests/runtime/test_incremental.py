@@ -9,26 +9,34 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
+from catalog.schema import Field, Role, Schema
+from catalog.types import BIGINT, TIMESTAMP
 from engine.chain import OperatorSnapshot
 from engine.elements import Batch
 from engine.job_messages import TaskId
 from engine.job_options import JobOptions
 from engine.layers import MOST_LAYERS, Layers
 from engine.memory_storage import MemoryStorage
-from engine.operator import KeyedState, TrackedState
+from engine.operator import KeyedState, KeyGroups, TrackedState
 from engine.operators.group_aggregate import GroupAggregateOperator
+from engine.operators.session_aggregate import SessionAggregateOperator
+from engine.operators.window_aggregate import WindowAggregateOperator
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask, read_state
+from engine.state.accumulators import Accumulators
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
+from engine.state.match_rows import MatchRows
+from engine.state.partition_totals import PartitionTotals
+from engine.state.waiting_rows import WaitingRows
 from planner.expressions import AggregateCall, Column
 from planner.logical import Phase
-from planner.physical import GroupAggregateSpec
+from planner.physical import GroupAggregateSpec, WindowAggregateSpec
+from planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.operators.changelogs import Collected, context
 
+TIMED = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us"))])
 ROWS = pa.schema([("k", pa.int64()), ("v", pa.string()), ("n", pa.int64())])
 TASK = TaskId(3, 0)
 
@@ -56,13 +64,18 @@ class Checkpoints:
         return read_state(self.storage, written, written.layers("op", "rows"), start, end)
 
     def check(self, written: WrittenTask) -> None:
-        """Demand that the layers give the state as it is, in any range of key groups."""
+        """Demand that the layers give the state as it is but for how far time had come, in any range of key groups."""
         whole = self.state.snapshot()
         found = self.read(written)
-        assert (whole.schema.empty_table() if found is None else found.combine_chunks()).equals(whole.combine_chunks())
+        assert entries(whole.schema.empty_table() if found is None else found).equals(entries(whole))
         groups = whole.column("key_group").to_numpy()
         part = self.read(written, 40, 77)
         assert (0 if part is None else part.num_rows) == int(((groups >= 40) & (groups < 77)).sum())
+
+
+def entries(table: pa.Table) -> pa.Table:
+    """A state without what time makes of its entries, which is state of its own."""
+    return table.drop_columns([name for name in ("passed_us", "missed") if name in table.column_names]).combine_chunks()
 
 
 class ForgetsGivenUp(Layers):
@@ -130,7 +143,110 @@ def add(operator: GroupAggregateOperator, keys: list[int] | np.ndarray, weights:
     operator.before_barrier(0, Collected())
 
 
-MAKERS = [lambda: side(retracting=False), lambda: side(retracting=True), groups]
+def window_aggregate(kind: WindowKind) -> WindowAggregateOperator:
+    window = Windowing(kind, 1, 6, 2 if kind is WindowKind.HOP else 0)
+    calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("count", (Column(BIGINT, True, index=0, name="k"),), BIGINT, distinct=True))
+    source = Schema((Field("k", BIGINT), Field("t", TIMESTAMP, True, Role.EVENT_TIME)))
+    made = SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator
+    calls = calls[:1] if kind is WindowKind.SESSION else calls
+    schema = Schema((Field("k", BIGINT), *(Field(f"a{i}", BIGINT) for i in range(len(calls))), *window_fields()))
+    operator = made(WindowAggregateSpec("op", "window", schema, source, window, (0,), calls, Phase.SINGLE, True), JobOptions())
+    operator.open(context())
+    return operator  # type: ignore[return-value]
+
+
+def timed_batch(keys: list[int] | np.ndarray, times_us: list[int] | np.ndarray) -> Batch:
+    columns = [pa.array(np.asarray(keys, np.int64)), pa.array(np.asarray(times_us, np.int64)).view(pa.timestamp("us"))]
+    return Batch(pa.RecordBatch.from_arrays(columns, schema=TIMED))
+
+
+def windows(kind: WindowKind) -> tuple[KeyedState, Callable[[Random], None]]:
+    operator = window_aggregate(kind)
+    (state,) = operator.keyed_states().values()
+    clock = [0]
+
+    def change(random: Random) -> None:
+        count = 5 if len(state.snapshot()) else 200
+        operator.on_batch(timed_batch(random.choices(range(60), k=count), [clock[0] + random.randrange(40) for _ in range(count)]), 0, Collected())
+        if random.random() < 0.2:
+            clock[0] += random.randrange(8)
+            operator.on_watermark(clock[0], Collected())
+
+    return state, change
+
+
+def matching() -> tuple[KeyedState, Callable[[Random], None]]:
+    state = MatchRows(TIMED, [0], 1, KeyIndex([pa.int64()]), KeyGroups(0, 128, 128), 4)
+    clock = [0]
+
+    def change(random: Random) -> None:
+        count = 4 if len(state) else 150
+        state.hold(timed_batch(random.choices(range(30), k=count), [clock[0] + random.randrange(60) for _ in range(count)]).rows)
+        clock[0] += random.randrange(3)
+        due = state.due(clock[0])
+        state.keep(due[1:])
+        old = np.setdiff1d(state.linked_ids(), due)
+        state.forget(old[: random.randrange(4)], due[:1])
+        some = state.linked_ids()[-random.randrange(1, 5) :]
+        state.mark(some, np.full(some.size, random.randrange(3)))
+
+    return state, change
+
+
+def waiting() -> tuple[KeyedState, Callable[[Random], None]]:
+    state = WaitingRows(TIMED, [0], 1, 128)
+    clock = [0]
+
+    def change(random: Random) -> None:
+        count = random.randrange(1, 9) if len(state) else 150
+        state.add(timed_batch(random.choices(range(30), k=count), [clock[0] + random.randrange(99) for _ in range(count)]))
+        clock[0] += random.randrange(4) if random.random() < 0.98 else 100
+        state.due(clock[0])
+
+    return state, change
+
+
+def held() -> tuple[KeyedState, Callable[[Random], None]]:
+    state = HeldRows(TIMED, [0], 128)
+
+    def change(random: Random) -> None:
+        count = random.randrange(1, 9) if len(state) else 150
+        state.add(timed_batch(random.choices(range(30), k=count), range(count)))  # type: ignore[arg-type]
+        if random.random() < 0.03:
+            state.release()
+
+    return state, change
+
+
+def totals() -> tuple[KeyedState, Callable[[Random], None]]:
+    keys = KeyIndex([pa.int64()])
+    state = PartitionTotals([pa.int64()], keys, Accumulators((AggregateCall("count", (), BIGINT, False),), True), 128)
+
+    def change(random: Random) -> None:
+        rows = timed_batch(random.choices(range(400), k=4 if len(state) else 200), [0] * (4 if len(state) else 200)).rows
+        slots = keys.lookup_or_insert([rows.column(0)])
+        state.reserve()
+        state.add(slots, rows, slots[:1])
+        state.count(slots[:1])
+        gone = np.flatnonzero(state.rows)[: random.randrange(3)]
+        state.clear(gone)
+        keys.remove(gone)
+
+    return state, change
+
+
+MAKERS = {
+    "side": lambda: side(retracting=False),
+    "retracting side": lambda: side(retracting=True),
+    "groups": groups,
+    "windows": lambda: windows(WindowKind.TUMBLE),
+    "sliding windows": lambda: windows(WindowKind.HOP),
+    "sessions": lambda: windows(WindowKind.SESSION),
+    "rows in time": matching,
+    "waiting rows": waiting,
+    "held rows": held,
+    "totals": totals,
+}
 
 
 def run(make: Callable[[], tuple[KeyedState, Callable[[Random], None]]], seed: int, layers: type[Layers] = Layers) -> set[int]:
@@ -150,17 +266,17 @@ def run(make: Callable[[], tuple[KeyedState, Callable[[Random], None]]], seed: i
     return depths
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_layers_give_the_state_whatever_was_given_up(make: Callable[[], tuple[KeyedState, Callable[[Random], None]]]) -> None:
-    depths = {depth for seed in range(6) for depth in run(make, seed)}
+@pytest.mark.parametrize("which", MAKERS)
+def test_layers_give_the_state_whatever_was_given_up(which: str) -> None:
+    depths = {depth for seed in range(6) for depth in run(MAKERS[which], seed)}
     assert max(depths) > 2
 
 
-@pytest.mark.parametrize("make", MAKERS)
-def test_changes_of_a_checkpoint_given_up_must_not_be_forgotten(make: Callable[[], tuple[KeyedState, Callable[[Random], None]]]) -> None:
+@pytest.mark.parametrize("which", MAKERS)
+def test_changes_of_a_checkpoint_given_up_must_not_be_forgotten(which: str) -> None:
     with pytest.raises(AssertionError):
         for seed in range(6):
-            run(make, seed, ForgetsGivenUp)
+            run(MAKERS[which], seed, ForgetsGivenUp)
 
 
 KEYS = 100_000
@@ -172,6 +288,16 @@ def filled(which: str) -> tuple[KeyedState, Callable[[np.ndarray], None]]:
         operator = aggregate()
         add(operator, np.arange(KEYS))
         return operator.keyed_states()["groups"], lambda keys: add(operator, keys)
+    if which in WINDOWS:
+        windowed = window_aggregate(WINDOWS[which])
+        windowed.on_batch(timed_batch(np.arange(KEYS), np.zeros(KEYS)), 0, Collected())
+        (state,) = windowed.keyed_states().values()
+        return state, lambda keys: windowed.on_batch(timed_batch(keys, np.zeros(keys.size)), 0, Collected())
+    if which == "rows in time":
+        rows = MatchRows(TIMED, [0], 1, KeyIndex([pa.int64()]), KeyGroups(0, 128, 128), 4)
+        rows.hold(timed_batch(np.arange(KEYS), np.ones(KEYS)).rows)
+        rows.keep(rows.due(2))
+        return rows, lambda keys: rows.mark(keys, rows.marks(keys) + 1)
     index = KeyIndex([pa.int64()])
     state = JoinSide(ROWS, [0], index, 128, retracting=False, counts=False)
 
@@ -184,13 +310,16 @@ def filled(which: str) -> tuple[KeyedState, Callable[[np.ndarray], None]]:
     return state, append
 
 
-@pytest.mark.parametrize("which", ["group aggregate", "join side"])
+WINDOWS = {"windows": WindowKind.TUMBLE, "sessions": WindowKind.SESSION}
+
+
+@pytest.mark.parametrize("which", ["group aggregate", "join side", *WINDOWS, "rows in time"])
 def test_one_percent_touched_costs_three_percent_at_most(which: str) -> None:
     state, touch = filled(which)
     checkpoints = Checkpoints(state)
     _, full = checkpoints.take()
     checkpoints.complete()
-    assert full > KEYS * 24
+    assert full > KEYS * 16
     random = np.random.default_rng(1)
     for _ in range(5):
         touch(random.choice(KEYS, KEYS // 100, replace=False))
@@ -224,8 +353,16 @@ def test_more_than_half_touched_is_written_whole() -> None:
     assert len(written.layers("op", "rows")) == 1
 
 
+class TracksNothing(KeyedState):
+    """Held rows that do not say what has changed."""
+
+    def __init__(self) -> None:
+        self._rows = HeldRows(ROWS, [0], 128)
+        self.add, self.snapshot = self._rows.add, self._rows.snapshot  # type: ignore[method-assign]
+
+
 def test_a_state_that_tracks_nothing_is_written_when_it_differs() -> None:
-    state = HeldRows(ROWS, [0], 128)
+    state = TracksNothing()
     rows = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.array(["a", "b"]), pa.array([3, 4])], schema=ROWS)
     checkpoints = Checkpoints(state)
     sizes = []

@@ -15,6 +15,7 @@ from engine.kernels.hash import stable_hash
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Services, SplitEvent
 from engine.state.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
+from tests.engine.layered import checkpoint
 
 MAX_PARALLELISM = 16
 Change = tuple[tuple[Any, ...], int]
@@ -82,25 +83,25 @@ def snapshots(operators: list[Operator]) -> tuple[dict[str, list[pa.Table]], dic
     keyed: dict[str, list[pa.Table]] = {}
     items: dict[str, list[dict[str, Any]]] = {}
     for operator in operators:
-        for name, state in operator.keyed_states().items():
-            table = state.snapshot()
+        tables, saved = checkpoint(operator)
+        for name, table in tables.items():
             groups = table.column("key_group").to_pylist()
             assert groups == sorted(groups)
             keyed.setdefault(name, []).append(table)
-        for name, items_state in operator.list_states().items():
-            items.setdefault(name, []).extend(items_state.snapshot_items())
+        for name, told in saved.items():
+            items.setdefault(name, []).extend(told)
     return keyed, items
 
 
 def restored(operator: Operator, at: Context, saved: tuple[dict[str, list[pa.Table]], dict[str, list[dict[str, Any]]]]) -> Operator:
     operator.open(at)
     keyed, items = saved
+    for name, items_state in operator.list_states().items():
+        items_state.restore_items(items.get(name, []))
     for name, state in operator.keyed_states().items():
         for table in keyed.get(name, []):
             groups = table.column("key_group").to_numpy()
             low, high = np.searchsorted(groups, [at.key_groups.start, at.key_groups.end])
             if high > low:
                 state.restore(table.slice(low, high - low))
-    for name, items_state in operator.list_states().items():
-        items_state.restore_items(items.get(name, []))
     return operator

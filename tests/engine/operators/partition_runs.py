@@ -16,6 +16,7 @@ from engine.elements import Batch
 from engine.operator import Operator
 from planner.expressions import AggregateCall, Column, SortKey
 from planner.over import Frame, FrameUnit
+from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
 from tests.engine.operators.test_top_n import place
 
@@ -58,10 +59,17 @@ class Subtasks:
             mine = np.flatnonzero(owner == subtask)
             if mine.size:
                 operator.on_batch(batch.take(mine), 0, self.out)
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """What is restored later stands on layers of what was written at several times."""
+        for operator in self.operators:
+            checkpoint(operator)
 
     def watermark(self, time_us: int) -> None:
         for operator in self.operators:
             operator.on_watermark(time_us, self.out)
+        self._checkpoint()
 
     def rescale(self, parallelism: int) -> None:
         saved = snapshots(self.operators)

@@ -19,6 +19,7 @@ from engine.operators.temporal_join import TemporalJoinOperator
 from planner.expressions import Call, Column
 from planner.logical import JoinKind
 from planner.physical import TemporalJoinSpec
+from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
@@ -104,6 +105,7 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
         if isinstance(event, int):
             for operator in operators:
                 operator.on_watermark(event * S, out)
+                checkpoint(operator)
             place += 1
             continue
         run = [event[1]]

@@ -11,6 +11,7 @@ from engine.job_options import JobOptions
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Services
 from engine.state.key_groups import key_group_range
+from tests.engine.layered import checkpoint
 
 OPTIONS = JobOptions()
 
@@ -44,9 +45,12 @@ def opened(operator, subtask=0, parallelism=1):
 def rescaled(operators, make, parallelism):
     """Return new operators that go on from the snapshots of others, each with the key groups of its subtask."""
     fresh = [opened(make(), subtask, parallelism) for subtask in range(parallelism)]
+    saved = [checkpoint(operator) for operator in operators]
+    for name in operators[0].list_states():
+        for operator in fresh:
+            operator.list_states()[name].restore_items([item for _, items in saved for item in items[name]])
     for name in operators[0].keyed_states():
-        tables = [operator.keyed_states()[name].snapshot() for operator in operators]
-        for table in tables:
+        for table in (tables[name] for tables, _ in saved):
             groups = table.column("key_group").to_numpy().astype(np.int64)
             assert table.schema.field(0).type == pa.uint16()
             assert (np.diff(groups) >= 0).all()

@@ -19,6 +19,7 @@ from planner.expressions import AggregateCall, Column
 from planner.logical import Phase
 from planner.physical import WindowAggregateSpec
 from planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
+from tests.engine.layered import checkpoint
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
 
 TIME = Field("t", TIMESTAMP, True, Role.EVENT_TIME)
@@ -98,6 +99,7 @@ def drive(make, events, cuts, rescale, before_rescale=lambda operators, out: Non
         for operator in operators:
             if min(split_watermarks) > MIN_WATERMARK_US:
                 operator.on_watermark(min(split_watermarks), out)
+            checkpoint(operator)
         if parallelism:
             late += sum(operator.metrics.late_rows for operator in operators)
             before_rescale(operators, out)
@@ -170,6 +172,9 @@ class TwoPhases:
 
     def keyed_states(self):
         return self.last.keyed_states()
+
+    def list_states(self):
+        return self.last.list_states()
 
 
 class Into:

@@ -1,0 +1,132 @@
+"""The states whose checkpoints ``bench.checkpoints`` measures: each with what touches keys of it, and how many keys make 10 MB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Field, Role, Schema
+from catalog.types import BIGINT, TIMESTAMP
+from engine.clock import SystemClock
+from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.metrics import OperatorMetrics
+from engine.operator import Context, KeyedState, KeyGroups, Services
+from engine.operators.group_aggregate import GroupAggregateOperator
+from engine.operators.over_in_time import OverInTimeOperator
+from engine.operators.session_aggregate import SessionAggregateOperator
+from engine.operators.window_aggregate import WindowAggregateOperator
+from engine.state.join_side import JoinSide
+from engine.state.key_index import KeyIndex
+from planner.expressions import AggregateCall, Column, Literal, SortKey
+from planner.logical import Phase
+from planner.over import Frame, FrameUnit
+from planner.physical import GroupAggregateSpec, OverSpec, WindowAggregateSpec
+from planner.windowing import Windowing, WindowKind, window_fields
+
+STATE_BYTES = 10_000_000
+_HOUR_US = 3_600_000_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """States of one operator, what touches keys of them, and how many keys make STATE_BYTES."""
+
+    states: Mapping[str, KeyedState]
+    touch: Callable[[np.ndarray], None]
+    keys: int
+
+
+class _Dropped:
+    def collect(self, batch: Batch) -> None: ...
+
+    def watermark(self, time_us: int) -> None: ...
+
+    def idle(self) -> None: ...
+
+    def split(self, event: object) -> None: ...
+
+
+_V = Column(BIGINT, True, index=1, name="v")
+_CALLS = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (_V,), BIGINT))
+_TIMED = Schema((Field("k", BIGINT), Field("v", BIGINT), Field("t", TIMESTAMP, True, Role.EVENT_TIME)))
+
+
+def _context() -> Context:
+    return Context("op", "op", 0, 1, KeyGroups(0, 128, 128), SystemClock(), OperatorMetrics(), Services())
+
+
+def _timed(keys: np.ndarray, time_us: int) -> Batch:
+    times = pa.array(np.full(keys.size, time_us)).view(pa.timestamp("us"))
+    return Batch(pa.RecordBatch.from_arrays([pa.array(keys), pa.array(keys), times], schema=_TIMED.to_arrow()))
+
+
+def aggregate() -> Measured:
+    """Return a group aggregate."""
+    source = Schema((Field("k", BIGINT), Field("v", BIGINT)))
+    schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT)))
+    operator = GroupAggregateOperator(GroupAggregateSpec("op", "group", schema, source, (0,), _CALLS, Phase.SINGLE, False), JobOptions())
+    operator.open(_context())
+
+    def touch(keys: np.ndarray) -> None:
+        column = pa.array(keys)
+        operator.on_batch(Batch(pa.RecordBatch.from_arrays([column, column], names=["k", "v"])), 0, _Dropped())
+        operator.before_barrier(0, _Dropped())
+
+    return Measured(operator.keyed_states(), touch, STATE_BYTES // 40)
+
+
+def join_side() -> Measured:
+    """Return the rows of a join's side."""
+    schema = pa.schema([("k", pa.int64()), ("name", pa.string()), ("v", pa.int64())])
+    index = KeyIndex([pa.int64()])
+    side = JoinSide(schema, [0], index, 128, retracting=False, counts=True)
+
+    def touch(keys: np.ndarray) -> None:
+        names = pa.array([f"customer {key}" for key in keys.tolist()])
+        rows = pa.RecordBatch.from_arrays([pa.array(keys), names, pa.array(keys)], schema=schema)
+        side.change(Batch(rows), index.lookup_or_insert([rows.column(0)]), np.zeros(keys.size, np.int64))
+
+    return Measured({"rows": side}, touch, STATE_BYTES // 60)
+
+
+def windows(kind: WindowKind) -> Measured:
+    """Return the windows of an aggregate, an hour long, or its sessions."""
+    step_us = _HOUR_US // 4 if kind is WindowKind.HOP else 0
+    schema = Schema((Field("k", BIGINT), Field("a0", BIGINT), Field("a1", BIGINT), *window_fields()))
+    spec = WindowAggregateSpec("op", "window", schema, _TIMED, Windowing(kind, 2, _HOUR_US, step_us), (0,), _CALLS, Phase.SINGLE, True)
+    operator = (SessionAggregateOperator if kind is WindowKind.SESSION else WindowAggregateOperator)(spec, JobOptions())
+    operator.open(_context())
+    return Measured(operator.keyed_states(), lambda keys: operator.on_batch(_timed(keys, 1), 0, _Dropped()), STATE_BYTES // 56)
+
+
+def over() -> Measured:
+    """Return OVER in time: the last row of each partition and its totals."""
+    lag = AggregateCall("lag", (_V, Literal(BIGINT, False, value=1), Literal(BIGINT, True, value=None)), BIGINT)
+    calls = (_CALLS[1], lag)
+    schema = Schema((*_TIMED.fields, Field("s", BIGINT), Field("l", BIGINT)))
+    order = (SortKey(Column(TIMESTAMP, True, index=2, name="t")),)
+    spec = OverSpec("op", "over", schema, _TIMED, (0,), order, Frame(FrameUnit.ROWS), calls, None, True, 1, True)
+    operator = OverInTimeOperator(spec, JobOptions())
+    operator.open(_context())
+    clock = [0]
+
+    def touch(keys: np.ndarray) -> None:
+        clock[0] += 1
+        operator.on_batch(_timed(keys, clock[0]), 0, _Dropped())
+        operator.on_watermark(clock[0] + 1, _Dropped())
+
+    return Measured(operator.keyed_states(), touch, STATE_BYTES // 90)
+
+
+STATES: dict[str, Callable[[], Measured]] = {
+    "group aggregate": aggregate,
+    "join side": join_side,
+    "window aggregate": lambda: windows(WindowKind.TUMBLE),
+    "sliding windows": lambda: windows(WindowKind.HOP),
+    "sessions": lambda: windows(WindowKind.SESSION),
+    "OVER in time": over,
+}

@@ -1,0 +1,29 @@
+"""Entries with their keys as the table of a frozen state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from engine.frozen_state import SLOT, by_group
+from engine.kernels.hash import stable_hash
+from engine.state.key_groups import groups_of_hashes
+
+
+def key_columns(keys: Sequence[pa.Array]) -> dict[str, pa.Array]:
+    """Return key columns by their names in a snapshot."""
+    return {f"k{i}": column for i, column in enumerate(keys)}
+
+
+def table_by_keys(slots: np.ndarray, keys: Sequence[pa.Array], columns: Mapping[str, pa.Array], max_parallelism: int) -> Callable[[], pa.Table]:
+    """Return what makes, in any thread, a table of key_group, SLOT and columns that nobody changes, in the order of the groups of their keys."""
+
+    def table() -> pa.Table:
+        groups = groups_of_hashes(stable_hash(list(keys)), max_parallelism) if keys else np.zeros(slots.size, np.uint16)
+        order, first = by_group(groups, slots)
+        places = pa.array(order)
+        return pa.table([*first, *(column.take(places) for column in columns.values())], names=["key_group", SLOT, *columns])
+
+    return table
