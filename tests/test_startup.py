@@ -94,3 +94,10 @@ def test_the_grammar_is_not_analysed_at_each_start(tmp_path: Path) -> None:
     report = "\nfrom lark import load_grammar\nassert hasattr(load_grammar._get_parser, 'cache') is "
     modules_after(code + report + "True")
     modules_after(code + report + "False")
+
+
+def test_a_connector_is_imported_with_its_first_table() -> None:
+    modules = modules_after(first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s"))
+    others = {"filesystem_source", "filesystem_sink", "nexmark_source", "database_sink", "print_sink", "blackhole_sink"}
+    assert "engine.connectors.datagen" in modules
+    assert not modules & ({f"engine.connectors.{name}" for name in others} | {"pyarrow._s3fs", "pyarrow._parquet", "engine.formats.readers"})

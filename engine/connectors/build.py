@@ -1,42 +1,103 @@
-"""The source and the sink writer of each connector."""
+"""The source and the sink writer of each connector, imported with the first table that has it: a start waits for no other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from catalog.errors import PenstockError
-from engine.connectors.blackhole_sink import BlackholeSink
-from engine.connectors.collect_sink import CollectSink
-from engine.connectors.database_sink import DatabaseSink
-from engine.connectors.datagen import DatagenSource
-from engine.connectors.errors_source import ErrorsSource
-from engine.connectors.filesystem_sink import FilesystemSink
-from engine.connectors.filesystem_source import FilesystemSource
-from engine.connectors.late_source import LateSource
-from engine.connectors.materialized_source import MaterializedSource
-from engine.connectors.nexmark_source import NexmarkSource
-from engine.connectors.print_sink import PrintSink
-from engine.connectors.registered_source import RegisteredTableSource
 from engine.connectors.sink import SinkRequest, SinkWriter
 from engine.connectors.source import ScanRequest, SourceConnector
 
+
+def _filesystem_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.filesystem_source import FilesystemSource
+
+    return FilesystemSource(request)
+
+
+def _datagen_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.datagen import DatagenSource
+
+    return DatagenSource(request)
+
+
+def _nexmark_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.nexmark_source import NexmarkSource
+
+    return NexmarkSource(request)
+
+
+def _registered_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.registered_source import RegisteredTableSource
+
+    return RegisteredTableSource(request)
+
+
+def _errors_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.errors_source import ErrorsSource
+
+    return ErrorsSource(request)
+
+
+def _materialized_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.materialized_source import MaterializedSource
+
+    return MaterializedSource(request)
+
+
+def _late_source(request: ScanRequest) -> SourceConnector:
+    from engine.connectors.late_source import LateSource
+
+    return LateSource(request)
+
+
+def _filesystem_sink(request: SinkRequest) -> SinkWriter:
+    from engine.connectors.filesystem_sink import FilesystemSink
+
+    return FilesystemSink(request)
+
+
+def _print_sink(request: SinkRequest) -> SinkWriter:
+    from engine.connectors.print_sink import PrintSink
+
+    return PrintSink(request)
+
+
+def _blackhole_sink(request: SinkRequest) -> SinkWriter:
+    from engine.connectors.blackhole_sink import BlackholeSink
+
+    return BlackholeSink(request)
+
+
+def _collect_sink(request: SinkRequest) -> SinkWriter:
+    from engine.connectors.collect_sink import CollectSink
+
+    return CollectSink(request)
+
+
+def _database_sink(request: SinkRequest) -> SinkWriter:
+    from engine.connectors.database_sink import DatabaseSink
+
+    return DatabaseSink(request)
+
+
 SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
-    "filesystem": FilesystemSource,
-    "datagen": DatagenSource,
-    "nexmark": NexmarkSource,
-    "registered": RegisteredTableSource,
-    "errors": ErrorsSource,
-    "materialized": MaterializedSource,
-    "late": LateSource,
+    "filesystem": _filesystem_source,
+    "datagen": _datagen_source,
+    "nexmark": _nexmark_source,
+    "registered": _registered_source,
+    "errors": _errors_source,
+    "materialized": _materialized_source,
+    "late": _late_source,
 }
 SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
-    "filesystem": FilesystemSink,
-    "print": PrintSink,
-    "blackhole": BlackholeSink,
-    "collect": CollectSink,
-    "postgres": DatabaseSink,
-    "sqlite": DatabaseSink,
-    "duckdb": DatabaseSink,
+    "filesystem": _filesystem_sink,
+    "print": _print_sink,
+    "blackhole": _blackhole_sink,
+    "collect": _collect_sink,
+    "postgres": _database_sink,
+    "sqlite": _database_sink,
+    "duckdb": _database_sink,
 }
 
 
