@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from collections.abc import Callable
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
@@ -28,7 +29,7 @@ def dataclass(*, frozen: bool, eq: bool = True) -> Callable[[type[_Made]], type[
             has_own_hash = vars(cls).get("__hash__") is not None or ("__hash__" in vars(cls) and "__eq__" not in vars(cls))
             _give(cls, "__eq__", _equality(_key([name for name, field in named.items() if field.compare])))
             if not has_own_hash:
-                cls.__hash__ = _hashing([name for name, field in named.items() if (field.compare if field.hash is None else field.hash)])  # type: ignore[method-assign]
+                cls.__hash__ = _hashing(cls, [name for name, field in named.items() if (field.compare if field.hash is None else field.hash)])  # type: ignore[method-assign]
         _freeze(cls, frozenset(named))
         return cls
 
@@ -131,7 +132,10 @@ def _equality(key: Callable[[Any], tuple[Any, ...]]) -> Callable[[Any, Any], boo
     return equal
 
 
-def _hashing(hashed: list[str]) -> Any:
+def _hashing(cls: type[Any], hashed: list[str]) -> Any:
+    if not hashed:
+        constant = zlib.crc32(cls.__qualname__.encode())
+        return lambda _self: constant
     key = _key(hashed)
     return lambda self: key(self).__hash__()
 

@@ -166,11 +166,12 @@ class OperatorChain:
         except Exception as cause:
             raise failure_in(self._head.context.name, cause) from cause
 
-    def push(self, batch: Batch, port: int) -> None:
-        """Give rows of a port to the head."""
+    def push(self, batch: Batch, port: int, *, behind: bool = False) -> None:
+        """Give rows of a port to the head; ``behind``: more are ready."""
         rows = batch.rows.num_rows
         if rows == 0:
             return
+        self._head.operator.rows_behind = behind
         self._head.metrics.rows_in += rows
         try:
             self._head.operator.on_batch(batch, port, self._outs[0])

@@ -111,6 +111,13 @@ class InputGate:
         capacity = sum(channel.capacity for channel in channels)
         return Queues(sum(len(channel) for channel in channels), capacity, sum(channel.size_bytes for channel in channels))
 
+    @property
+    def rows_ready(self) -> bool:
+        """Whether some channel that may be read has rows in front."""
+        if self._pending or self._alignment.barrier is not None:
+            return False
+        return any(isinstance(c.peek(), Batch) and (b or not self._held) for c, b in zip(self._channels, self._bounded, strict=True))
+
     def next(self, now_ms: float = 0.0, *, only_barriers: bool = False) -> GateEvent | None:
         """Return the next event, or ``None`` when no readable channel has one; ``only_barriers`` takes no rows and no news of time."""
         while True:

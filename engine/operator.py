@@ -146,6 +146,8 @@ class Operator:
     """
 
     passes_time = True
+    rows_behind = False
+    """While the head of a chain is given rows: whether its task has more of them ready."""
 
     @property
     def wants_ticks(self) -> bool:

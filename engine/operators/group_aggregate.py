@@ -55,7 +55,7 @@ class GroupAggregateOperator(Operator):
         return {"groups": self._state}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        if self._held.add(batch):
+        if self._held.add(batch, behind=self.rows_behind):
             self._take(out)
 
     def held_until_ms(self) -> float | None:

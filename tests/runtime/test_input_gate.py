@@ -154,3 +154,17 @@ def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() ->
 def test_the_end_of_a_bounded_port_comes_before_the_watermark_it_held_back() -> None:
     mine, _ = gate([Watermark(50)], [Watermark(MAX_WATERMARK_US), EndOfInput()], ports=[0, 1], bounded=[1])
     assert drain(mine) == [PortEnd(1), Watermark(50)]
+
+
+def test_rows_are_ready_only_where_they_may_be_taken_next() -> None:
+    mine, channels = gate([one(1), Watermark(5)], [one(2), Barrier(7), one(3)])
+    assert mine.rows_ready and isinstance(mine.next(), Batch)
+    assert mine.rows_ready and isinstance(mine.next(), Batch)
+    assert not mine.rows_ready
+    assert drain(mine) == [] and mine.aligning
+    channels[0].put(one(4))
+    assert not mine.rows_ready  # a barrier is awaited: nothing is held for what comes before it
+    held, (stream, table) = gate([one(1)], [], ports=[0, 1], bounded=[1])
+    assert not held.rows_ready
+    table.put(one(2))
+    assert held.rows_ready and len(stream) == 1

@@ -192,3 +192,17 @@ def test_full_batches_are_taken_together():
     operator.on_batch(full, 0, out)
     operator.before_barrier(1, out)
     assert out.rows == {("a", 96, 96, "a", 1): 1}
+
+
+def test_rows_that_are_ready_behind_small_ones_are_taken_with_them():
+    operator, out = opened(GroupAggregateOperator(spec((0,)), replace(OPTIONS, buffer_timeout_ms=0))), Folded()
+    small = batch_of(INPUT.to_arrow(), [("a", 0, 1)] * 3)
+    operator.rows_behind = True
+    operator.on_batch(small, 0, out)
+    operator.on_batch(small, 0, out)
+    assert not out.batches and operator.held_until_ms() is not None
+    operator.rows_behind = False
+    operator.on_batch(small, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1] and operator.held_until_ms() is None
+    operator.on_batch(small, 0, out)
+    assert [batch.num_rows for batch in out.batches] == [1, 2]
