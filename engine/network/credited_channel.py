@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.channels import Channel, Wakeup
+from engine.channels import CHANNEL_BYTES, Channel, Wakeup
 from engine.elements import Element
+
+END_BYTES = CHANNEL_BYTES // 2
+"""What each end of a channel between processes holds: together what a channel within one does."""
 
 
 class CreditedChannel(Channel):
     """A channel filled from a connection.
 
-    Credit goes back to the producer in portions of half the capacity, so that most elements cost no message the other way. Everything the
-    producer may send has room here, so filling one channel never waits and never holds up the others of its connection.
+    Credit is in elements and in bytes of rows as they are sent, and goes back to the producer in portions of half of either, so that most elements
+    cost no message the other way. Everything the producer may send has room here, so filling one channel never waits and never holds up the
+    others of its connection. As in a channel within a process, one batch may be over the bytes.
     """
 
-    __slots__ = ("_not_received", "_portion", "_taken", "_taken_told", "give_credit", "source")
+    __slots__ = ("_bytes", "_bytes_told", "_not_received", "_portion", "_taken", "_taken_told", "give_credit", "source", "taken_bytes")
 
-    def __init__(self, capacity: int, wake_consumer: Wakeup, give_credit: Callable[[CreditedChannel], None]) -> None:
-        super().__init__(capacity, wake_consumer)
+    def __init__(self, capacity: int, wake_consumer: Wakeup, give_credit: Callable[[CreditedChannel], None], most_bytes: int = END_BYTES) -> None:
+        super().__init__(capacity, wake_consumer, most_bytes=most_bytes)
         self.give_credit = give_credit
         self.source: Any = None  # the connection and the number it has there; set when the producer is known
         self._portion = max(1, capacity // 2)
         self._not_received = 0
         self._taken = 0
         self._taken_told = 0
+        self._bytes: deque[int] = deque()  # as sent, of what was received and is not taken
+        self._bytes_told = 0
+        self.taken_bytes = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes of rows it is meant to hold."""
+        return self._most_bytes
+
+    def receive(self, element: Element, sent_bytes: int) -> None:
+        """Append an element that came in so many bytes (0 when it is no rows)."""
+        self._bytes.append(sent_bytes)
+        self.put(element)
 
     @property
     def taken(self) -> int:
@@ -38,8 +56,9 @@ class CreditedChannel(Channel):
             self._not_received -= 1
             return element
         self._taken += 1
-        if self._taken - self._taken_told >= self._portion:
-            self._taken_told = self._taken
+        self.taken_bytes += self._bytes.popleft()
+        if self._taken - self._taken_told >= self._portion or self.taken_bytes - self._bytes_told >= self._most_bytes // 2:
+            self._taken_told, self._bytes_told = self._taken, self.taken_bytes
             self.give_credit(self)
         return element
 

@@ -23,7 +23,7 @@ from engine.network.remote_channel import Overtaking, RemoteChannel
 KEY_BYTES_MAX = 512
 CHANNELS_MAX = 65_536
 OVERRUN_MAX = 64  # barriers that overtake need no credit; more than these a peer in its right mind never has under way
-_COUNT = struct.Struct("<I")
+_CREDIT = struct.Struct("<IQ")  # elements, bytes of rows
 _PULL_BYTES = 256 * 2**10
 
 
@@ -46,7 +46,9 @@ class Incoming:
     channel: CreditedChannel | None = None
     decoder: ElementDecoder = field(default_factory=ElementDecoder)
     granted: int = 0
+    granted_bytes: int = 0
     received: int = 0
+    received_bytes: int = 0
     ended: bool = False
 
 
@@ -155,11 +157,13 @@ class Link:
     def give_credit(self, incoming: Incoming) -> None:
         """Tell the producer how much its consumer has taken since it was last told."""
         assert incoming.channel is not None
-        credit = incoming.channel.taken + incoming.channel.capacity - incoming.granted
-        if credit > 0 and not incoming.ended:
+        credit = max(0, incoming.channel.taken + incoming.channel.capacity - incoming.granted)
+        credit_bytes = max(0, incoming.channel.taken_bytes + incoming.channel.most_bytes - incoming.granted_bytes)
+        if (credit or credit_bytes) and not incoming.ended:
             incoming.granted += credit
+            incoming.granted_bytes += credit_bytes
             self.counters.credits_out += credit
-            self._say(kinds.CREDIT, incoming.number, [_COUNT.pack(credit)])
+            self._say(kinds.CREDIT, incoming.number, [_CREDIT.pack(credit, credit_bytes)])
 
     def leave(self) -> None:
         """Say goodbye after what may be sent now: nothing follows it."""
@@ -188,6 +192,7 @@ class Link:
         if isinstance(plain, Batch):
             self.counters.rows_out += plain.num_rows
         frames = channel.encoder.encode(plain, now_ms)
+        channel.sent(sum(memoryview(part).nbytes for kind, parts in frames if kind == kinds.BATCH for part in parts))
         return sum(self._say(kind, channel.number, parts, kinds.OVERTAKES if overtakes else 0) for kind, parts in frames)
 
     def _on_frame(self, frame: Frame, now_ms: float) -> None:
@@ -249,12 +254,12 @@ class Link:
         self.give_credit(incoming)
 
     def _on_credit(self, frame: Frame) -> None:
-        if frame.channel >= len(self._outgoing) or len(frame.payload) != _COUNT.size:
+        if frame.channel >= len(self._outgoing) or len(frame.payload) != _CREDIT.size:
             raise network_error(UNEXPECTED, f"{self.peer} gave credit to a channel there is not: {frame.channel}")
         channel = self._outgoing[frame.channel]
-        credit = _COUNT.unpack(frame.payload)[0]
+        credit, credit_bytes = _CREDIT.unpack(frame.payload)
         self.counters.credits_in += credit
-        channel.grant(credit)
+        channel.grant(credit, credit_bytes)
         self.schedule(channel)
 
     def _on_element(self, frame: Frame, now_ms: float) -> None:
@@ -268,13 +273,16 @@ class Link:
         if overtakes and not isinstance(element, Barrier):
             raise network_error(UNEXPECTED, f"{self.peer} let something overtake that is no barrier")
         incoming.received += 1
-        if incoming.received > incoming.granted + (OVERRUN_MAX if overtakes else 0):
+        beyond_bytes = not overtakes and incoming.received_bytes >= incoming.granted_bytes
+        if beyond_bytes or incoming.received > incoming.granted + (OVERRUN_MAX if overtakes else 0):
             raise network_error(CREDIT, f"{self.peer} sent more on channel {incoming.key} than it had credit for")
         self.counters.elements_in += 1
         if isinstance(element, Batch):
             self.counters.rows_in += element.num_rows
         incoming.ended = isinstance(element, EndOfInput)
-        incoming.channel.put(element)
+        sent_bytes = len(frame.payload) if isinstance(element, Batch) else 0
+        incoming.received_bytes += sent_bytes
+        incoming.channel.receive(element, sent_bytes)
 
     def _check_nothing_open(self) -> None:
         if not all(incoming.ended for incoming in self._incoming.values()) or not all(channel.ended for channel in self._outgoing):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from engine.channels import Wakeup
 from engine.elements import Barrier, Batch, Element, EndOfInput
+from engine.network.credited_channel import END_BYTES
 from engine.network.element_codec import ElementEncoder, pieces_that_fit
 
 
@@ -22,11 +23,20 @@ class Overtaking:
 class RemoteChannel:
     """Has the producer's face of a channel: ``put``, ``full``, ``credit``, ``overtake``, ``holds``.
 
-    Elements wait here until the consumer has given credit and the connection takes them with ``next_to_send``. ``put`` always succeeds.
+    Elements wait here until the consumer has given credit, in elements and in bytes, and the connection takes them with ``next_to_send``.
+    It is full when more elements were put than there is credit for, or ``most_bytes`` of rows wait here. ``put`` always succeeds.
     Thread-safe for one producer and one thread that sends, without locks: each number has one writer, each element one taker.
     """
 
-    def __init__(self, key: str, peer: str, wake_producer: Wakeup, signal: Callable[[RemoteChannel], None], max_payload: int) -> None:
+    def __init__(
+        self,
+        key: str,
+        peer: str,
+        wake_producer: Wakeup,
+        signal: Callable[[RemoteChannel], None],
+        max_payload: int,
+        most_bytes: int = END_BYTES,
+    ) -> None:
         self.key = key
         self.peer = peer
         self.encoder = ElementEncoder()
@@ -36,30 +46,39 @@ class RemoteChannel:
         self._wake_producer = wake_producer
         self._signal = signal
         self._max_payload = max_payload
+        self._most_bytes = most_bytes
         self._unsent: deque[Element | Overtaking] = deque()
         self._last_barrier = -1
         self._put = 0
-        self._granted = 0
-        self._sent = 0
+        self._granted = self._granted_bytes = 0
+        self._sent = self._sent_bytes = 0
+        self._put_bytes = self._gone_bytes = 0
 
     def __len__(self) -> int:
         return len(self._unsent)
 
     @property
     def credit(self) -> int:
-        """How many more elements the consumer is willing to hold (negative when overrun, 0 until it has said anything)."""
-        return self._granted - self._put
+        """How many more elements may be put (negative when overrun, 0 until the consumer has said anything or while bytes enough wait)."""
+        left = self._granted - self._put
+        return left if self.size_bytes < self._most_bytes else min(left, 0)
 
     @property
     def full(self) -> bool:
         """Whether the producer must wait."""
-        return self._granted <= self._put
+        return self._granted <= self._put or self.size_bytes >= self._most_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes of rows wait here, about."""
+        return self._put_bytes - self._gone_bytes
 
     def put(self, element: Element) -> None:
         """Queue an element to be sent; a batch too large for one frame goes as several. NET-5002 when a single row is too large."""
         if isinstance(element, Batch):
             for piece in pieces_that_fit(element, self._max_payload):
                 self._put += 1
+                self._put_bytes += piece.size_bytes
                 self._unsent.append(piece)
         else:
             if isinstance(element, Barrier):
@@ -113,7 +132,8 @@ class RemoteChannel:
         """
         unsent = self._unsent
         try:
-            return bool(unsent) and (self._sent < self._granted or (self._granted > 0 and isinstance(unsent[0], Overtaking)))
+            has_credit = self._sent < self._granted and self._sent_bytes < self._granted_bytes
+            return bool(unsent) and (has_credit or (self._granted > 0 and isinstance(unsent[0], Overtaking)))
         except IndexError:  # the producer has just taken them to put a barrier before them; it signals when they are back
             return False
 
@@ -126,14 +146,24 @@ class RemoteChannel:
         except IndexError:
             return None
         self._sent += 1
+        if isinstance(element, Batch):
+            waited = self.size_bytes
+            self._gone_bytes += element.size_bytes
+            if waited >= self._most_bytes > self.size_bytes:
+                self._wake_producer()
         if isinstance(element, Barrier | Overtaking):
             self._wake_producer()
         self.ended = self.ended or isinstance(element, EndOfInput)
         return element
 
-    def grant(self, credit: int) -> None:
+    def sent(self, sent_bytes: int) -> None:
+        """Note in how many bytes rows were sent. For the sending thread."""
+        self._sent_bytes += sent_bytes
+
+    def grant(self, credit: int, credit_bytes: int) -> None:
         """Take credit from the consumer and wake the producer when it had none. For the sending thread."""
         self._granted += credit
+        self._granted_bytes += credit_bytes
         if self._granted - credit <= self._put:  # looked at after granting: a producer that puts meanwhile sees the new credit
             self._wake_producer()
 

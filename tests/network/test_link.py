@@ -380,3 +380,66 @@ def test_a_changed_byte_ends_the_link_and_what_came_before_it_is_right(seed: int
     assert caught.value.code in ("NET-5001", "NET-5002", "NET-5003", "NET-5004", "NET-5005")
     found = drain(receiver)
     assert found == [(n, n) for n in range(len(found))]
+
+
+MEBIBYTE = 2**20
+
+
+def wide(number: int) -> Batch:
+    """Nearly one MiB in a row."""
+    return Batch(pa.record_batch({"v": pa.array([number.to_bytes(4, "big") * (MEBIBYTE // 4 - 8192)], pa.binary())}))
+
+
+@pytest.mark.parametrize("most_bytes", [4 * MEBIBYTE, 1 << 40], ids=["bounded", "control"])
+def test_wide_rows_are_bounded_by_bytes_at_both_ends(most_bytes: int) -> None:
+    """Of 100 MiB for a slow consumer each end holds what it may and a batch; without the bound it holds all there is credit for."""
+    pair = Pair()
+    sender = RemoteChannel("k", "peer", no_wakeup, pair.links[0].schedule, LIMITS.max_payload, most_bytes)
+    pair.links[0].add(sender)
+    receiver = CreditedChannel(64, no_wakeup, pair.credits.append, most_bytes)
+    pair.hosts[1].channels["k"] = receiver
+    pair.settle()
+    found, put, most_sent, most_received = [], 0, 0, 0
+    while len(found) < 100:
+        while put < 100 and not sender.full:
+            sender.put(wide(put))
+            put += 1
+        pair.settle()
+        most_sent, most_received = max(most_sent, sender.size_bytes), max(most_received, receiver.size_bytes)
+        assert len(receiver), "credit has run dry"
+        found.append(int.from_bytes(receiver.take().rows.column(0)[0].as_py()[:4], "big"))
+    assert found == list(range(100)) and receiver.size_bytes == sender.size_bytes == 0
+    if most_bytes > 100 * MEBIBYTE:
+        assert most_received > 30 * MEBIBYTE
+    else:
+        assert max(most_sent, most_received) <= most_bytes + MEBIBYTE
+
+
+def test_a_producer_held_up_by_bytes_is_woken_when_they_have_gone() -> None:
+    pair, woken = Pair(), []
+    sender = RemoteChannel("k", "peer", lambda: woken.append(1), pair.links[0].schedule, LIMITS.max_payload, MEBIBYTE)
+    pair.links[0].add(sender)
+    receiver = CreditedChannel(64, no_wakeup, pair.credits.append, MEBIBYTE)
+    pair.hosts[1].channels["k"] = receiver
+    pair.settle()
+    for n in range(4):
+        sender.put(wide(n))
+    pair.settle()
+    woken.clear()
+    assert sender.full and len(receiver) == 2  # one within the bytes, and one that went over
+    receiver.take()
+    receiver.take()
+    pair.settle()
+    assert not sender.full and woken and len(receiver) == 2
+
+
+def test_bytes_beyond_the_credit_are_refused() -> None:
+    pair = Pair()
+    sender, receiver = pair.sender(0, "k"), CreditedChannel(64, no_wakeup, pair.credits.append, MEBIBYTE)
+    pair.hosts[1].channels["k"] = receiver
+    pair.settle()
+    sender._granted_bytes = 1 << 40
+    for n in range(4):
+        sender.put(wide(n))
+    with pytest.raises(PenstockError, match="credit"):
+        pair.settle()
