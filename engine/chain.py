@@ -188,6 +188,10 @@ class OperatorChain:
         if self._head.operator.passes_time or time_us == MAX_WATERMARK_US:
             self._outs[0].watermark(self._head.operator.passes_on(time_us))
 
+    def port_time(self, port: int, time_us: int | None) -> None:
+        """Tell the head the time of one of its ports."""
+        self._guarded(0, lambda: self._head.operator.on_port_time(port, time_us, self._outs[0]))
+
     def idle(self) -> None:
         """Pass on that time stands still."""
         self._guarded(0, lambda: self._head.operator.on_idle(self._outs[0]))

@@ -27,7 +27,7 @@ from engine.state_budget import StateBudget
 from engine.storage import Storage
 from engine.task import Task
 from planner.edges import Forward
-from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec, OperatorSpec
+from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec, OperatorSpec, SnapshotJoinSpec
 
 BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
 Channels = list[list[ChannelEnds]]
@@ -159,6 +159,7 @@ class Deployer:
             sources=sources,
             overtakable=overtakable if self.options.unaligned else (),
             blocking=self.options.exactly_once,
+            by_port=isinstance(chain.operators[0], SnapshotJoinSpec),
         )
 
     def _bounded_ports(self, chain: Chain, inputs: tuple[ChainEdge, ...]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from catalog.frozen import dataclass
 from engine.barriers import Alignment, newest
@@ -36,7 +36,15 @@ class RowsInFlight:
     channels: tuple[ChannelRows, ...]
 
 
-GateEvent = Batch | Watermark | Idle | Barrier | BarrierAhead | RowsInFlight | PortEnd | EndOfInput | LatencyMarker
+@dataclass(frozen=True)
+class PortTime:
+    """The watermark of one port, ``None`` when all its open channels are idle."""
+
+    port: int
+    time_us: int | None
+
+
+GateEvent = Batch | Watermark | PortTime | Idle | Barrier | BarrierAhead | RowsInFlight | PortEnd | EndOfInput | LatencyMarker
 
 
 class Collection:
@@ -71,7 +79,8 @@ class InputGate:
     goes back; Idle is given when every open channel is idle. The end of time counts when the channel ends, which is when its port's end is told.
 
     ``sources``: by channel the subtask it comes from. ``overtakable``: by channel whether a barrier may go ahead of its rows once its time has come;
-    it does when it has had its turn on every channel where it may not. ``blocking``: see ``Alignment``.
+    it does when it has had its turn on every channel where it may not. ``blocking``: see ``Alignment``. ``by_port``: watermarks are merged and told
+    port by port.
     """
 
     def __init__(
@@ -83,6 +92,7 @@ class InputGate:
         sources: Sequence[int] = (),
         overtakable: Sequence[bool] = (),
         blocking: bool = True,
+        by_port: bool = False,
     ) -> None:
         self._channels = tuple(channels)
         self._ports = tuple(ports)
@@ -91,6 +101,7 @@ class InputGate:
         self._alignment = Alignment(len(self._channels), blocking=blocking)
         self._collection: Collection | None = None
         self._watermarks = WatermarkMerge(len(self._channels))
+        self._port_watermarks = {port: WatermarkMerge(self._ports.count(port)) for port in self._ports} if by_port else {}
         self._open_by_port = {port: self._ports.count(port) for port in self._ports}
         self._bounded = [port in bounded_ports for port in self._ports]
         self._held = self._holding()
@@ -201,15 +212,24 @@ class InputGate:
     def _on_control(self, index: int, element: object) -> None:
         match element:
             case Watermark(time_us) if time_us < MAX_WATERMARK_US:
-                self._pending.extend(self._watermarks.on_watermark(index, time_us))
+                self._tell_time(index, lambda merge, channel: merge.on_watermark(channel, time_us))
             case Idle():
-                self._pending.extend(self._watermarks.on_idle(index))
+                self._tell_time(index, WatermarkMerge.on_idle)
             case LatencyMarker():
                 self._pending.append(element)
             case Barrier():
                 self._on_barrier(index, element)
             case EndOfInput():
                 self._on_end(index)
+
+    def _tell_time(self, index: int, news: Callable[[WatermarkMerge, int], list[Watermark | Idle]]) -> None:
+        """Merge news of a channel's time with that of all others, or with those of its port."""
+        if not self._port_watermarks:
+            self._pending.extend(news(self._watermarks, index))
+            return
+        port = self._ports[index]
+        told = news(self._port_watermarks[port], self._ports[:index].count(port))
+        self._pending.extend(PortTime(port, event.time_us if isinstance(event, Watermark) else None) for event in told)
 
     def _on_barrier(self, index: int, barrier: Barrier) -> None:
         collection = self._collection
@@ -232,7 +252,7 @@ class InputGate:
         if self._open_by_port[port] == 0:
             self._pending.append(PortEnd(port))  # before time moves on: rows held for this port are on time now
             self._held = self._holding()
-        self._pending.extend(self._watermarks.on_end(index))
+        self._tell_time(index, WatermarkMerge.on_end)
         self._release(self._alignment.on_end(index))
         if not any(self._open_by_port.values()):
             self._pending.append(EndOfInput())

@@ -171,6 +171,9 @@ class Operator:
     def on_processing_time(self, now_ms: int, out: Output) -> None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
 
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> None:
+        """Take the watermark of one port, ``None``: it stands still until the next; told instead of the merged one to a join that asks."""
+
     def on_idle(self, out: Output) -> None:
         """Learn that time stands still here until the next watermark, while it may go on elsewhere; forwarded by the task."""
 

@@ -14,7 +14,7 @@ from engine.clock import Clock
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
 from engine.failpoints import failpoint
 from engine.in_flight import Way
-from engine.input_gate import BarrierAhead, InputGate, PortEnd, RowsInFlight
+from engine.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
 from engine.job_messages import (
     CheckpointComplete,
     CompletionTaken,
@@ -275,6 +275,8 @@ class Task:
                 self.chain.push(event, gate.port, behind=gate.rows_ready)
             case Watermark(time_us):
                 self.chain.watermark(time_us)
+            case PortTime(port, time_us):
+                self.chain.port_time(port, time_us)
             case Idle():
                 self.chain.idle()
             case LatencyMarker():

@@ -25,6 +25,7 @@ from planner.logical import (
     WindowTable,
 )
 from planner.over import Over, PartitionTop
+from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
@@ -82,6 +83,8 @@ class PlanFacts:
 
     def bounded_ports(self, join: Join) -> tuple[int, ...]:
         """Return the side of a join that is loaded to its end first; the right one where both are bounded, none where neither is."""
+        if isinstance(join, SnapshotJoin):
+            return ()
         if self.bounded(join.right):
             return (1,)
         return (0,) if self.bounded(join.left) else ()
@@ -141,6 +144,8 @@ class PlanFacts:
     def _join_insert_only(self, join: Join) -> bool:
         """A side that is loaded first is met in its final form; a side whose rows may stay alone is final only if the other is loaded first,
         or if time settles what meets."""
+        if isinstance(join, SnapshotJoin):
+            return self.insert_only(join.left)
         if isinstance(join, TimedJoin) and not self.bounded_ports(join):
             return all(self.insert_only(side) for side in join.inputs)
         first = self.bounded_ports(join)

@@ -12,6 +12,7 @@ from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
@@ -49,7 +50,7 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
     """Return what a node keeps and what bounds it. Inputs that end bound everything."""
     bound = _without_ttl(node, facts)
     match node:
-        case Join():
+        case Join() if not isinstance(node, SnapshotJoin):
             times = [facts.side_ttl_ms(node, port) for port in (0, 1)]
             if not any(times):
                 return bound
@@ -175,7 +176,16 @@ def _of_matches(node: MatchRecognize, facts: _Facts) -> StateBound:
     return StateBound(held)
 
 
+def _of_snapshot_join(node: SnapshotJoin, facts: _Facts) -> StateBound:
+    keeps, ttl_ms = "the right side as it is, and rows of the left side until that is loaded", facts.side_ttl_ms(node, 1)
+    if ttl_ms:
+        return StateBound(keeps, None, _lived(ttl_ms))
+    return StateBound(keeps, None if facts.finite(node.right) else "rows of the right side are kept until they are taken back; say state_ttl")
+
+
 def _of_join(node: Join, facts: _Facts) -> StateBound:
+    if isinstance(node, SnapshotJoin):
+        return _of_snapshot_join(node, facts)
     first = facts.bounded_ports(node)
     if first:
         return StateBound("the left side" if first == (0,) else "the right side")

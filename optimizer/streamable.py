@@ -11,6 +11,7 @@ from planner.logical import LogicalPlan, Project, Sink, Sort
 from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchRecognize
 from planner.processing_time import ProcessingTime
+from planner.snapshot_join import SnapshotJoin
 from planner.unnest import Unnest
 
 
@@ -18,7 +19,8 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
     """Raise for an optimized streaming plan with a node the runtime does not run; the binder has said the same of most with their place in the text.
 
     SQL-1314 an ORDER BY that is not the last word or of endless rows, SQL-1315 the
-    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1322 a lookup join of them.
+    clock over rows that are taken back, SQL-1316 MATCH_RECOGNIZE over such rows, SQL-1322 a lookup join of them, SQL-1323 a snapshot
+    join of them.
     """
     last = [sink.input for sink in plan.walk() if isinstance(sink, Sink)]
     for node in plan.walk():
@@ -40,6 +42,13 @@ def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:
                     "SQL-1322",
                     "a lookup join takes rows that stay, but its input takes rows back: by then the table it looked up may say something else",
                     hint="look up before the rows are grouped or joined, or window them, or write EMIT FINAL",
+                    sqlstate="0A000",
+                )
+            case SnapshotJoin() if not facts.insert_only(node.left):
+                raise PenstockError(
+                    "SQL-1323",
+                    "LATERAL SNAPSHOT joins rows that stay, but the left side takes rows back: by then the table may say something else",
+                    hint="join before the rows are grouped or joined, or window them, or write EMIT FINAL; or join the table itself: JOIN t ON ..",
                     sqlstate="0A000",
                 )
             case Sink(input=Sort(input=inner)) if not facts.finite(inner):

@@ -11,9 +11,9 @@ from catalog.errors import PenstockError
 from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import FromClause
 from planner.binder_windows import WindowArguments, in_its_time, no_time, windowing
 from planner.expressions import Column
+from planner.from_clause import FromClause
 from planner.group_windows import TABLE, window_arguments
 from planner.logical import WindowTable
 from planner.scope import Relation, Scope, ScopeColumn

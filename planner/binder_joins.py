@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
 
 from catalog.errors import PenstockError
-from catalog.frozen import dataclass
 from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
 from planner.binder_lookup import Looked, in_terms_of, looked_up, lookup_keys, lookup_plan, refuse_computed, refuse_keyless
+from planner.binder_snapshot import bind_snapshot
 from planner.binder_tables import Source, bind_source, bounded, one_row
 from planner.binder_temporal import as_of_column, split_keys, versions
 from planner.binder_unnest import bind_table_function
 from planner.block_hints import BlockHints, table_name
 from planner.expressions import Column, Expression, conjunction, conjuncts
+from planner.from_clause import Combine, FromClause, Halves, Hinted
 from planner.join_keys import key_pair, with_keys
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 from planner.scope import Scope, ScopeColumn
-from planner.syntax import AsOf, LateralQuery, TableFunctionCall, consume, place, span_of
+from planner.snapshot_join import SnapshotJoin
+from planner.syntax import AsOf, LateralQuery, SnapshotTable, TableFunctionCall, consume, place, span_of
 from planner.temporal_join import TemporalJoin
 from planner.timed_join import TimedJoin, timed
 from planner.unnest import Unnest
@@ -40,33 +42,6 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class FromClause:
-    """What FROM gives: a plan and the columns in reach. ``halves``: the sides of an inner join that further conditions may settle by time."""
-
-    plan: LogicalPlan
-    scope: Scope
-    halves: Halves | None = None
-
-
-@dataclass(frozen=True)
-class Halves:
-    """The sides of an inner join, its conditions over left ++ right, and what hints say of it."""
-
-    left: FromClause
-    right: FromClause
-    parts: tuple[Expression, ...]
-    hinted: Hinted
-
-
-Combine = Callable[[tuple[Expression, ...]], FromClause]
-"""Joins two sides on conditions over left ++ right."""
-
-
-Hinted = Callable[[LogicalPlan], LogicalPlan]
-"""Writes into a join what hints say of its sides."""
-
-
 def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None) -> FromClause:
     """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first table goes by a name that ``hints`` know."""
     left = _first(tree, context)
@@ -78,6 +53,9 @@ def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, h
             continue
         if isinstance(join.this, LateralQuery):
             left = _with_query(left, join, context)
+            continue
+        if isinstance(join.this, SnapshotTable) and join.this.args.get("lateral"):
+            left = _with_snapshot(left, join, context)
             continue
         right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
         _refuse_same_name(left.scope, right, join)
@@ -114,11 +92,22 @@ def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromC
     return FromClause(Filter(source.plan, condition), source.scope)
 
 
-def _lateral_kind(left: FromClause, join: exp.Expr, what: str) -> JoinKind:
+def _with_snapshot(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with the rows a table has when they pass."""
+    _lateral_kind(left, join, "SNAPSHOT", may_share=True)
+    snapshot = bind_snapshot(join.this, context)
+    _refuse_same_name(left.scope, snapshot.source, join)
+    return _joined(left, snapshot.source, join, context, snapshot.joined)
+
+
+def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool = False) -> JoinKind:
     kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
-    if kind not in (JoinKind.INNER, JoinKind.LEFT) or join.args.get("using") or join.args.get("natural"):
-        hint = "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
-        raise PenstockError("SQL-1601", f"{what} is joined by CROSS JOIN or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000")
+    shares = join.args.get("using") or join.args.get("natural")
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or (shares and not may_share):
+        hint = "write JOIN or LEFT JOIN" if may_share else "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
+        raise PenstockError(
+            "SQL-1601", f"{what} is joined by {'JOIN' if may_share else 'CROSS JOIN'} or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000"
+        )
     if alias is not None:
         _refuse_taken(left.scope, alias.this.name, join)
     return kind
@@ -181,9 +170,11 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
 def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
     from planner.join_subqueries import join_with_subqueries  # it binds queries, which have a FROM: a cycle of rooms, broken here
 
-    if isinstance(join.this, AsOf):
+    if isinstance(join.this, AsOf | SnapshotTable):
         hint = "put it among the conditions of WHERE"
-        raise PenstockError("SQL-1601", "a subquery in the ON of a temporal join is not supported", span=span_of(join), hint=hint, sqlstate="0A000")
+        raise PenstockError(
+            "SQL-1601", "a subquery in the ON of a temporal or snapshot join is not supported", span=span_of(join), hint=hint, sqlstate="0A000"
+        )
     return join_with_subqueries(left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context)
 
 
@@ -280,8 +271,8 @@ def _is_key(part: Expression, width: int) -> bool:
 
 
 def holds_timed(plan: LogicalPlan) -> bool:
-    """Return whether the join a plan ends with is settled by time (a projection may drop its computed keys)."""
-    return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin)
+    """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its computed keys)."""
+    return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin | SnapshotJoin)
 
 
 def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:

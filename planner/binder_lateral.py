@@ -12,11 +12,12 @@ from catalog.frozen import dataclass
 from catalog.schema import Field
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import FromClause, join_on
+from planner.binder_joins import join_on
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
 from planner.expressions import Case, Column, Expression, Literal, conjunction, conjuncts
 from planner.first_rows import first_rows
+from planner.from_clause import FromClause
 from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
 from planner.item_names import item_name
 from planner.logical import JoinKind, LogicalPlan, Project

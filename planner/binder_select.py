@@ -18,13 +18,14 @@ from planner.binder_aggregates import AggregateList, Groups, group, has_aggregat
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
-from planner.binder_joins import FromClause, bind_from, settled_by
+from planner.binder_joins import bind_from, settled_by
 from planner.binder_nested import orderable, row_fields
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
 from planner.block_hints import BlockHints
 from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
+from planner.from_clause import FromClause
 from planner.grouping_marks import GroupingMark
 from planner.inner_query import has_subquery
 from planner.item_names import item_name

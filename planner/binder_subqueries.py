@@ -9,9 +9,10 @@ from sqlglot import exp
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, time_roles
-from planner.binder_joins import FromClause, join_on, settled_by
+from planner.binder_joins import join_on, settled_by
 from planner.binder_tables import bounded
 from planner.expressions import Call, Expression, conjunction, conjuncts
+from planner.from_clause import FromClause
 from planner.inner_query import InnerRows, conjunct_trees, has_subquery, inner_rows, tested_values
 from planner.join_keys import key_pair, with_keys
 from planner.logical import Filter, Join, JoinKind, LogicalPlan

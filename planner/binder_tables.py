@@ -26,7 +26,7 @@ from planner.match_syntax import RowMatches
 from planner.scope import Relation, Scope
 from planner.statement_nodes import OptionEntry
 from planner.statements import parse_view_query
-from planner.syntax import AsOf, WindowFunction, consume, moved, span_of
+from planner.syntax import AsOf, SnapshotTable, WindowFunction, consume, moved, span_of
 
 MAX_VIEW_DEPTH = 50
 
@@ -74,6 +74,9 @@ def _relation(tree: exp.Expr, context: BindContext) -> Relation:
         case AsOf():
             hint = "write .. JOIN t FOR SYSTEM_TIME AS OF a time attribute of what stands before JOIN"
             raise PenstockError("SQL-1721", "FOR SYSTEM_TIME AS OF stands behind JOIN only", span=span_of(tree), hint=hint, sqlstate="0A000")
+        case SnapshotTable():
+            hint = "write FROM a JOIN LATERAL SNAPSHOT(input => TABLE t, ..) AS s ON a.k = s.k"
+            raise PenstockError("SQL-1729", "SNAPSHOT stands behind JOIN LATERAL only", span=span_of(tree), hint=hint, sqlstate="0A000")
         case RowMatches():
             return bind_matches(tree, context, bind_source)
         case exp.Subquery():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
 from catalog.connectors import option
 from catalog.schema import Schema
@@ -40,6 +41,7 @@ from planner.match_recognize import MatchRecognize, Value
 from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
@@ -279,7 +281,8 @@ def _describe_join(node: Join) -> str:
     if node.residual is not None:
         conditions.append(named(node.residual, left.concat(right)))
     kind = "cross" if node.kind is JoinKind.INNER and not conditions else node.kind.value
-    return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}"
+    loading = _loading(node) if isinstance(node, SnapshotJoin) else ""
+    return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}{loading}"
 
 
 def _describe_temporal_join(node: TemporalJoin) -> str:
@@ -301,7 +304,16 @@ def _describe_lookup_join(node: LookupJoin) -> str:
     return f"LookupJoin {node.kind.value} on {_and(conditions)}, asking {table.name} [{', '.join(_scanned(node.scan))}]{kept}, {', '.join(how)}"
 
 
+def _loading(node: SnapshotJoin) -> str:
+    time = node.right.schema[node.build_time].name
+    until = "the job's start" if node.loaded_us is None else str(datetime(1970, 1, 1) + timedelta(microseconds=node.loaded_us))
+    idle = "" if node.idle_ms is None else f" or has stood still for {duration_text(node.idle_ms * 1000)}"
+    return f", the right side loaded until {time} reaches {until}{idle}"
+
+
 def _timing(node: Join) -> str:
+    if isinstance(node, SnapshotJoin):
+        return "Snapshot"
     return "" if not isinstance(node, TimedJoin) else "Window" if node.time.of_windows else "Interval"
 
 
@@ -339,7 +351,7 @@ def operator_name(node: LogicalPlan) -> str:
         case LookupJoin(kind=kind, scan=scan):
             return f"{kind.value} lookup join {scan.table.name}"
         case Join(kind=kind):
-            return f"{kind.value} {_timing(node).lower()}{' ' if isinstance(node, TimedJoin) else ''}join"
+            return f"{kind.value} {_timing(node).lower()}{' ' if _timing(node) else ''}join"
         case TemporalSort(input=inner, time_column=time):
             return f"sort {inner.schema[time].name}"
         case LateMark():

@@ -13,10 +13,11 @@ from planner.bind_context import BindContext
 from planner.binder_aggregates import has_aggregate
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, time_roles
-from planner.binder_joins import FromClause, bind_from, settled_by
+from planner.binder_joins import bind_from, settled_by
 from planner.binder_tables import one_row
 from planner.block_hints import BlockHints
 from planner.expressions import Column, Expression, conjunction, conjuncts
+from planner.from_clause import FromClause
 from planner.logical import Filter, LogicalPlan
 from planner.scope import Scope
 from planner.syntax import AllColumns, Reference, span_of

@@ -9,9 +9,9 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import FromClause
 from planner.binder_subqueries import filtered, roles_above
 from planner.expressions import Column, Expression, conjuncts
+from planner.from_clause import FromClause
 from planner.inner_query import conjunct_trees, has_subquery
 from planner.logical import JoinKind
 from planner.subqueries import Attached, ScalarSubquery

@@ -42,6 +42,7 @@ from planner.processing_time import ProcessingTime
 from planner.python_aggregates import PythonAggregateCall
 from planner.python_calls import PythonCall
 from planner.repeat import Repeat
+from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
@@ -183,6 +184,8 @@ class Meanings:
         if isinstance(node, TimedJoin):
             sides_time = zip(node.time.sides, (left, right), strict=True)
             times = digest("timed", *(below.columns[side.time_column] for side, below in sides_time))
+        if isinstance(node, SnapshotJoin):
+            times = digest("snapshot", right.columns[node.build_time], str(node.loaded_us), str(node.idle_ms))
         rows = digest("join", node.kind.value, left.rows, right.rows, residual, times, *keys)
         columns = tuple(digest("left", rows, c) for c in left.columns)
         if node.kind not in (JoinKind.SEMI, JoinKind.ANTI):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Protocol
 
 from catalog.errors import Kind, PenstockError
@@ -45,6 +46,7 @@ from planner.physical import (
     ProcessingTimeSpec,
     RepeatSpec,
     SinkSpec,
+    SnapshotJoinSpec,
     SourceSpec,
     TemporalJoinSpec,
     TemporalSortSpec,
@@ -59,6 +61,7 @@ from planner.physical import (
 )
 from planner.processing_time import ProcessingTime
 from planner.repeat import Repeat
+from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
@@ -159,7 +162,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
 
 def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
     left, right = node.inputs
-    return JoinSpec(
+    joined = JoinSpec(
         operator_id,
         operator_name(node),
         node.schema,
@@ -175,6 +178,10 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         facts.copied(node),
         (facts.side_ttl_ms(node, 0), facts.side_ttl_ms(node, 1)),
     )
+    if isinstance(node, SnapshotJoin):
+        told: dict[str, Any] = {field.name: getattr(joined, field.name) for field in fields(joined)}
+        return SnapshotJoinSpec(**told, build_time=node.build_time, loaded_us=node.loaded_us, idle_ms=node.idle_ms)
+    return joined
 
 
 def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> TemporalJoinSpec:

@@ -169,6 +169,15 @@ class JoinSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class SnapshotJoinSpec(JoinSpec):
+    """Join of port 0 with port 1 as it is; see ``planner.snapshot_join``. ``build_time`` is a column of port 1, of a type with a zone or without."""
+
+    build_time: int = 0
+    loaded_us: int | None = None
+    idle_ms: int | None = None
+
+
+@dataclass(frozen=True)
 class TemporalJoinSpec(OperatorSpec):
     """Join of port 0 with the versions of port 1; see ``planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may be.
 

@@ -10,8 +10,8 @@ from sqlglot import exp
 from catalog.errors import PenstockError
 from catalog.table_functions import is_table_function
 from planner.bind_context import BindContext
-from planner.binder_joins import FromClause
 from planner.binder_unnest import bind_table_function
+from planner.from_clause import FromClause
 from planner.scope import Scope
 from planner.syntax import ColumnAt, FunctionCall, TableFunctionCall, place, span_of
 

@@ -138,6 +138,12 @@ class LateralQuery(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "alias": False}
 
 
+class SnapshotTable(exp.Expression):
+    """``LATERAL SNAPSHOT(input => TABLE t, ..)``: ``expressions`` the arguments, ``alias``, ``lateral`` whether that word stands before it."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": False, "alias": False, "lateral": False}
+
+
 class RoundedTo(exp.Expression):
     """``FLOOR(x TO unit)``, ``CEIL(x TO unit)``: ``unit`` a string, ``up`` for CEIL."""
 

@@ -9,7 +9,7 @@ from catalog.errors import PenstockError
 from catalog.names import did_you_mean, nearest
 from planner.hints import table_options
 from planner.match_parser import MatchParser
-from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, TableArgument, TableFunctionCall, WindowFunction
+from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, SnapshotTable, TableArgument, TableFunctionCall, WindowFunction
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_ALIAS = {
@@ -127,11 +127,12 @@ class TableParser(MatchParser):
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, LateralQuery(this=inner))
-        if self.at_words("TABLE") and self.at(TokenType.L_PAREN, 1):
-            return self._table()
         if not self.at(TokenType.L_PAREN, 1):
             raise self.unexpected("TABLE", "UNNEST", "a table function", "(")
-        return self._table_function()
+        node = self._table() if self.at_words("TABLE") else self._table_function()
+        if isinstance(node, SnapshotTable):
+            node.set("lateral", True)
+        return node
 
     def lateral_view(self) -> exp.Expr | None:
         """Return the next ``LATERAL VIEW [OUTER] f(..) [t] [AS a, b]`` as a join, or ``None``."""
@@ -203,14 +204,19 @@ class TableParser(MatchParser):
         span = self.place_of(begin)
         self.need(TokenType.L_PAREN, "(")
         windows = self.word() in ("TABLE", "DESCRIPTOR") or self.at(TokenType.FARROW, 1)
+        if name.upper() == "SNAPSHOT" and (windows or self.at(TokenType.R_PAREN)):
+            return self.placed(begin, SnapshotTable(expressions=self._window_arguments()))
         if name.upper() not in WINDOW_FUNCTIONS and windows:
             hint = did_you_mean(name.upper(), WINDOW_FUNCTIONS) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
             raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883")
         if name.upper() not in WINDOW_FUNCTIONS:
             return self._function_of_values(begin, name)
+        return self.placed(begin, WindowFunction(this=name.upper(), expressions=self._window_arguments()))
+
+    def _window_arguments(self) -> list[exp.Expr]:
         args = [] if self.at(TokenType.R_PAREN) else self.separated(self._window_argument)
         self.need(TokenType.R_PAREN, ")")
-        return self.placed(begin, WindowFunction(this=name.upper(), expressions=args))
+        return args
 
     def _function_of_values(self, begin: int, name: str) -> exp.Expr:
         args = [] if self.at(TokenType.R_PAREN) else self.separated(self.scalar)

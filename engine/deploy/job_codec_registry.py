@@ -40,6 +40,7 @@ import planner.repeat
 import planner.row_automaton
 import planner.row_pattern
 import planner.row_program
+import planner.snapshot_join
 import planner.temporal_join
 import planner.temporal_sort
 import planner.timed_join
@@ -84,6 +85,7 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.row_automaton,
     planner.row_pattern,
     planner.row_program,
+    planner.snapshot_join,
     planner.temporal_join,
     planner.temporal_sort,
     planner.timed_join,

@@ -25,6 +25,7 @@ from planner.physical import (
     ProcessingTimeSpec,
     RepeatSpec,
     SinkSpec,
+    SnapshotJoinSpec,
     SourceSpec,
     TemporalJoinSpec,
     TemporalSortSpec,
@@ -163,6 +164,12 @@ def _join(spec: JoinSpec, options: JobOptions) -> Operator:
     return JoinOperator(spec, options)
 
 
+def _snapshot_join(spec: SnapshotJoinSpec, options: JobOptions) -> Operator:
+    from engine.operators.snapshot_join import SnapshotJoinOperator
+
+    return SnapshotJoinOperator(spec, options)
+
+
 def _temporal_join(spec: TemporalJoinSpec, options: JobOptions) -> Operator:
     from engine.operators.temporal_join import TemporalJoinOperator
 
@@ -275,6 +282,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     WindowAggregateSpec: _window_aggregate,
     GroupAggregateSpec: _group_aggregate,
     JoinSpec: _join,
+    SnapshotJoinSpec: _snapshot_join,
     TemporalJoinSpec: _temporal_join,
     LookupJoinSpec: _lookup_join,
     UnionSpec: _union,

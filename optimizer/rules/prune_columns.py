@@ -34,6 +34,7 @@ from planner.logical import (
 from planner.lookup_join import LookupJoin
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
+from planner.snapshot_join import SnapshotJoin, snapshot_of
 from planner.temporal_join import TemporalJoin
 from planner.timed_join import JoinTime, TimedJoin, timed
 from planner.unnest import Unnest
@@ -262,6 +263,7 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
     width = len(node.left.schema)
     reads = needed | _reads([node.residual])
     of_left, of_right = (side.columns() for side in node.time.sides) if isinstance(node, TimedJoin) else (frozenset(), frozenset())
+    of_right = frozenset({node.build_time}) if isinstance(node, SnapshotJoin) else of_right
     left, left_positions = _narrow(node.left, {i for i in reads if i < width} | set(node.left_keys) | of_left)
     right, right_positions = _narrow(node.right, {i - width for i in reads if i >= width} | set(node.right_keys) | of_right)
     moved = left_positions | {width + old: len(left.schema) + new for old, new in right_positions.items()}
@@ -277,6 +279,8 @@ def _prune_join(node: Join, needed: Needed) -> Pruned:
     )
     if isinstance(node, TimedJoin):
         pruned = timed(pruned, JoinTime(node.time.left.moved(left_positions), node.time.right.moved(right_positions)))
+    if isinstance(node, SnapshotJoin):
+        pruned = snapshot_of(pruned, right_positions[node.build_time], node.loaded_us, node.idle_ms)
     if node.kind in (JoinKind.SEMI, JoinKind.ANTI):
         moved = left_positions
     return pruned, moved

@@ -10,7 +10,7 @@ from catalog.errors import PenstockError
 from engine.barriers import Alignment
 from engine.channels import Channel
 from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.input_gate import BarrierAhead, GateEvent, InputGate, PortEnd, RowsInFlight, WatermarkMerge
+from engine.input_gate import BarrierAhead, GateEvent, InputGate, PortEnd, PortTime, RowsInFlight, WatermarkMerge
 from tests.runtime.fakes import batch, rows_of
 
 
@@ -130,13 +130,23 @@ def test_the_bounded_port_is_read_to_its_end_first_except_while_aligning() -> No
     assert drain(mine) == [PortEnd(1), (0, 3)]
 
 
+def test_time_is_told_port_by_port_where_it_is_asked_for() -> None:
+    channels = [Channel(64) for _ in range(3)]
+    mine = InputGate(channels, [0, 0, 1], by_port=True)
+    for index, element in ((0, Watermark(5)), (2, Watermark(3)), (1, Watermark(9)), (2, Idle()), (0, EndOfInput()), (1, EndOfInput())):
+        channels[index].put(element)
+    told = [event for event in drain(mine) if isinstance(event, PortTime | PortEnd)]
+    assert [event for event in told if event.port == 0] == [PortTime(0, 5), PortTime(0, 9), PortEnd(0)]
+    assert [event for event in told if event.port == 1] == [PortTime(1, 3), PortTime(1, None)]
+
+
 def test_channels_are_read_in_turn() -> None:
     mine, _ = gate([one(1), one(1)], [one(2), one(2)])
     assert drain(mine) == [(0, 1), (0, 2), (0, 1), (0, 2)]
 
 
 def test_events_are_a_closed_sum() -> None:
-    assert set(GateEvent.__args__) == {Batch, Watermark, Idle, Barrier, BarrierAhead, RowsInFlight, PortEnd, EndOfInput, LatencyMarker}
+    assert set(GateEvent.__args__) == {Batch, Watermark, PortTime, Idle, Barrier, BarrierAhead, RowsInFlight, PortEnd, EndOfInput, LatencyMarker}
 
 
 def test_rows_held_for_a_bounded_port_are_told_its_end_before_time_moves_on() -> None:
