@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from client.history import history_text
 from client.results import Result, verbatim_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
@@ -56,7 +57,8 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
         return explain.mermaid(road.graph)
     parts = {id(node): node for node in road.plan.walk() if isinstance(node, BoundedInput)}
     texts = {_on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()}
-    return "\n\n".join([physical_text(session, road.graph), *texts])
+    history = [] if road.history is None else [history_text(road.history, lambda: session.backends)]
+    return "\n\n".join([physical_text(session, road.graph), *history, *texts])
 
 
 def _on_backend(session: Session, road: Road, plan: LogicalPlan, what: str = "") -> str:

@@ -11,6 +11,7 @@ from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
+from client.history import History
 from client.results import Result, Shape, note_result
 from optimizer.edges import lay_edges
 from optimizer.partitioning import is_gathered_by
@@ -60,7 +61,10 @@ class Switches:
 
 @dataclass(frozen=True)
 class Road:
-    """A planned query, stage by stage. Without a graph the bounded backend runs ``plan`` whole; else ``laid`` has edges and ``graph`` chains."""
+    """A planned query, stage by stage. Without a graph the bounded backend runs ``plan`` whole; else ``laid`` has edges and ``graph`` chains.
+
+    ``history``: what is loaded before ``graph`` runs.
+    """
 
     bound: LogicalPlan
     plan: LogicalPlan
@@ -68,6 +72,7 @@ class Road:
     facts: PlanFacts = field(default_factory=PlanFacts)
     laid: LogicalPlan | None = None
     graph: JobGraph | None = None
+    history: History | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def submit(road: Road, session: Session) -> Result:
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
     options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
-    job = submit_over_state(session, road.graph, options, job_id)
+    job = submit_over_state(session, road, options, job_id)
     session.started[job.job_id] = Started(road)
     _keep_late_rows(session, road.graph, job)
     return Result(Shape(Schema(())), TableFeed(), job)
@@ -146,17 +151,19 @@ def graph_at(started: Started, parallelism: int, settings: Settings, span: Span)
     return graph if started.sink_number is None else with_sink_of_its_own(graph, started.sink_number)[0]
 
 
-def submit_over_state(session: Session, graph: JobGraph, options: JobOptions, job_id: str | None) -> Job:
+def submit_over_state(session: Session, road: Road, options: JobOptions, job_id: str | None) -> Job:
     """Submit a job that may have a state; one of another query is set aside when the session may drop it."""
+    assert road.graph is not None
+    graph, history = road.graph, None if road.history is None else road.history.graph
     try:
-        return session.job_manager.submit(graph, options, job_id)
+        return session.job_manager.submit(graph, options, job_id, history)
     except PenstockError as error:
         if error.code != FOREIGN_STATE or not session.drop_foreign_state or options.state_dir is None or job_id is None:
             raise
     held = options.state_dir / job_id
     number = next(n for n in itertools.count(1) if not held.with_name(f"{job_id}.dropped-{n}").exists())
     held.rename(held.with_name(f"{job_id}.dropped-{number}"))
-    return session.job_manager.submit(graph, options, job_id)
+    return session.job_manager.submit(graph, options, job_id, history)
 
 
 def shape_of(road: Road) -> Shape:

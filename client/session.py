@@ -21,6 +21,7 @@ from catalog.settings import Settings
 from catalog.store import CatalogStore
 from catalog.tables import Table as TableNoun
 from client.function_statements import register_function
+from client.history import planned_history
 from client.job_statements import told_of_job
 from client.materialized_views import RunningViews
 from client.python_modules import PythonModules
@@ -37,6 +38,7 @@ from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
 from optimizer.bounded import choose_runtime, optimize_sharing
 from optimizer.edges import lay_edges
+from optimizer.history import no_stream, wish_of
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
 from optimizer.sinks import check_order, check_sinks
@@ -127,16 +129,19 @@ class Session:
 
         optimized = optimize_sharing(bound, switches.mode, disabled=switches.disabled_rules, observer=observer, speaks=spoken)
         runtime, chosen = choose_runtime(optimized, switches.mode, speaks=spoken)
-        shape = max(2, switches.parallelism) if self.keeps_state else switches.parallelism
+        wish = wish_of(bound)
+        shape = max(2, switches.parallelism) if self.keeps_state or wish is not None else switches.parallelism
         plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
+            if wish is not None:
+                raise no_stream(wish)
             return Road(bound, plan, switches)
         facts = PlanFacts(state_ttl_ms=int(self.settings.get("table.exec.state.ttl")))
         check_sinks(plan, facts)
         laid = lay_edges(plan, switches.parallelism, facts=facts)
         check_order(laid, facts)
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
-        return Road(bound, plan, switches, facts, laid, graph)
+        return Road(bound, plan, switches, facts, laid, graph, wish and planned_history(wish, laid, graph, facts, self.settings))
 
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""

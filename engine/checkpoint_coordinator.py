@@ -21,12 +21,18 @@ HISTORY = 100
 
 
 class CheckpointKind(StrEnum):
-    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, or the job's end."""
+    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, a history that is loaded, or the job's end."""
 
     PERIODIC = "periodic"
     STOP = "stop"
     RESCALE = "rescale"
+    HISTORY = "history"
     FINAL = "final"
+
+    @property
+    def halts(self) -> bool:
+        """Whether nothing happens behind it in this deployment."""
+        return self in (CheckpointKind.STOP, CheckpointKind.RESCALE, CheckpointKind.HISTORY)
 
 
 @dataclass(frozen=True)
@@ -163,7 +169,7 @@ class CheckpointCoordinator:
         overtakes_after_ms = self._options.aligned_timeout_ms if self._options.unaligned and kind is CheckpointKind.PERIODIC else float("inf")
         for task in self._sources:
             if task not in self._ended:
-                self._send(task, TriggerCheckpoint(checkpoint_id, kind in (CheckpointKind.STOP, CheckpointKind.RESCALE), overtakes_after_ms))
+                self._send(task, TriggerCheckpoint(checkpoint_id, kind.halts, overtakes_after_ms))
                 failpoint("C3")
         self._complete_when_all_written()
         return checkpoint_id

@@ -156,3 +156,15 @@ class StoreIo:
         written = self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
         failpoint("W9")
         return written
+
+
+def retired(store: CheckpointStore) -> Retired:
+    """Delete what no retained checkpoint needs."""
+    store.retire()
+    return Retired()
+
+
+def finish_recorded(store: CheckpointStore, checkpoint_id: int) -> FinishRecorded:
+    """Write down that the job has finished."""
+    store.record_finished(checkpoint_id)
+    return FinishRecorded()

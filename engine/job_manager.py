@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from engine.deploy.process_workers import ProcessWorkers
     from engine.deploy.worker_process import WorkerProcess
 
+History = Callable[[], JobGraph]
 RENEW_MS = 2_000.0
 
 
@@ -58,18 +59,19 @@ class JobManager:
         self._thread: threading.Thread | None = None
         self._processes: ProcessRuntime | None = None
 
-    def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None) -> Job:
+    def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None) -> Job:
         """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
 
         ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
-        Without one it starts from ``options.savepoint``, if that is given. Raises STA-3xxx when that state is in use, damaged, or another query's.
+        Without one it starts from ``options.savepoint``, if that is given. ``history`` gives the plan of a first deployment of a job that has
+        neither: it gives all there is by now, and ``graph`` goes on from there. Raises STA-3xxx when that state is in use, damaged, or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
-        store = self._store(options, job_id)
-        opened, diff = Opened(None, False, 1), None
+        store = self._store(options, job_id, keeps=history is not None)
+        opened, diff, first = Opened(None, False, 1), None, None
         if store is not None:
             try:
                 opened = store.open(take_over=options.take_over)
@@ -79,6 +81,8 @@ class JobManager:
                     found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
                     opened = replace(opened, latest=found)
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
+                elif history is not None and not opened.finished:
+                    first = history()
                 if options.record is not None and not opened.finished:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
             except OSError as cause:
@@ -91,7 +95,7 @@ class JobManager:
         job = Job(job_id, options.name, None if store is None else store.storage)
         job.state_diff = diff
         try:
-            return self._start(job, graph, options, plan, store, opened)
+            return self._start(job, graph, options, plan, store, opened, first)
         except PenstockError:  # it cannot run where it is wanted
             if store is not None:
                 store.close()
@@ -130,15 +134,25 @@ class JobManager:
         if self._processes is not None:
             self._processes.close()
 
-    def _start(self, job: Job, graph: JobGraph, options: JobOptions, plan: PlanIdentity, store: CheckpointStore | None, opened: Opened) -> Job:
+    def _start(
+        self,
+        job: Job,
+        graph: JobGraph,
+        options: JobOptions,
+        plan: PlanIdentity,
+        store: CheckpointStore | None,
+        opened: Opened,
+        first: JobGraph | None,
+    ) -> Job:
         posts: list[JobMaster] = []
+        live = None if first is None else RescaleRequested(graph, plan)
 
         def post(message: Posted) -> None:
             posts[0].post(message)
 
         workers, on_end = self._workers(job, graph, options, post)
-        deployer = Deployer(graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
-        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, wake=self._wake, on_end=on_end)
+        deployer = Deployer(first or graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
+        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, live=live, wake=self._wake, on_end=on_end)
         posts.append(master)
         if store is not None:
             self._stores[master] = store
@@ -177,15 +191,15 @@ class JobManager:
             self._processes = ProcessRuntime(self._clock, self._services, self._io)
         return self._processes
 
-    def _store(self, options: JobOptions, job_id: str) -> CheckpointStore | None:
-        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints but has none, or nowhere.
+    def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
+        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``: one at least) but has none, or nowhere.
 
         Workers cannot reach this process's memory: for them it is a directory that goes with the job.
         """
         storage: Storage
         if options.state_dir is not None:
             storage = LocalStorage(options.state_dir / job_id)
-        elif options.checkpoint_interval_ms <= 0 and options.savepoint is None:
+        elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
             return None
         else:
             storage = LocalStorage(self._process_runtime().state_dir(job_id)) if options.deployment == "processes" else MemoryStorage()

@@ -24,14 +24,18 @@ from engine.checkpoint_io import (
     StorageFailed,
     StoreIo,
     WrittenElsewhere,
+    finish_recorded,
+    retired,
 )
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.deployment import Deployer, Deployment, RestorePoint
+from engine.history_phase import HistoryPhase
 from engine.job_events import JobEvents
 from engine.job_messages import (
     CancelRequested,
     CompletionTaken,
     EndSource,
+    HistoryRead,
     SnapshotTaken,
     StopRequested,
     TaskEnded,
@@ -40,7 +44,7 @@ from engine.job_messages import (
     TasksReleased,
     TasksStarted,
 )
-from engine.job_metrics import JobMetrics, has_delivered
+from engine.job_metrics import JobMetrics, has_delivered, job_metrics
 from engine.job_state import JobState, check_transition
 from engine.manifest import Manifest
 from engine.plan_identity import PlanIdentity
@@ -55,7 +59,7 @@ Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopReque
 class JobMaster:
     """Owns a job from deployment to its end. ``post`` may be called from any thread; ``step`` from one only.
 
-    ``store`` is None when nothing is kept: then a failure after anything was committed is final.
+    ``store`` is None when nothing is kept: then a failure after anything was committed is final. ``live``: what follows ``deployer``'s history.
     """
 
     def __init__(
@@ -67,6 +71,7 @@ class JobMaster:
         store: CheckpointStore | None,
         opened: Opened,
         *,
+        live: RescaleRequested | None = None,
         wake: Wakeup = no_wakeup,
         on_end: Callable[[], None] = no_wakeup,
     ) -> None:
@@ -95,6 +100,7 @@ class JobMaster:
         self._io_outstanding = 0
         self._stop_wanted = self._drain_wanted = False
         self._rescale: RescaleRequested | None = None
+        self._history = HistoryPhase(live)
         self._rescales = 0
         self._last: LastCheckpoint | None = None
         self._delivered = False
@@ -138,23 +144,14 @@ class JobMaster:
         """Return the job's numbers as they are now, or were at its end; any thread may ask."""
         if self._last_metrics is not None:
             return self._last_metrics
-        coordinator = self.coordinator
-        return JobMetrics(
-            tuple(coordinator.with_part(task.task_id, task.figures()) for task in self.tasks),
-            max(0, self._attempt - 1 - self._rescales),
-            coordinator.completed,
-            coordinator.failed,
-            tuple(coordinator.history),
-            coordinator.last_failure,
-            self._clock.monotonic_ms() - self._deployed_ms if self.tasks else 0.0,
-            self._clock.wall_ms(),
-            self.events.all(),
-        )
+        up_ms = self._clock.monotonic_ms() - self._deployed_ms if self.tasks else 0.0
+        restarts = max(0, self._attempt - 1 - self._rescales)
+        return job_metrics(self.tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
 
     def _keep_checkpoints(self) -> None:
         """Start what is due, give up what takes too long, and head for the end when there is one."""
         self._advance_end()
-        if self._last is None or self.coordinator.pending is not None:
+        if self._takes_checkpoints:
             self.coordinator.tick()
         if self.coordinator.too_many_failures:
             cause = self.coordinator.last_failure
@@ -165,9 +162,12 @@ class JobMaster:
         """When the next timer is due, in monotonic milliseconds."""
         if not self._running:
             return float("inf") if self._deployed or self._io_outstanding else self._restart_at_ms
-        if self._last is not None and self.coordinator.pending is None:
-            return float("inf")
-        return self.coordinator.due_ms
+        return self.coordinator.due_ms if self._takes_checkpoints else float("inf")
+
+    @property
+    def _takes_checkpoints(self) -> bool:
+        """Whether the clock has a say in checkpoints: not before history is loaded, not behind the last one."""
+        return self.coordinator.pending is not None or (self._last is None and not self._history.loading)
 
     @property
     def _running(self) -> bool:
@@ -178,7 +178,7 @@ class JobMaster:
 
     def _handle(self, message: Posted) -> None:
         match message:
-            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | TaskFailed():
+            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | HistoryRead() | TaskFailed():
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
             case WrittenElsewhere(outcome=outcome):
@@ -187,25 +187,29 @@ class JobMaster:
                 self._deployed = self._releasing = False
             case CancelRequested():
                 self._end(JobState.CANCELED)
+            case RescaleRequested() if self._history.loading:
+                self._history.live = message
             case RescaleRequested():
                 self._rescale = message
             case StopRequested(drain=drain):
                 self._stop_wanted, self._drain_wanted = not drain, drain
                 if self.state is JobState.RUNNING:
-                    self._to(JobState.STOPPING)
-                    self._drain_sources()
+                    self._stop()
             case _:
                 self._io_outstanding -= 1
                 self._on_io(message)
 
-    def _on_task(self, report: TasksStarted | SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed) -> None:
+    def _on_task(self, report: TasksStarted | SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | TaskFailed) -> None:
         match report:
             case TasksStarted():
                 self.events.deployed(self._budget, self._store)
             case SnapshotTaken():
                 self.coordinator.on_snapshot(report)
             case TaskEnded():
+                self._history.read(report.task)
                 self.coordinator.on_task_ended(report)
+            case HistoryRead():
+                self._history.read(report.task)
             case CompletionTaken():
                 self.coordinator.on_completion_taken(report.checkpoint_id, report.task)
                 if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
@@ -247,6 +251,8 @@ class JobMaster:
         """Have tasks made and started; failing to make them is a failure like any other."""
         self._attempt += 1
         self._restart_at_ms, self._last = float("inf"), None
+        if manifest is not None and (live := self._history.over()) is not None:
+            self._go_on_as(live)
         self._to(JobState.RUNNING)
         store = self._store
         restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
@@ -258,15 +264,16 @@ class JobMaster:
             self._fail(cause)
             return
         by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
+        self._history.begins(sources)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
         if self._stop_wanted or self._drain_wanted:
-            self._to(JobState.STOPPING)
-            self._drain_sources()
+            self._stop()
 
-    def _drain_sources(self) -> None:
-        """End the sources when that is wanted; the job then ends as one whose input has ended."""
-        for source in [task for task in self.tasks if task.is_source and self._drain_wanted]:
+    def _stop(self) -> None:
+        """Head for a stop; end the sources when that is wanted: the job then ends as one whose input has ended. History is loaded first."""
+        self._to(JobState.STOPPING)
+        for source in [task for task in self.tasks if task.is_source and self._drain_wanted and not self._history.loading]:
             source.post(EndSource())
 
     def _release(self) -> None:
@@ -295,13 +302,16 @@ class JobMaster:
     def _start_again(self) -> None:
         self._restart_at_ms = float("inf")
         if self._rescale is not None:
-            self._deployer, self._plan = replace(self._deployer, graph=self._rescale.graph), self._rescale.plan
+            self._go_on_as(self._rescale)
             self._rescale = None
         if self._store is None:
             self._deploy(None)
         else:
             store = self._store
             self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
+
+    def _go_on_as(self, wanted: RescaleRequested) -> None:
+        self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
 
     def _end(self, state: JobState, error: PenstockError | None = None) -> None:
         """Head for a terminal state; the first one decided on stays."""
@@ -346,7 +356,10 @@ class JobMaster:
         """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it, then finish."""
         pending = self.coordinator.pending
         if self._last is None:
-            if pending is None and self.coordinator.all_ended:
+            if self._history.loading:
+                if pending is None and self._history.done:
+                    self._take_last(CheckpointKind.HISTORY)
+            elif pending is None and self.coordinator.all_ended:
                 self._take_last(CheckpointKind.FINAL)
             elif (self._stop_wanted or self._rescale) and (pending is None or not pending.publishing):
                 self._take_last(CheckpointKind.STOP if self._stop_wanted else CheckpointKind.RESCALE)
@@ -365,7 +378,7 @@ class JobMaster:
 
     def _finish(self, last: LastCheckpoint) -> None:
         """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the job can go on later."""
-        if last.kind is CheckpointKind.RESCALE:
+        if last.kind in (CheckpointKind.RESCALE, CheckpointKind.HISTORY):
             self._rescales += 1
             self._release()
             self._to(JobState.RESTARTING)
@@ -374,26 +387,14 @@ class JobMaster:
         if last.kind is CheckpointKind.STOP or self._store is None:
             self._end(JobState.FINISHED)
             return
-        last.recording = True
-        store, attempt = self._store, self._attempt
-
-        def work() -> FinishRecorded:
-            store.record_finished(last.checkpoint_id)
-            return FinishRecorded()
-
-        self._run_io(work, lambda error: StorageFailed(attempt, error))
+        last.recording, store, attempt = True, self._store, self._attempt
+        self._run_io(lambda: finish_recorded(store, last.checkpoint_id), lambda error: StorageFailed(attempt, error))
 
     # I/O.
 
     def _retire(self) -> None:
-        if (store := self._store) is None:
-            return
-
-        def work() -> Retired:
-            store.retire()
-            return Retired()
-
-        self._run_io(work, Retired)
+        if (store := self._store) is not None:
+            self._run_io(lambda: retired(store), Retired)
 
     def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
         self._workers.run_io(work, failed)

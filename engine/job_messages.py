@@ -82,6 +82,14 @@ class CompletionTaken:
 
 
 @dataclass(frozen=True)
+class HistoryRead:
+    """A source task has given the whole history it has to give."""
+
+    attempt: int
+    task: TaskId
+
+
+@dataclass(frozen=True)
 class TaskFailed:
     """A task cannot go on."""
 
@@ -104,7 +112,7 @@ class TasksReleased:
     attempt: int
 
 
-TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | TaskFailed | TasksStarted | TasksReleased
+TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | TaskFailed | TasksStarted | TasksReleased
 
 
 # From the user.

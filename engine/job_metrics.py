@@ -8,7 +8,7 @@ from dataclasses import field
 from functools import cached_property
 
 from catalog.frozen import dataclass
-from engine.checkpoint_coordinator import CheckpointInfo
+from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointInfo
 from engine.job_events import JobEvent
 from engine.metrics import SplitProgress
 from engine.task_figures import OperatorFigures, TaskFigures
@@ -99,6 +99,15 @@ class JobMetrics:
     def last_checkpoint(self) -> CheckpointInfo | None:
         """The newest completed checkpoint."""
         return self.checkpoints[-1] if self.checkpoints else None
+
+
+def job_metrics(
+    tasks: Sequence[TaskHandle], coordinator: CheckpointCoordinator, restarts: int, uptime_ms: float, read_at_ms: int, events: tuple[JobEvent, ...]
+) -> JobMetrics:
+    """Gather the numbers of a job's tasks and of its checkpoints."""
+    figures = tuple(coordinator.with_part(task.task_id, task.figures()) for task in tasks)
+    checkpoints = coordinator.completed, coordinator.failed, tuple(coordinator.history), coordinator.last_failure
+    return JobMetrics(figures, restarts, *checkpoints, uptime_ms, read_at_ms, events)
 
 
 def operator_reports(tasks: Sequence[TaskFigures]) -> tuple[OperatorReport, ...]:

@@ -240,8 +240,12 @@ class SourceOperator(Operator):
 
 @dataclass(frozen=True)
 class SourceStatus:
-    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock milliseconds) at the latest."""
+    """What a poll found: ``more`` now, ``ended`` for good, or neither: come again at ``wake_ms`` (clock milliseconds) at the latest.
+
+    ``rests``: a history has been given whole, and nothing follows in this deployment.
+    """
 
     more: bool = False
     ended: bool = False
     wake_ms: int | None = None
+    rests: bool = False

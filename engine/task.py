@@ -19,6 +19,7 @@ from engine.job_messages import (
     CheckpointComplete,
     CompletionTaken,
     EndSource,
+    HistoryRead,
     SnapshotTaken,
     TaskEnded,
     TaskId,
@@ -120,7 +121,7 @@ class Task:
         self._ways = ways or {}
         self._passage: BarrierPassage | None = None
         self._mailbox: deque[TaskMessage] = deque()
-        self._paused = False
+        self._paused = self._rests = False
         self._ending = False
         self._poll_again_ms = 0.0
         self._next_tick_ms = 0.0
@@ -256,6 +257,9 @@ class Task:
         if status.ended:
             self._finish()
         elif not status.more:
+            if status.rests and not self._rests:
+                self._rests = True
+                self._report(HistoryRead(self._attempt, self.task_id))
             wait_ms = SOURCE_RETRY_MS if status.wake_ms is None else status.wake_ms - now_ms
             self._poll_again_ms = now_ms + min(max(wait_ms, 1.0), SOURCE_WAIT_MS_MAX)
             return gave_rows

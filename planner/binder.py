@@ -18,6 +18,7 @@ from planner.bind_context import BindContext
 from planner.binder_alterations import altered_declaration
 from planner.binder_copies import copied_table, table_of_query
 from planner.binder_ddl import bind_table
+from planner.binder_history import history_wish, in_one_voice, refuse_history
 from planner.binder_inserts import sink_for
 from planner.binder_late_rows import refuse_late_rows, with_late_rows
 from planner.binder_queries import bind_query
@@ -50,6 +51,7 @@ class Binder:
         ``follows``: materialized views are read with all that will change in them.
         """
         refuse_late_rows(query.tree)
+        refuse_history(query.tree)
         return self._top_level(query, parameters, follows).plan
 
     def bind_insert(self, statement: Insert, parameters: Sequence[object] = ()) -> Sink | StatementSet:
@@ -62,7 +64,7 @@ class Binder:
             span = span_of(statement.query.tree.args["order"])
             hint = "leave the order out, or add LIMIT n to write the first n rows"
             raise PenstockError("SQL-1703", "rows of a stream are written as they come, not in an order", span=span, hint=hint, sqlstate="0A000")
-        sink = sink_for(statement, table, relation)
+        sink = replace(sink_for(statement, table, relation), history=history_wish(statement.query.tree))
         clause = statement.query.tree.args.get("late_rows")
         return sink if clause is None else with_late_rows(sink, self.catalog.table(clause.name, span_of(clause)), clause)
 
@@ -76,6 +78,7 @@ class Binder:
             sinks += bound.sinks if isinstance(bound, StatementSet) else [bound]
             used += count
         _check_parameters(used, parameters, statement.inserts[-1].query)
+        in_one_voice([sink.history for sink in sinks])
         return StatementSet(tuple(sinks))
 
     def bind_create_table(self, statement: CreateTable) -> Table:
@@ -90,6 +93,7 @@ class Binder:
     def bind_create_table_as(self, statement: CreateTableAs) -> Sink:
         """Return the Sink of a CREATE TABLE .. AS; its table is declared by the query's columns and is not in the catalog yet."""
         refuse_late_rows(statement.query.tree)
+        refuse_history(statement.query.tree)
         relation = self._top_level(statement.query, ())
         table = bind_table(table_of_query(statement, relation), self.context())
         return sink_for(Insert(statement.table.name, statement.query), table, relation)
@@ -108,6 +112,7 @@ class Binder:
         """Return the Sink of a materialized view: its query, which follows other such views, and the table its rows are in."""
         query, name = statement.query, self.catalog.qualified(statement.name.text, statement.name.span)
         refuse_late_rows(query.tree)
+        refuse_history(query.tree)
         relation = self._top_level(query, (), follows=True)
         if isinstance(relation.plan, Sort):
             hint = "leave the order out and order what you select from the view, or add LIMIT n to keep the first n rows"

@@ -11,6 +11,7 @@ from catalog.schema import without_event_time
 from planner.bind_context import BindContext
 from planner.binder_emit import emitted
 from planner.binder_expressions import ExpressionBinder
+from planner.binder_history import refuse_history
 from planner.binder_late_rows import refuse_late_rows
 from planner.binder_nested import orderable
 from planner.binder_select import bind_select, position_of, sort_keys
@@ -29,6 +30,7 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
     """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order alone means nothing."""
     if nested:
         refuse_late_rows(tree)
+        refuse_history(tree)
     context = _with_tables(tree.args.get("with_"), context)
     return emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
 
@@ -36,7 +38,7 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
 def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
     if isinstance(tree, exp.Select):
         return _select(tree, context, nested)
-    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_", "emit", "late_rows")
+    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_", "emit", "late_rows", "history")
     if isinstance(tree, exp.SetOperation):
         relation = bind_set_operation(tree, context)
     elif isinstance(tree, exp.Values):

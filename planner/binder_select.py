@@ -112,7 +112,7 @@ def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr
 
 
 def _over_source(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause) -> BoundSelect:
-    after = ("order", "limit", "offset", "with_", "emit", "late_rows")
+    after = ("order", "limit", "offset", "with_", "emit", "late_rows", "history")
     consume(tree, "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "group_window", *after)
     aggregates = AggregateList()
     plan = source.plan

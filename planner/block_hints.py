@@ -41,6 +41,8 @@ class BlockHints:
         hints: Sequence[SelectHint] = tree.meta.get("hints", ())
         names = list(_names(tree)) if hints else []
         for hint in hints:
+            if hint.name == "BACKFILL":  # of the whole statement: see ``planner.binder_history``
+                continue
             if hint.name == "LOOKUP":
                 found._look_up(hint, names)
                 continue

@@ -14,6 +14,7 @@ from planner import sql_temporal as temporal
 from planner import sql_windows as windows
 from planner.emit import Emit
 from planner.expressions import Expression
+from planner.history_scan import HistoryScan
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -52,12 +53,14 @@ from planner.windowing import AttachedWindow
 class Relation:
     """Columns of a table, by position in its ``source_schema``, that a query reads.
 
-    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave them out.
+    Rows that fail ``predicate``, over those columns, play no part: the query tests it too, a reader may leave them out. ``splits``: those that are
+    read, None for all there are.
     """
 
     table: Table
     columns: tuple[int, ...]
     predicate: Expression | None = None
+    splits: tuple[str, ...] | None = None
 
     @property
     def schema(self) -> Schema:
@@ -188,7 +191,8 @@ class _PlanText:
 
     def _scan(self, plan: Scan) -> exp.Expr:
         columns = tuple(sorted(set(plan.columns))) or (0,)[: len(plan.table.source_schema)]
-        relation = Relation(plan.table, columns, _asked_of_database(plan, columns))
+        splits = plan.splits if isinstance(plan, HistoryScan) else None
+        relation = Relation(plan.table, columns, _asked_of_database(plan, columns), splits)
         if relation not in self.relations:
             self.relations.append(relation)
         source = plan.table.source_schema

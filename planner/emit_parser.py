@@ -1,15 +1,15 @@
-"""The grammar of EMIT and LATE ROWS."""
+"""The grammar of the last clauses of a query: EMIT, LATE ROWS and WITH HISTORY."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from planner.grouping_parser import GroupingParser
-from planner.syntax import EmitClause
+from planner.syntax import EmitClause, HistoryClause
 
 
 class EmitParser(GroupingParser):
-    """EMIT and LATE ROWS."""
+    """EMIT, LATE ROWS and WITH HISTORY."""
 
     def emit(self) -> exp.Expr:
         """Return the EMIT clause that stands here."""
@@ -26,7 +26,7 @@ class EmitParser(GroupingParser):
                 node.set("every", self._length())
         elif not self.take_words("FINAL"):
             raise self.unexpected("ON WINDOW CLOSE", "CHANGES", "FINAL")
-        if self.take_words("WITH"):
+        if not self.at_words("WITH", "HISTORY") and self.take_words("WITH"):
             self.need_word("LATENESS")
             node.set("lateness", self._length())
         return self.placed(begin, node)
@@ -36,6 +36,12 @@ class EmitParser(GroupingParser):
         self._advance(2)
         self.need_word("INTO")
         return self.identifier("table for late rows")
+
+    def history(self) -> exp.Expr:
+        """Return the clause WITH HISTORY that stands here."""
+        begin = self._index
+        self._advance(2)
+        return self.placed(begin, HistoryClause())
 
     def _length(self) -> exp.Expr:
         node = self.literal() if self.at_words("INTERVAL") else None

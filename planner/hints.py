@@ -16,11 +16,13 @@ from planner.statement_nodes import OptionEntry
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
 _OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
+_VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
 _NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
 _OF_SELECT = {
     "STATE_TTL": "STATE_TTL('t' = '1 h')",
     "BROADCAST": "BROADCAST(t)",
     "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
+    "BACKFILL": "BACKFILL('spark')",
 }
 _WITHOUT_EFFECT = {
     "SHUFFLE_HASH": "joins choose by what their inputs are",
@@ -41,12 +43,13 @@ class Hint:
 
 @dataclass(frozen=True)
 class SelectHint:
-    """A hint behind SELECT: what it says of tables of its FROM, either ``options`` (keys as written) or bare ``names``."""
+    """A hint behind SELECT: what it says of tables of its FROM, either ``options`` (keys as written) or bare ``names``; BACKFILL has one of ``values``."""
 
     name: str
     span: Span
     options: tuple[OptionEntry, ...] = ()
     names: tuple[tuple[str, Span], ...] = ()
+    values: tuple[tuple[str, Span], ...] = ()
 
 
 def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
@@ -86,7 +89,16 @@ def _select_hint(text: str, hint: Hint) -> SelectHint:
         raise _no_effect(hint)
     if "=" in usage:
         return SelectHint(hint.name, hint.span, tuple(_options(text, hint, usage)))
+    if "'" in usage:
+        return SelectHint(hint.name, hint.span, values=(_value(text, hint, usage),))
     return SelectHint(hint.name, hint.span, names=tuple(_names(text, hint, usage)))
+
+
+def _value(text: str, hint: Hint, usage: str) -> tuple[str, Span]:
+    value = _VALUE.fullmatch(text, hint.start, hint.end)
+    if value is None:
+        raise PenstockError("SQL-1009", "this value cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+    return _unquoted(value[1]), Span(*value.span(1))
 
 
 def _options(text: str, hint: Hint, usage: str) -> Iterator[OptionEntry]:

@@ -15,6 +15,7 @@ from catalog.types import BOOLEAN, Boolean, Null
 from planner.edges import Edge
 from planner.emission import ON_CLOSE, Emission
 from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
+from planner.history import HistoryWish
 from planner.windowing import AttachedWindow, Windowing, demand, fields_in_windows, window_fields
 
 
@@ -365,10 +366,14 @@ class TopN(_Unary):
 
 @dataclass(frozen=True)
 class Sink(_Unary):
-    """Write rows to a table; ``table`` None collects them to the client. ``span``: where the table is named in an INSERT."""
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where the table is named in an INSERT.
+
+    ``history``: the past of its sources is to be computed by a bounded backend.
+    """
 
     table: Table | None
     span: Span | None = field(default=None, compare=False)
+    history: HistoryWish | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

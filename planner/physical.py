@@ -322,6 +322,28 @@ class SinkSpec(OperatorSpec):
 
 
 @dataclass(frozen=True)
+class HistorySpec(OperatorSpec):
+    """Give, instead of ``operators`` (a source and what follows it, first to last), the rows these would give for ``splits``.
+
+    ``plan``: over one table, computed by the bounded ``backend``; its rows may be fewer where the operator above keeps the first of them only.
+    ``timing``: a source and a watermark assigner over nothing but the columns time is made of; none where nobody above goes by time.
+    """
+
+    plan: LogicalPlan
+    backend: str
+    splits: tuple[str, ...]
+    operators: tuple[OperatorSpec, ...]
+    timing: tuple[OperatorSpec, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadSplitsSpec(OperatorSpec):
+    """Give nothing, and know that these splits of the source with this operator's id have been read to their end."""
+
+    splits: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Chain:
     """Operators that share a task, first to last; the first may have several ports, the others take the one before."""
 
@@ -332,7 +354,7 @@ class Chain:
     @property
     def is_source(self) -> bool:
         """Whether rows begin here."""
-        return isinstance(self.operators[0], SourceSpec | ValuesSpec | BoundedSourceSpec)
+        return isinstance(self.operators[0], SourceSpec | ValuesSpec | BoundedSourceSpec | HistorySpec | ReadSplitsSpec)
 
     @property
     def name(self) -> str:

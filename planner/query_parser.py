@@ -213,6 +213,8 @@ class QueryParser(EmitParser):
             node.set("emit", self.emit())
         if self.at_words("LATE", "ROWS"):
             node.set("late_rows", self.late_rows())
+        if self.at_words("WITH", "HISTORY"):
+            node.set("history", self.history())
         if self.word() in _SET_WORDS:
             raise self.not_yet(f"ORDER BY or LIMIT before {self.word()}", "put the branch in parentheses")
 

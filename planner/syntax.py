@@ -96,6 +96,12 @@ class EmitClause(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "every": False, "lateness": False}
 
 
+class HistoryClause(exp.Expression):
+    """``WITH HISTORY``."""
+
+    arg_types: ClassVar[dict[str, bool]] = {}
+
+
 class NamedArgument(exp.Expression):
     """``NAME => value`` in a windowing function."""
 
@@ -200,6 +206,7 @@ _CLAUSE_WORDS = {
     "over": "OVER",
     "emit": "EMIT",
     "late_rows": "LATE ROWS INTO",
+    "history": "WITH HISTORY",
     "qualify": "QUALIFY",
 }
 

@@ -18,7 +18,9 @@ from catalog.schema import Schema
 from catalog.settings import Settings
 from engine.operator import Services
 from planner.backend_words import backend_for
+from planner.history_scan import up_to
 from planner.logical import LogicalPlan
+from planner.physical import HistorySpec
 
 _BATCHES_AHEAD = 4
 
@@ -171,6 +173,11 @@ class BoundedBackends:
         from engine.bounded.copying import CopyingBackend, copies
 
         return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
+
+    def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:
+        """Start the query that computes a history over some of its splits."""
+        plan = up_to(spec.plan, splits)
+        return self.for_plan(plan, spec.backend).run(plan, time_zone=time_zone)
 
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":

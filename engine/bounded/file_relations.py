@@ -13,7 +13,7 @@ from catalog.frozen import dataclass
 from catalog.schema import Field
 from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.connectors.file_listing import FileListing, FileSplit
-from engine.connectors.filesystem_source import csv_dialect, stored_fields
+from engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
 from engine.formats.csv import header_names, no_such_column
 from engine.formats.file_task import CsvDialect, FileTask
 from planner.bounded_query import Relation
@@ -64,13 +64,23 @@ def file_relation(relation: Relation) -> FileRelation | None:
     listing = FileListing(table.options["path"], file_format(table))
     if not isinstance(listing.filesystem, pafs.LocalFileSystem):
         return None
-    files = [file for file in listing.files() if file.size]
+    files = [file for file in _files(relation, listing) if file.size]
     declared = option(table, "compression")
     if any(_GLOB.search(file.path) or declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return None
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
     groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _named_groups(relation, files)
     return FileRelation(relation, file_format(table), groups, dialect)
+
+
+def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:
+    """The files there are, or those of the relation's splits, which must be as they were listed: DAT-4107."""
+    if relation.splits is None:
+        return listing.files()
+    named = {split.path: split for split in map(FileSplit.parse, relation.splits)}
+    for file in named.values():
+        check_unchanged(listing, file)
+    return sorted(named.values(), key=lambda file: file.path)
 
 
 def _readable(kind: DataType) -> bool:

@@ -53,7 +53,7 @@ def _batches(relation: Relation, services: Services) -> Iterator[Batch]:
     request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
     source = source_connector(request)
     arrow = relation.schema.to_arrow()
-    for split in source.splits():
+    for split in source.splits() if relation.splits is None else relation.splits:
         reader = source.open(split, None)
         try:
             while not reader.ended:

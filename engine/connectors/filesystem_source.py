@@ -51,18 +51,10 @@ class FilesystemSource:
 
     def _open_file(self, split_id: str, position: Position | None) -> FilesystemReader:
         split = FileSplit.parse(split_id)
-        self.check_unchanged(split)
+        check_unchanged(self._listing, split)
         task = self._task(split)
         reader = READERS[self._format](task, (position or {}).get("anchor"))
         return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
-
-    def check_unchanged(self, split: FileSplit) -> None:
-        """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
-        now = self._listing.current(split.path)
-        if now is None:
-            message = f"file {redact_url(split.path)} is gone, its rows were not all read"
-            raise PenstockError("DAT-4107", message, kind=Kind.EXTERNAL)
-        _refuse_changed(split, now)
 
     def recall(self, split_ids: list[str]) -> None:
         for split_id in split_ids if not self._in_sequence else ():
@@ -134,6 +126,15 @@ class FilesystemSource:
             min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
             bool(option(self._table, "debezium-json.schema-include")),
         )
+
+
+def check_unchanged(listing: FileListing, split: FileSplit) -> None:
+    """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
+    now = listing.current(split.path)
+    if now is None:
+        message = f"file {redact_url(split.path)} is gone, its rows were not all read"
+        raise PenstockError("DAT-4107", message, kind=Kind.EXTERNAL)
+    _refuse_changed(split, now)
 
 
 def _refuse_changed(was: FileSplit, now: FileSplit) -> None:

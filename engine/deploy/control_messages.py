@@ -258,11 +258,15 @@ class ViewCompleted:
 
 @dataclass(frozen=True)
 class BoundedWanted:
-    """Run the bounded subplan of an operator, into ``staging`` if that is given; ``query`` numbers the request within the deployment."""
+    """Run the bounded subplan of an operator, into ``staging`` if that is given; ``query`` numbers the request within the deployment.
+
+    ``splits``: of a history, those the worker wants.
+    """
 
     query: int
     operator_id: str
     staging: Path | None
+    splits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

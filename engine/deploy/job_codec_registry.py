@@ -27,6 +27,7 @@ import planner.edges
 import planner.emission
 import planner.emit
 import planner.expressions
+import planner.history_scan
 import planner.lambdas
 import planner.late_rows
 import planner.logical
@@ -73,6 +74,7 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.emit,
     planner.expressions,
     planner.lambdas,
+    planner.history_scan,
     planner.late_rows,
     planner.logical,
     planner.match_recognize,

@@ -28,7 +28,7 @@ from engine.deploy.control_messages import (
 )
 from engine.deploy.sent_error import SentError
 from engine.operator import Services
-from planner.physical import BoundedSourceSpec, JobGraph
+from planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
 
 BATCHES_AHEAD = 4
 Reply = Callable[[Any], None]
@@ -42,7 +42,8 @@ class JobStores:
         self._job_id = job_id
         self._attempt = attempt
         self._time_zone = time_zone
-        self._bounded = {spec.operator_id: spec for chain in graph.chains for spec in chain.operators if isinstance(spec, BoundedSourceSpec)}
+        specs = [spec for chain in graph.chains for spec in chain.operators]
+        self._bounded = {spec.operator_id: spec for spec in specs if isinstance(spec, BoundedSourceSpec | HistorySpec)}
         self._queries: dict[tuple[int, int], RunningQuery] = {}
 
     def take(self, worker: int, body: Any, reply: Reply) -> None:
@@ -67,11 +68,14 @@ class JobStores:
                 services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
             case ViewCompleted(view, checkpoint_id):
                 services.get(MaterializedTables).contents(view).complete(checkpoint_id)
-            case BoundedWanted(query, operator_id, staging):
-                plan = self._bounded[operator_id].plan
+            case BoundedWanted(query, operator_id, staging, splits):
+                spec = self._bounded[operator_id]
 
                 def start() -> BoundedResult:
-                    return services.get(BoundedBackends).backend().run(plan, staging_dir=staging, time_zone=self._time_zone)
+                    backends = services.get(BoundedBackends)
+                    if isinstance(spec, HistorySpec):
+                        return backends.run_history(spec, splits, time_zone=self._time_zone)
+                    return backends.backend().run(spec.plan, staging_dir=staging, time_zone=self._time_zone)
 
                 self._queries[worker, query] = RunningQuery(query, start, reply)
             case BoundedTaken(query, closed):

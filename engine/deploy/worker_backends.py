@@ -15,7 +15,7 @@ from engine.bounded.backend import BoundedBackends, BoundedResult
 from engine.deploy.control_messages import BoundedRows, BoundedTaken, BoundedWanted
 from engine.operator import Services
 from planner.logical import LogicalPlan
-from planner.physical import BoundedSourceSpec, JobGraph
+from planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
 
 Send = Callable[[Any], None]
 
@@ -75,9 +75,16 @@ class SentBackends(BoundedBackends):
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         """Ask for a query's rows."""
         operator_id = next(spec.operator_id for spec in self._specs if spec.plan is plan)
+        return self._ask(operator_id, staging_dir, ())
+
+    def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:
+        """Ask for the rows of a history."""
+        return self._ask(spec.operator_id, None, splits)
+
+    def _ask(self, operator_id: str, staging_dir: Path | None, splits: tuple[str, ...]) -> SentQuery:
         number = next(self._numbers)
         self._queries[number] = query = SentQuery(number, self._send)
-        self._send(BoundedWanted(number, operator_id, staging_dir))
+        self._send(BoundedWanted(number, operator_id, staging_dir, splits))
         return query
 
     def came(self, message: BoundedRows) -> None:

@@ -14,6 +14,7 @@ from planner.physical import (
     CalcSpec,
     FinalRowsSpec,
     GroupAggregateSpec,
+    HistorySpec,
     JoinSpec,
     LateMarkSpec,
     LimitSpec,
@@ -23,6 +24,7 @@ from planner.physical import (
     OverSpec,
     PartitionTopSpec,
     ProcessingTimeSpec,
+    ReadSplitsSpec,
     RepeatSpec,
     SinkSpec,
     SnapshotJoinSpec,
@@ -66,6 +68,18 @@ def _source(spec: SourceSpec, options: JobOptions) -> Operator:
     from engine.operators.source import SourceOperator
 
     return SourceOperator(spec, options)
+
+
+def _history(spec: HistorySpec, options: JobOptions) -> Operator:
+    from engine.operators.history import HistoryOperator
+
+    return HistoryOperator(spec, options)
+
+
+def _read_splits(spec: ReadSplitsSpec, options: JobOptions) -> Operator:
+    from engine.operators.read_splits import ReadSplitsOperator
+
+    return ReadSplitsOperator(spec, options)
 
 
 def _values(spec: ValuesSpec, options: JobOptions) -> Operator:
@@ -272,6 +286,8 @@ def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
 
 _MAKERS: dict[type, Callable[..., Operator]] = {
     SourceSpec: _source,
+    HistorySpec: _history,
+    ReadSplitsSpec: _read_splits,
     ValuesSpec: _values,
     BoundedSourceSpec: _bounded_source,
     CalcSpec: _calc,
