@@ -115,7 +115,7 @@ def _filled(session: Session, road: Road) -> Job:
     contents = session.views.tables.create(table.name, table.schema.to_arrow())
     try:
         session.backends.default = road.switches.backend
-        job = submit_over_state(session, road.graph, options, name if keeps else None)
+        job = submit_over_state(session, road, options, name if keeps else None)
     except PenstockError:
         session.views.tables.forget(table.name)
         session.catalog.drop_materialized_view(table.name)

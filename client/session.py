@@ -141,7 +141,8 @@ class Session:
         laid = lay_edges(plan, switches.parallelism, facts=facts)
         check_order(laid, facts)
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
-        return Road(bound, plan, switches, facts, laid, graph, wish and planned_history(wish, laid, graph, facts, self.settings))
+        history = None if wish is None else planned_history(wish, laid, graph, facts, self.settings)
+        return Road(bound, plan, switches, facts, laid, graph, history)
 
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""

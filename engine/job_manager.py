@@ -64,7 +64,8 @@ class JobManager:
 
         ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
         Without one it starts from ``options.savepoint``, if that is given. ``history`` gives the plan of a first deployment of a job that has
-        neither: it gives all there is by now, and ``graph`` goes on from there. Raises STA-3xxx when that state is in use, damaged, or another query's.
+        neither: it gives all there is by now, and ``graph`` goes on from there.
+        Raises STA-3xxx when that state is in use, damaged, or another query's.
         """
         if self._closed:
             raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")

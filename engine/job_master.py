@@ -92,7 +92,7 @@ class JobMaster:
         self._budget = RestartBudget(deployer.options.restart, job_id)
         self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
         self._mailbox: deque[Posted] = deque()
-        self._attempt = 0
+        self._attempt = self._rescales = 0
         self._deployed = self._releasing = False
         self._deployed_ms = 0.0
         self._restart_at_ms = float("inf")
@@ -101,7 +101,6 @@ class JobMaster:
         self._stop_wanted = self._drain_wanted = False
         self._rescale: RescaleRequested | None = None
         self._history = HistoryPhase(live)
-        self._rescales = 0
         self._last: LastCheckpoint | None = None
         self._delivered = False
         self._last_metrics: JobMetrics | None = None

@@ -18,12 +18,11 @@ BACKENDS = ("spark", "duckdb")
 def history_wish(tree: exp.Expr) -> HistoryWish | None:
     """Return what an INSERT's own query says of its history, None when it says nothing; BND-5000 for a backend there is not."""
     backend, place = None, None
-    while isinstance(tree, exp.Expr):
-        for hint in _hints(tree):
+    for part in _unwrapped(tree):
+        for hint in _hints(part):
             ((backend, place),) = hint.values
-        clause = tree.args.get("history")
+        clause = part.args.get("history")
         place = place if clause is None else span_of(clause)
-        tree = tree.this if isinstance(tree, exp.Subquery) else None
     if place is None:
         return None
     if backend is not None and backend not in BACKENDS:
@@ -40,6 +39,14 @@ def refuse_history(tree: exp.Expr) -> None:
         message = "WITH HISTORY is the last clause of an INSERT" if clause is not None else "BACKFILL stands behind the first SELECT of an INSERT"
         hint = "write INSERT INTO .. SELECT .. WITH HISTORY"
         raise PenstockError("SQL-1714", message, span=places[0], hint=hint, sqlstate="42601")
+
+
+def _unwrapped(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield a query and, while it is one in parentheses, the one within."""
+    yield tree
+    while isinstance(tree, exp.Subquery):
+        tree = tree.this
+        yield tree
 
 
 def _hints(tree: exp.Expr) -> Iterator[SelectHint]:

@@ -43,7 +43,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class SelectHint:
-    """A hint behind SELECT: what it says of tables of its FROM, either ``options`` (keys as written) or bare ``names``; BACKFILL has one of ``values``."""
+    """A hint behind SELECT: what it says of tables of its FROM, ``options`` (keys as written) or bare ``names``; or one of ``values``."""
 
     name: str
     span: Span

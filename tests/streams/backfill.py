@@ -48,9 +48,9 @@ QUERIES = {
     "first": "SELECT v, k, name FROM a ORDER BY v DESC, k LIMIT 7",
     "join": "SELECT a.k, a.v, b.v, b.name FROM a JOIN b ON a.k = b.k AND a.v = b.v",
     "outer": "SELECT a.k, b.v FROM (SELECT k, MAX(v) AS m FROM a GROUP BY k) AS a FULL JOIN (SELECT k, v FROM b WHERE v > 80) AS b ON a.k = b.k",
-    "joined groups": "SELECT b.name, COUNT(*), SUM(a.v) FROM a JOIN (SELECT k, MAX(name) AS name FROM b GROUP BY k) AS b ON a.k = b.k GROUP BY b.name",
-    "itself": "SELECT l.k, l.n, r.n FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) AS l JOIN (SELECT k, COUNT(*) AS n FROM a WHERE v > 50 GROUP BY k) "
-    "AS r ON l.k = r.k",
+    "joined groups": "SELECT b.m, COUNT(*), SUM(a.v) FROM a JOIN (SELECT k, MAX(name) AS m FROM b GROUP BY k) AS b ON a.k = b.k GROUP BY b.m",
+    "itself": "SELECT l.k, l.n, r.n FROM (SELECT k, COUNT(*) AS n FROM a GROUP BY k) AS l JOIN "
+    "(SELECT k, COUNT(*) AS n FROM a WHERE v > 50 GROUP BY k) AS r ON l.k = r.k",
     "union": "SELECT k, SUM(v) FROM (SELECT k, v FROM a UNION ALL SELECT k, v FROM b WHERE v > 20) AS u GROUP BY k",
     "semi": "SELECT k, v FROM a WHERE k IN (SELECT k FROM b WHERE v > 60)",
 }
@@ -183,7 +183,7 @@ def has_read(job: Job, past: Past, tables: str, before: dict[str, int]) -> bool:
 
 def tables_of(query: str) -> str:
     """Return the names of the tables a query reads."""
-    return "".join(name for name in "ab" if f" {name} " in f"{query.replace(',', ' ').replace(')', ' ')} " )
+    return "".join(name for name in "ab" if f" {name} " in f"{query.replace(',', ' ').replace(')', ' ')} ")
 
 
 def random_of(seed: int) -> Random:

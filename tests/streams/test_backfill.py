@@ -6,10 +6,15 @@ input ends. What it has written is folded and compared with a replay of all file
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from catalog.errors import PenstockError
+from client.session import Session
+from engine.inner_chain import InnerChain
+from engine.operators.read_splits import ReadSplitsOperator
 from tests.streams.backfill import (
     QUERIES,
     Past,
@@ -71,3 +76,136 @@ def test_three_acts(name: str, tmp_path: Path) -> None:
     assert got == replayed(past, QUERIES[name], tmp_path / "replay")
     if not past.late:
         assert got == computed(past, QUERIES[name])
+
+
+def loaded(past: Past, query: str, out: Path) -> None:
+    """Load everything there is as history, and end."""
+    session = session_for(2, None, **{"table.dml-sync": "true"})
+    try:
+        declare(session, past, watched=False)
+        declare_sink(session, query, out)
+        session.execute(f"INSERT INTO out {query} WITH HISTORY")
+    finally:
+        session.close()
+
+
+def with_files(root: Path, late: float) -> Past:
+    past = Past(root / "data", 7, late)
+    for _ in range(4):
+        past.come("a")
+    return past
+
+
+def test_late_rows_are_found_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    past = with_files(tmp_path, 0.05)
+    want = replayed(past, QUERIES["tumble"], tmp_path / "replay")
+    loaded(past, QUERIES["tumble"], tmp_path / "out")
+    assert folded(tmp_path / "out") == want
+    assert computed(past, QUERIES["tumble"]) != want, "no row was late"
+
+    taken = InnerChain.taken
+    monkeypatch.setattr(InnerChain, "taken", lambda chain: [(split, replace(batch, behind=None)) for split, batch in taken(chain)])
+    loaded(past, QUERIES["tumble"], tmp_path / "careless")
+    assert folded(tmp_path / "careless") != want, "a history that takes late rows for timely ones went unseen"
+
+
+def test_a_position_that_is_not_handed_over_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    past = with_files(tmp_path, 0.0)
+    monkeypatch.setattr(ReadSplitsOperator, "snapshot_items", lambda operator: [])
+    loaded(past, QUERIES["groups"], tmp_path / "out")
+    assert folded(tmp_path / "out") != replayed(past, QUERIES["groups"], tmp_path / "replay")
+
+
+def test_a_file_that_changes_while_it_is_history_fails_the_job(tmp_path: Path) -> None:
+    past = with_files(tmp_path, 0.0)
+    session = session_for(1, None)
+    try:
+        declare(session, past, watched=False)
+        declare_sink(session, QUERIES["groups"], tmp_path / "out")
+        (statement,) = session.parse(f"INSERT INTO out {QUERIES['groups']} WITH HISTORY")
+        road = session.plan(session.bind(statement.node))
+        assert road.history is not None
+        first = road.history.graph()
+        (tmp_path / "data" / "a" / "f000.parquet").write_bytes(b"PAR1")
+        object.__setattr__(road.history, "graph", lambda: first)
+        job = session.start(road).job
+        assert job is not None and job.wait(60)
+        assert job.error is not None and job.error.code == "DAT-4107"
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT k, v FROM a LIMIT 5", "LIMIT without an order has no history"),
+        ("SELECT k, SUM(v) OVER (PARTITION BY k ORDER BY ts) FROM a", "OVER has no history"),
+        ("SELECT x.k, y.k FROM a AS x JOIN b AS y ON x.k = y.k AND y.ts BETWEEN x.ts AND x.ts + INTERVAL '1' MINUTE", "an interval or window join"),
+        ("SELECT k, k FROM a ORDER BY ts", "ORDER BY time has no history"),
+        ("SELECT k, COUNT(*) FROM a WHERE ts < CURRENT_TIMESTAMP GROUP BY k", "gives other values each time it is asked"),
+        ("SELECT n, n FROM numbers", "numbers has no positions"),
+        ("SELECT k, k FROM changes", "changes holds changes"),
+        ("SELECT k, k FROM lenient", "lenient goes on after bad records"),
+        ("SELECT k, k FROM bounded", "the query reads no stream"),
+    ],
+)
+def test_what_has_no_history_is_refused(query: str, why: str, tmp_path: Path) -> None:
+    session = session_for(1, None)
+    try:
+        refused(session, with_files(tmp_path, 0.0), f"INSERT INTO sink {query} WITH HISTORY", "SQL-1715", why)
+    finally:
+        session.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "why"),
+    [
+        ("SELECT k FROM a WITH HISTORY", "SQL-1714", "WITH HISTORY is the last clause of an INSERT"),
+        ("INSERT INTO sink SELECT k, v FROM (SELECT * FROM a WITH HISTORY) AS t", "SQL-1714", "WITH HISTORY is the last clause of an INSERT"),
+        ("CREATE VIEW w AS SELECT /*+ BACKFILL('spark') */ k FROM a", "SQL-1714", "BACKFILL stands behind the first SELECT of an INSERT"),
+        ("INSERT INTO sink SELECT /*+ BACKFILL('sprak') */ k, v FROM a", "BND-5000", "there is no bounded backend 'sprak'"),
+        ("INSERT INTO sink SELECT /*+ BACKFILL(spark) */ k, v FROM a", "SQL-1009", "this value cannot be read"),
+        (
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO sink SELECT k, v FROM a WITH HISTORY; INSERT INTO sink SELECT k, v FROM b; END",
+            "SQL-1714",
+            "the INSERTs of a set begin at one point",
+        ),
+    ],
+)
+def test_where_it_may_stand(statement: str, code: str, why: str, tmp_path: Path) -> None:
+    session = session_for(1, None)
+    try:
+        refused(session, with_files(tmp_path, 0.0), statement, code, why)
+    finally:
+        session.close()
+
+
+def refused(session: Session, past: Past, statement: str, code: str, why: str) -> None:
+    declare(session, past, watched=True)
+    here = past.root / "a"
+    stream, file = "'source.monitor-interval' = '1 s'", f"'connector' = 'filesystem', 'path' = '{here}', 'format'"
+    session.execute("CREATE TABLE sink (k BIGINT, v BIGINT) WITH ('connector' = 'blackhole')")
+    session.execute("CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen')")
+    session.execute(f"CREATE TABLE changes (k BIGINT) WITH ({file} = 'debezium-json', {stream})")
+    session.execute(f"CREATE TABLE lenient (k BIGINT) WITH ({file} = 'csv', 'on-error' = 'skip', {stream})")
+    session.execute(f"CREATE TABLE bounded (k BIGINT) WITH ({file} = 'parquet')")
+    session.settings.set("execution.runtime-mode", "automatic")
+    with pytest.raises(PenstockError, match=why) as error:
+        session.execute(statement)
+    assert error.value.code == code
+    assert error.value.span is not None
+
+
+def test_explain_says_what_is_history_and_up_to_where(tmp_path: Path) -> None:
+    past = with_files(tmp_path, 0.0)
+    session = session_for(2, None)
+    try:
+        declare(session, past, watched=True)
+        declare_sink(session, QUERIES["tumble"], tmp_path / "out")
+        text = "\n".join(session.execute(f"EXPLAIN INSERT INTO out {QUERIES['tumble']} WITH HISTORY").final_rows().column(0).to_pylist())
+        size = (past.root / "a" / "f003.parquet").stat().st_size
+        assert f"history of a up to 4 files, the last f003.parquet of {size:,} bytes, computed by duckdb; event times are read first" in text
+        assert "Local WindowAggregate tumble(ts, 1 min) by k" in text.partition("history of a")[2]
+        assert "GROUP BY x.c0, x.e" in text
+    finally:
+        session.close()
