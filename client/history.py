@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from catalog.frozen import dataclass
 from catalog.settings import Settings
 from engine.clock import SystemClock
 from engine.connectors.build import source_connector

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 
 from catalog.connectors import file_format, option
 from catalog.errors import PenstockError
 from catalog.filesystem_options import CHANGELOG_FORMATS
+from catalog.frozen import dataclass
 from optimizer.optimizer import optimize
 from optimizer.properties import PlanFacts
 from optimizer.safety import is_deterministic, reads_clock

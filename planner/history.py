@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from catalog.errors import Span
+from catalog.frozen import dataclass
 
 
 @dataclass(frozen=True)

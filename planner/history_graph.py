@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from catalog.frozen import dataclass
 from catalog.schema import Schema
 from planner.history_scan import scan_of
 from planner.logical import LogicalPlan, Sink

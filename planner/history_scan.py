@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from catalog.frozen import dataclass
 from planner.logical import LogicalPlan, Scan
 
 

@@ -366,10 +366,7 @@ class TopN(_Unary):
 
 @dataclass(frozen=True)
 class Sink(_Unary):
-    """Write rows to a table; ``table`` None collects them to the client. ``span``: where the table is named in an INSERT.
-
-    ``history``: the past of its sources is to be computed by a bounded backend.
-    """
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names it. ``history``: what comes first."""
 
     table: Table | None
     span: Span | None = field(default=None, compare=False)
@@ -399,7 +396,3 @@ class Exchange(_Unary):
     """An edge laid by ``optimizer.edges``: how the input's rows travel to the node above."""
 
     edge: Edge
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
