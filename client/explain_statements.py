@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from client.history import history_text
 from client.results import Result, verbatim_result
 from optimizer.annotations import all_notes, changelog_notes, facts_of
 from planner import explain
@@ -16,6 +15,7 @@ from planner.logical import BoundedInput, LogicalPlan, Sink
 from planner.statement_nodes import ExplainStage
 
 if TYPE_CHECKING:
+    from client.history import History
     from client.running import Road
     from client.session import Session
     from planner.physical import JobGraph
@@ -57,8 +57,14 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
         return explain.mermaid(road.graph)
     parts = {id(node): node for node in road.plan.walk() if isinstance(node, BoundedInput)}
     texts = {_on_backend(session, road, part.plan, f"{operator_name(part)} "): None for part in parts.values()}
-    history = [] if road.history is None else [history_text(road.history, lambda: session.backends)]
+    history = [] if road.history is None else [_of_history(session, road.history)]
     return "\n\n".join([physical_text(session, road.graph), *history, *texts])
+
+
+def _of_history(session: Session, history: History) -> str:
+    from client.history import history_text  # it lists files: only where there is a history
+
+    return history_text(history, lambda: session.backends)
 
 
 def _on_backend(session: Session, road: Road, plan: LogicalPlan, what: str = "") -> str:

@@ -11,7 +11,6 @@ from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.settings import Settings
 from client.feeds import BackendFeed, JobFeed, TableFeed
-from client.history import History
 from client.results import Result, Shape, note_result
 from optimizer.edges import lay_edges
 from optimizer.partitioning import is_gathered_by
@@ -23,6 +22,7 @@ from planner.physical import JobGraph, SinkSpec
 from planner.physical_planner import plan_job
 
 if TYPE_CHECKING:
+    from client.history import History
     from client.session import Session
     from engine.bounded.backend import BoundedBackends
     from engine.job import Job

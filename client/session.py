@@ -21,7 +21,6 @@ from catalog.settings import Settings
 from catalog.store import CatalogStore
 from catalog.tables import Table as TableNoun
 from client.function_statements import register_function
-from client.history import planned_history
 from client.job_statements import told_of_job
 from client.materialized_views import RunningViews
 from client.python_modules import PythonModules
@@ -141,8 +140,11 @@ class Session:
         laid = lay_edges(plan, switches.parallelism, facts=facts)
         check_order(laid, facts)
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
-        history = None if wish is None else planned_history(wish, laid, graph, facts, self.settings)
-        return Road(bound, plan, switches, facts, laid, graph, history)
+        if wish is None:
+            return Road(bound, plan, switches, facts, laid, graph)
+        from client.history import planned_history  # it lists files: only where a history is wanted
+
+        return Road(bound, plan, switches, facts, laid, graph, planned_history(wish, laid, graph, facts, self.settings))
 
     def start(self, road: Road) -> Result:
         """Run what was planned: on the bounded backend, or as a job of our own runtime."""
