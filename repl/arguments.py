@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
-COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "serve")
+COMMANDS = ("run", "checkpoint", "jobs", "recover", "doctor", "spark", "serve")
 EXIT_OK, EXIT_QUERY, EXIT_USAGE, EXIT_CONNECTION, EXIT_TIMEOUT, EXIT_JOB, EXIT_DIFFERENT, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
 
 _SHELL_EXAMPLES = """\
@@ -46,6 +46,13 @@ examples:
   penstock doctor                                   exit code 1 when something must be mended
   penstock doctor --json --state out/state
   penstock doctor --set bounded.backend=duckdb      without Spark
+"""
+
+_SPARK_EXAMPLES = """\
+examples:
+  penstock --set spark.keep-alive='10 min' -f report.sql    the first starts Spark, the next ones find it running
+  penstock spark status                                     what is kept alive, and who uses it
+  penstock spark stop                                       end it now
 """
 
 _CHECKPOINT_EXAMPLES = """\
@@ -108,7 +115,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, serve.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, spark, serve.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -188,6 +195,20 @@ def doctor_parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
     _add_session(parser)
     parser.set_defaults(format=None, json_errors=False)
+    return parser
+
+
+def spark_parser() -> Parser:
+    """Return the parser of ``penstock spark``."""
+    parser = Parser(
+        prog="penstock spark",
+        description="Say which Sparks are kept alive for this user (setting spark.keep-alive), or end them. Starts nothing.",
+        epilog=_SPARK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("action", choices=("status", "stop"), metavar="status|stop")
+    parser.add_argument("--json", action="store_true", help="the states as JSON")
     return parser
 
 

@@ -17,6 +17,7 @@ from repl.arguments import (
     recover_parser,
     run_parser,
     shell_parser,
+    spark_parser,
 )
 
 
@@ -76,6 +77,11 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         from repl.doctor import run_doctor
 
         return run_doctor(asked, doctor)
+    if words[:1] == ["spark"]:
+        asked = spark_parser().parse_words(words[1:])
+        from repl.spark import run_spark
+
+        return run_spark(asked)
     parser = shell_parser()
     if len(words) > 1:
         parser.refuse_command(words)

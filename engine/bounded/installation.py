@@ -14,10 +14,10 @@ from catalog.errors import PenstockError
 from catalog.frozen import dataclass
 from engine.bounded.java import OLDEST_JAVA, java_homes
 from engine.bounded.java_archive import SWITCH, archive_file, cache_directory
+from engine.bounded.kept_spark import kept_states, missing_modules
 from engine.bounded.spark_launcher import spark_home
 
 SPARK_VERSIONS = ((4, 2), (5, 0))
-_CONNECT = ("grpc", "grpc_status", "google.rpc", "zstandard")
 _DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"
 
 
@@ -62,6 +62,7 @@ def spark_findings() -> Iterator[Finding]:
     yield from _home()
     yield from _java()
     yield from _archive()
+    yield from _kept()
 
 
 def _package() -> Iterator[Finding]:
@@ -79,16 +80,9 @@ def _package() -> Iterator[Finding]:
 
 def _remote(url: str) -> Iterator[Finding]:
     yield Finding("spark", State.OK, f"SPARK_REMOTE: the server {re.sub(r'token=[^;]*', 'token=******', url)} (not asked); no Java is needed here")
-    missing = [name for name in _CONNECT if not _importable(name)]
+    missing = missing_modules()
     if missing:
         yield Finding("spark connect", State.MISSING, f"modules {', '.join(missing)} are not installed", "pip install 'pyspark[connect]'")
-
-
-def _importable(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 def _home() -> Iterator[Finding]:
@@ -143,3 +137,16 @@ def _archive() -> Iterator[Finding]:
         yield Finding("archive", State.OK, f"{archive} ({archive.stat().st_size / (1 << 20):.0f} MB): Spark starts from it")
     else:
         yield Finding("archive", State.NOTE, f"none yet in {cache_directory()}: it is written when the first Spark ends")
+
+
+def _kept() -> Iterator[Finding]:
+    missing = missing_modules()
+    if missing:
+        mend = "pip install 'pyspark[connect]'"
+        yield Finding("kept alive", State.NOTE, f"not possible, modules {', '.join(missing)} are not installed", mend)
+        return
+    states = kept_states()
+    if not states:
+        yield Finding("kept alive", State.NOTE, "no Spark is: spark.keep-alive = '10 min' lets the next command lines find it running")
+    for state in states:
+        yield Finding("kept alive", State.OK, f"{state['url']}, Java's process {state['java_pid']}, used by {state['leases']}")

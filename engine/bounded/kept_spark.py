@@ -22,7 +22,7 @@ from engine.bounded.java import find_java
 from engine.bounded.spark_launcher import START_TIMEOUT_S, spark_home
 from engine.bounded.spark_server import SparkServer
 
-CONNECT_MODULES = ("grpc", "grpc_status", "google.rpc", "zstandard")
+_CONNECT_MODULES = ("grpc", "grpc_status", "google.rpc", "zstandard")
 _POLL_S = 0.05
 _ANSWER_S = 10.0
 
@@ -36,6 +36,11 @@ def kept_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
     lease, state = answer
     lease.setblocking(False)
     return SparkServer(state["url"], lease, state["token"])
+
+
+def missing_modules() -> list[str]:
+    """Return which modules Spark Connect needs that are not installed; none is imported."""
+    return [name for name in _CONNECT_MODULES if not _importable(name)]
 
 
 def kept_states() -> list[dict[str, Any]]:
@@ -110,7 +115,7 @@ def _raise_told(path: Path) -> None:
 
 
 def _check_possible() -> None:
-    missing = [name for name in CONNECT_MODULES if not _importable(name)]
+    missing = missing_modules()
     if os.name == "posix" and not missing:
         return
     why = f"modules {', '.join(missing)} are not installed" if missing else "it needs a POSIX system"

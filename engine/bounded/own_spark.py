@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.errors import PenstockError
-from engine.bounded.spark_errors import spark_failures
+from engine.bounded.spark_errors import machine_gone, spark_failures
 from engine.bounded.spark_launcher import SparkJvm, launch
-from engine.bounded.spark_place import machine_gone, stages_told
+from engine.bounded.spark_place import stages_told
 
 
 class OwnSpark:

@@ -8,9 +8,25 @@ from typing import Any
 
 from catalog.errors import Kind, PenstockError
 
-_USER_CLASSES = ("22", "21", "42")
+_USER_CLASSES = ("22", "21", "38", "42")
+_OF_VALUES = ("21", "22", "42")
 _TYPE_HINT = "SET 'bounded.backend' = 'duckdb' runs the same plan without Spark"
 _JAVA_PREFIX = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
+_CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]+\] ")
+_CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job", "OPERATION_CANCELED", "job was cancelled")
+_WORKER_DIED = ("Python worker exited unexpectedly", "Python worker failed to connect back", "Python worker has been killed")
+_NO_MEMORY = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY", "\nMemoryError", "KILLED_BY_OOM", "Container killed")
+_GONE = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Py4JError")
+_HINTS = {
+    "PATH_NOT_FOUND": "the files were there when the query was planned: was one removed or renamed meanwhile?",
+    "FAILED_READ_FILE.FILE_NOT_EXIST": "the files were there when the query was planned: run it again, or REFRESH TABLE in Spark",
+    "TABLE_OR_VIEW_NOT_FOUND": "SHOW TABLES of a catalog of 'type' = 'spark' lists those there are",
+    "SCHEMA_NOT_FOUND": "SHOW DATABASES of a catalog of 'type' = 'spark' lists those there are",
+    "ARITHMETIC_OVERFLOW": "CAST to a wider type before the arithmetic",
+    "CAST_OVERFLOW": "write TRY_CAST to get NULL for what does not fit",
+    "CAST_INVALID_INPUT": "write TRY_CAST to get NULL for what cannot be read",
+    "DIVIDE_BY_ZERO": "write NULLIF(divisor, 0) to get NULL",
+}
 
 
 def spark_failures() -> tuple[type[BaseException], ...]:
@@ -24,40 +40,90 @@ def spark_failures() -> tuple[type[BaseException], ...]:
 
 
 def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
-    """Return an error of PySpark or Py4J as BND-5003 (query), 5004 (worker died), 5006 (cancelled) or 5008 (virtual machine died)."""
+    """Return an error of PySpark or Py4J as ours, with Spark's condition, its SQLSTATE, where in Spark's text it arose, and what to do.
+
+    BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died, 5017 tasks cannot reach us, 5018 a server refused us,
+    5019 out of memory.
+    """
     text = str(error)
-    if "SPARK_JOB_CANCELLED" in text or "cancelled part of cancelled job" in text or "OPERATION_CANCELED" in text:
+    if any(word in text for word in _CANCELLED):
         return PenstockError("BND-5006", "the bounded query was cancelled", sqlstate="57014")
     unreachable = re.search(r"PENSTOCK_UNREACHABLE (\S+) from (\S+): ([^\n]*)", text)
     if unreachable is not None:
-        message = f"tasks of Spark cannot reach this process at {unreachable[1]}"
-        hint = "SET 'spark.results.host' (and 'spark.results.port') to an address of this machine that Spark's machines can connect to"
-        detail = f"on {unreachable[2]}: {unreachable[3]}"
-        return PenstockError("BND-5017", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="08001")
-    if "Python worker exited unexpectedly" in text or "Python worker failed to connect back" in text:
+        return _unreachable(*unreachable.groups())
+    if any(word in text for word in _NO_MEMORY) and str(_asked(error, "getSqlState"))[:2] not in _OF_VALUES:
+        return _out_of_memory("\nMemoryError" in text, _first_line(text))
+    if any(word in text for word in _WORKER_DIED):
         detail = _first_line(text)
         return PenstockError("BND-5004", "a Python worker of Spark died", detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
-    if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "EOFError", "Py4JError"):
-        detail = last_words or _first_line(text)
-        message = "the Java virtual machine of Spark is gone"
-        return PenstockError("BND-5008", message, detail=detail, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+    if "StatusCode.UNAUTHENTICATED" in text or "StatusCode.PERMISSION_DENIED" in text:
+        return _refused(text)
+    if type(error).__name__ in _GONE or "StatusCode.UNAVAILABLE" in text:
+        return machine_gone(last_words or _first_line(text))
+    return _of_the_query(error, text)
+
+
+def _of_the_query(error: BaseException, text: str) -> PenstockError:
+    """What the query itself did wrong."""
     condition, sqlstate = _asked(error, "getCondition"), _asked(error, "getSqlState")
-    message = _first_line(text)
     if condition is None:
         found = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
         condition = found[1] if found else None
+    raised = re.search(r"Traceback[^\n]*\n(?:  [^\n]*\n)*(\w[^\n]*)", text)
+    message = f"Python raised {raised[1]}" if raised is not None else _CONDITION.sub("", _first_line(text))
     user = sqlstate is not None and sqlstate[:2] in _USER_CLASSES
     return PenstockError(
         "BND-5003",
         f"the bounded query failed on Spark: {message}"[:400],
-        detail=condition,
-        hint=None if user else _TYPE_HINT,
+        detail=" ".join(filter(None, (condition, _place(error)))) or None,
+        hint=_suggested(error) or _HINTS.get(condition or "", None if user else _TYPE_HINT),
         kind=Kind.USER if user else Kind.EXTERNAL,
         sqlstate=sqlstate or "58000",
     )
 
 
-def _asked(error: Any, method: str) -> str | None:
+def _place(error: BaseException) -> str | None:
+    """Which part of the text Spark was given the error is of."""
+    contexts = _asked(error, "getQueryContext") or ()
+    fragments = [fragment for context in contexts if (fragment := _asked(context, "fragment"))]
+    return f"in {fragments[0][:120]}" if fragments else None
+
+
+def _suggested(error: BaseException) -> str | None:
+    """The names Spark says may have been meant."""
+    proposal = (_asked(error, "getMessageParameters") or {}).get("proposal")
+    return f"Spark knows {proposal}" if proposal else None
+
+
+def _unreachable(address: str, machine: str, reason: str) -> PenstockError:
+    message = f"tasks of Spark cannot reach this process at {address}"
+    hint = "SET 'spark.results.host' (and 'spark.results.port') to an address of this machine that Spark's machines can connect to"
+    return PenstockError("BND-5017", message, detail=f"on {machine}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="08001")
+
+
+def _out_of_memory(python: bool, detail: str) -> PenstockError:
+    which, setting = ("Python worker", "spark.executor.pyspark.memory") if python else ("virtual machine", "spark.driver.memory")
+    hint = f"give it more: {setting} in spark-defaults.conf, or as an option of the first catalog of Spark; or select fewer rows at a time"
+    return PenstockError("BND-5019", f"a {which} of Spark ran out of memory", detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="53200")
+
+
+def _refused(text: str) -> PenstockError:
+    details = re.search(r'details = "([^"]*)"', text)
+    hint = "SPARK_REMOTE takes a token: sc://host:port/;token=.., or in SPARK_CONNECT_AUTHENTICATE_TOKEN"
+    message = f"the server of Spark Connect refuses us{': ' + details[1] if details else ''}"
+    return PenstockError("BND-5018", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="28000")
+
+
+def machine_gone(detail: str | None) -> PenstockError:
+    """Return the error of calls into a Spark that is no more."""
+    if detail is not None and "OutOfMemoryError" in detail:
+        return _out_of_memory(False, detail)
+    message = "the Java virtual machine of Spark is gone"
+    hint = "the next query starts a new one"
+    return PenstockError("BND-5008", message, detail=detail or None, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+
+
+def _asked(error: Any, method: str) -> Any:
     """What an error says of itself, when it has the method and the machine behind it still answers."""
     ask = getattr(error, method, None)
     if ask is None:
@@ -66,11 +132,13 @@ def _asked(error: Any, method: str) -> str | None:
         return ask()
     except (OSError, RuntimeError, AttributeError, TypeError):
         return None
+    except spark_failures():
+        return None
 
 
 def _first_line(text: str) -> str:
-    """The first line that says something, without Java's class names and the query context."""
+    """The first line that says something, without Java's class names, the place and the query context."""
     found = re.search(r"(?:SparkException|Exception|Error): (\[[A-Z][A-Z0-9_.]+\][^\n]*)", text)
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     line = found[1] if found else next((line for line in lines if not line.startswith(("An error occurred", "Traceback"))), "no message")
-    return _JAVA_PREFIX.sub("", re.sub(r" SQLSTATE: \w{5}$", "", line)).lstrip(": ")
+    return _JAVA_PREFIX.sub("", re.sub(r" SQLSTATE: \w{5}\b.*$", "", line.lstrip(": "))).lstrip(": ")

@@ -209,5 +209,7 @@ def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = STA
 
 
 def _tail(log: Path) -> str:
+    """The end of a log: the errors in it where there are some, without Java's stack."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    return "\n".join(lines[-4:])[-600:]
+    told = [line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")]
+    return "\n".join((told or lines)[-4:])[-600:]

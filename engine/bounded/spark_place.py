@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from catalog.errors import Kind, PenstockError
 from engine.bounded.spark_watch import Watched
 
 
@@ -50,10 +49,3 @@ def stages_told(stages: Mapping[int, tuple[int, int]]) -> str:
         return "Spark plans"
     done, tasks = (sum(counts) for counts in zip(*stages.values(), strict=True))
     return f"Spark: {done} of {tasks} tasks of stage {', '.join(map(str, sorted(stages)))}"
-
-
-def machine_gone(detail: str | None) -> PenstockError:
-    """Return the error of calls into a Spark that is no more."""
-    message = "the Java virtual machine of Spark is gone"
-    hint = "the next query starts a new one"
-    return PenstockError("BND-5008", message, detail=detail or None, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")

@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from catalog.errors import Kind, PenstockError
-from engine.bounded.spark_errors import spark_failures
+from engine.bounded.spark_errors import machine_gone, spark_failures
 from engine.bounded.spark_launcher import CONFIGURATION
-from engine.bounded.spark_place import machine_gone, stages_told
+from engine.bounded.spark_place import stages_told
 
 _DEFAULT_PORT = 15002
 _PROBE_S = 5.0

@@ -1,0 +1,76 @@
+"""A program whose Spark is a server of Spark Connect (SPARK_REMOTE): what it saw, as JSON. The last thing it does is to end the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import penstock
+from client.exceptions import Error
+from engine.bounded.spark_server import SparkServer
+from engine.bounded.spark_session import SESSIONS
+
+LARGE = "SELECT a.n, b.t FROM n AS a JOIN n AS b ON a.n / 100 = b.n / 100"
+
+
+@penstock.udf(["BIGINT"], "BIGINT")
+def twice(n: int) -> int:
+    """Return the double."""
+    return n * 2
+
+
+def told(connection: Any, sql: str) -> list[str]:
+    try:
+        connection.execute(sql).fetchall()
+    except Error as error:
+        return [error.code, error.sqlstate, str(error)]
+    return []
+
+
+def main(path: str, java_pid: int) -> None:
+    """Use everything that goes another way over Connect."""
+    saw: dict[str, Any] = {}
+    with penstock.connect() as connection:
+        connection.execute(f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}/n.csv')")
+        saw["small"] = connection.execute("SELECT 1 + 1 AS two").fetchall()
+        saw["place"] = isinstance(SESSIONS.place, SparkServer)
+        saw["ordered"] = [row[0] for row in connection.execute("SELECT n FROM n ORDER BY n DESC").fetchall()] == list(range(99_999, -1, -1))
+        connection.create_function(twice)
+        saw["python"] = connection.execute("SELECT SUM(twice(n)) FROM n").fetchall()
+        spark = SESSIONS.new("UTC")
+        spark.sql(f"CREATE DATABASE shop LOCATION '{path}/shop'")
+        spark.sql("CREATE TABLE shop.orders (id BIGINT, item STRING) USING parquet")
+        connection.execute("CREATE CATALOG lake WITH ('type' = 'spark')")
+        connection.execute("INSERT INTO lake.shop.orders SELECT n, t FROM n WHERE n < 5")
+        saw["tables"] = connection.execute("SHOW TABLES IN lake.shop").fetchall()
+        saw["rows"] = connection.execute("SELECT id, item FROM lake.shop.orders WHERE id > 2 ORDER BY id").fetchall()
+        saw["plan"] = connection.execute("EXPLAIN PHYSICAL SELECT id FROM lake.shop.orders WHERE id > 2").fetchall()
+        saw["errors"] = [
+            told(connection, "SELECT CAST(t AS INT) FROM n"),
+            told(connection, "SELECT 1 / (n - n) FROM n"),
+            told(connection, "SELECT * FROM lake.shop.ordrs"),
+        ]
+        cursor = connection.execute(LARGE)
+        cursor.fetchone()
+        before = time.monotonic()
+        cursor.close()
+        saw["closed_s"] = time.monotonic() - before
+        cursor = connection.execute(LARGE)
+        cursor.fetchone()
+        os.kill(java_pid, signal.SIGKILL)
+        before = time.monotonic()
+        try:
+            cursor.fetchall()
+        except Error as error:
+            saw["killed"] = [error.code, str(error)]
+        saw["killed_s"] = time.monotonic() - before
+        saw["after"] = told(connection, "SELECT 1 + 1 AS two")
+    json.dump(saw, sys.stdout, default=str)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
