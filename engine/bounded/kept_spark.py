@@ -83,9 +83,12 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
 def _started(path: Path, said: Mapping[str, object], settings: Mapping[str, str]) -> tuple[socket.socket, dict[str, Any]]:
     """Start a keeper and wait until it answers; another process may do the same, then one of the two goes again."""
     command = [sys.executable, "-m", "engine.bounded.spark_keeper", str(path)]
+    where = path.parent  # not where this process happens to be, which may be removed
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     with path.with_suffix(".log").open("w+") as log:
-        keeper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True, text=True)
+        keeper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True, text=True, cwd=where
+        )
         assert keeper.stdin is not None
         keeper.stdin.write(json.dumps({"settings": dict(settings), **said}) + "\n")
         keeper.stdin.close()

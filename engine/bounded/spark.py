@@ -82,7 +82,8 @@ class SparkBackend:
 def _warm() -> None:
     try:
         session = SESSIONS.new("UTC")
-        SESSIONS.watch().call("warm up", session.sql("SELECT 1").toArrow)
+        SESSIONS.watch().call("warm up", lambda: session.sql("SELECT 1").toArrow())
+        SESSIONS.release(session)
     except PenstockError:
         return  # the query that needs Spark meets the same error and tells it
     except spark_failures():

@@ -56,7 +56,6 @@ class SparkCatalog:
     def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
         """What Spark answers; ``missing`` where a name leads nowhere."""
         session = SESSIONS.new("UTC", self._settings)
-        place = SESSIONS.place
         try:
             return SESSIONS.watch().call(what, lambda: ask(session))
         except spark_failures() as error:
@@ -64,8 +63,7 @@ class SparkCatalog:
                 return missing
             raise spark_error(error) from error
         finally:
-            if place is not None:
-                place.release(session)
+            SESSIONS.release(session)
 
 
 def _quoted(*parts: str) -> str:

@@ -17,6 +17,7 @@ from engine.bounded.spark_place import stages_told
 
 _DEFAULT_PORT = 15002
 _PROBE_S = 5.0
+_RETRIES, _LONGEST_PAUSE_MS = 8, 3_000  # some 15 s; of itself the client would try for ten minutes
 _OURS = (
     "spark.sql.shuffle.partitions",
     "spark.sql.adaptive.enabled",
@@ -75,12 +76,14 @@ class SparkServer:
                 self._probe()
         if (gone := self.gone()) is not None:
             raise gone
+        from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession
 
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look there for what they are to make
         warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")  # a server of another version may not know one of them
         ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
         made = SparkSession.builder.config(map=ours).remote(self._url).create()
+        made.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
         made.registerProgressHandler(self._told_by(str(made.session_id)))
         return made
 
@@ -92,10 +95,12 @@ class SparkServer:
         return handler
 
     def release(self, session: Any) -> None:
-        """The server forgets the session's views and settings."""
-        if self.alive:
-            with contextlib.suppress(*spark_failures()):
+        """The server forgets the session's views and settings; where it is dead nobody asks it again, least of all when this process ends."""
+        with contextlib.suppress(*spark_failures()):
+            if self.alive:
                 session.stop()
+            else:
+                session.client.close()
         self._stages.pop(str(session.session_id), None)
 
     def tag(self, session: Any, tag: str) -> None:

@@ -47,6 +47,11 @@ class SparkSessions:
         place = self._running(wanted)
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
+    def release(self, session: Any) -> None:
+        """Say that a session is not needed any more."""
+        if self._place is not None:
+            self._place.release(session)
+
     def watch(self, idle_s: float | None = None) -> SparkWatch:
         """Return a watch over calls into the Spark that runs."""
         assert self._place is not None

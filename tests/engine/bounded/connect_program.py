@@ -37,8 +37,8 @@ def main(path: str, java_pid: int) -> None:
     with penstock.connect() as connection:
         connection.execute(f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{path}/n.csv')")
         saw["small"] = connection.execute("SELECT 1 + 1 AS two").fetchall()
-        saw["place"] = isinstance(SESSIONS.place, SparkServer)
         saw["ordered"] = [row[0] for row in connection.execute("SELECT n FROM n ORDER BY n DESC").fetchall()] == list(range(99_999, -1, -1))
+        saw["place"] = isinstance(SESSIONS.place, SparkServer)
         connection.create_function(twice)
         saw["python"] = connection.execute("SELECT SUM(twice(n)) FROM n").fetchall()
         spark = SESSIONS.new("UTC")
@@ -46,7 +46,9 @@ def main(path: str, java_pid: int) -> None:
         spark.sql("CREATE TABLE shop.orders (id BIGINT, item STRING) USING parquet")
         connection.execute("CREATE CATALOG lake WITH ('type' = 'spark')")
         connection.execute("INSERT INTO lake.shop.orders SELECT n, t FROM n WHERE n < 5")
-        saw["tables"] = connection.execute("SHOW TABLES IN lake.shop").fetchall()
+        connection.execute("USE lake.shop")
+        saw["tables"] = connection.execute("SHOW TABLES").fetchall()
+        connection.execute("USE default_catalog.default_database")
         saw["rows"] = connection.execute("SELECT id, item FROM lake.shop.orders WHERE id > 2 ORDER BY id").fetchall()
         saw["plan"] = connection.execute("EXPLAIN PHYSICAL SELECT id FROM lake.shop.orders WHERE id > 2").fetchall()
         saw["errors"] = [
@@ -68,7 +70,7 @@ def main(path: str, java_pid: int) -> None:
         except Error as error:
             saw["killed"] = [error.code, str(error)]
         saw["killed_s"] = time.monotonic() - before
-        saw["after"] = told(connection, "SELECT 1 + 1 AS two")
+        saw["after"] = told(connection, "SELECT COUNT(*) FROM n")
     json.dump(saw, sys.stdout, default=str)
 
 
