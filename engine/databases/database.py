@@ -64,7 +64,19 @@ class Database(Protocol):
         """Let go of the connection; what runs on it ends with an error."""
 
 
-def failed(what: str, error: BaseException, told: Callable[[str], str], *, code: str = "DAT-4705", transient: bool = False) -> PenstockError:
-    """Return an error of a database as ours: what was done, and what the server says (``told`` takes out what nobody should read)."""
+def failed(
+    what: str,
+    error: BaseException,
+    told: Callable[[str], str],
+    *,
+    state: str,
+    sqlstate: str = "58000",
+    code: str = "DAT-4705",
+    transient: bool = False,
+) -> PenstockError:
+    """Return an error of a database as ours: what was done, and what the database says.
+
+    ``told`` takes out what nobody should read, ``state`` is what the database calls the error, ``transient``: it may be gone at the next try.
+    """
     said = told(" ".join(str(error).split()))[:300] or type(error).__name__
-    return PenstockError(code, what, detail=said, kind=Kind.EXTERNAL, retriable=transient, sqlstate="58000")
+    return PenstockError(code, what, detail=f"{state}: {said}", kind=Kind.EXTERNAL, retriable=transient, sqlstate=sqlstate)

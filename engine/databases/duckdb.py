@@ -43,7 +43,9 @@ class DuckDbFile:
             self.connection: Any = _connected(path, read_only=not (writes or os.access(path, os.W_OK)))
             self.connection.execute("SET TimeZone = 'UTC'")
         except duckdb.Error as error:
-            raise failed(f"the DuckDB file {path} cannot be opened", error, str, code="DAT-4701", transient="lock" in str(error)) from error
+            raise failed(
+                f"the DuckDB file {path} cannot be opened", error, str, state=type(error).__name__, code="DAT-4701", transient="lock" in str(error)
+            ) from error
 
     def columns(self, table: str) -> dict[str, str]:
         schema, _, name = table.rpartition(".")
@@ -126,7 +128,7 @@ class DuckDbFile:
 
     def failure(self, what: str, error: Exception) -> PenstockError:
         """Return an error of the driver as ours; what two transactions have written at once one of them may write again."""
-        return failed(what, error, str, transient="onflict" in str(error))
+        return failed(what, error, str, state=type(error).__name__, transient="onflict" in str(error))
 
     def _ask(self, text: str, values: list[Any]) -> Any:
         try:

@@ -33,7 +33,10 @@ _ARRAYS = {
     pa.date32(): "date",
     pa.binary(): "bytea",
 }
-_TRANSIENT = ("08", "40", "53", "55P03", "57P")  # connection, rolled back, no room, locked, shutting down
+_LOST = "08006"
+_TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")  # connection, idle too long, rolled back, no room, locked, ended by somebody
+_FOR_GOOD = ("08P01", "40002", "57P04")  # not the server's protocol, a constraint, a database that was dropped
+_REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")  # to connect: told in words, without a state
 
 
 class PostgresConnection:
@@ -152,10 +155,10 @@ class PostgresConnection:
         return self._failed(what, error, "DAT-4705")
 
     def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
-        state = getattr(error, "sqlstate", None)
-        lost = state is None and isinstance(error, self._driver.OperationalError)
-        transient = lost or (state is not None and state.startswith(_TRANSIENT))
-        return failed(what, error, self._told, code=code, transient=transient)
+        lost = isinstance(error, self._driver.OperationalError) and not any(word in str(error) for word in _REFUSED)
+        state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
+        transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
+        return failed(what, error, self._told, state=f"SQLSTATE {state}", sqlstate=state, code=code, transient=transient)
 
     def _told(self, text: str) -> str:
         return redact_url(text.replace(self._secret, "******") if self._secret else text)

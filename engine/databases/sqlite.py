@@ -39,7 +39,7 @@ class SqliteFile:
             self.connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
             self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
         except sqlite3.Error as error:
-            raise failed(f"the SQLite file {path} cannot be opened", error, str, code="DAT-4701") from error
+            raise _failed(f"the SQLite file {path} cannot be opened", error, "DAT-4701") from error
 
     def columns(self, table: str) -> dict[str, str]:
         found = self._ask("SELECT name, type FROM pragma_table_info(?)", [table])
@@ -83,7 +83,7 @@ class SqliteFile:
 
     def failure(self, what: str, error: sqlite3.Error) -> PenstockError:
         """Return an error of the driver as ours; a file that others keep locked may be free later."""
-        return failed(what, error, str, transient="locked" in str(error) or "busy" in str(error))
+        return _failed(what, error, "DAT-4705")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -122,6 +122,13 @@ class SqliteFile:
             return self.connection.execute(text, values).fetchall()
         except sqlite3.Error as error:
             raise self.failure(f"the SQLite file {self.path} does not answer", error) from error
+
+
+def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
+    number = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none when it is the driver's own
+    transient = number & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    state = getattr(error, "sqlite_errorname", type(error).__name__)
+    return failed(what, error, str, state=state, sqlstate="55P03" if transient else "58000", code=code, transient=transient)
 
 
 def _insert(table: str, rows: pa.RecordBatch) -> str:
