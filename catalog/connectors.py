@@ -8,7 +8,7 @@ from enum import StrEnum
 from catalog.database_options import DATABASE_SINK_OPTIONS, DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
 from catalog.datagen_options import DATAGEN_OPTIONS
 from catalog.errors import PenstockError, Span
-from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, split_suffixes
+from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, RELOAD_OPTION, split_suffixes
 from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.nexmark_options import NEXMARK_OPTIONS
@@ -48,6 +48,7 @@ class Connector:
 
 
 SHARED = "shared"
+_LOOKED_UP = (RELOAD_OPTION, *LOOKUP_OPTIONS)
 _DATABASE = {"source": True, "sink": True, "pushes_filters": True, "exactly_once": True}
 _ALL = (
     Connector(
@@ -64,9 +65,9 @@ _ALL = (
     Connector(
         "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
     ),
-    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
-    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
-    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *LOOKUP_OPTIONS, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
     Connector(SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True),
     Connector(
         "print",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from catalog.errors import PenstockError, Span
+from catalog.filesystem_options import RELOAD
 from catalog.options import Option, OptionKind
 from catalog.schema import Field
 from catalog.types import Binary, Boolean, Date, Decimal, Double, Float, String, is_integer, is_timestamp
@@ -53,6 +54,9 @@ def check_database(options: dict[str, str], spans: dict[str, Span], values: dict
         hint = "write postgresql://host:port/database"
         raise PenstockError("SQL-1505", f"option 'url' cannot begin with '{scheme[:20]}'", hint=hint, span=values.get("url"))
     cache = options.get("lookup.cache", "none").strip().lower()
+    if RELOAD in options and cache not in ("none", "full"):
+        hint = "leave one of the two out"
+        raise PenstockError("SQL-1507", f"option '{RELOAD}' remembers the table whole, not a part of it", hint=hint, span=spans.get(RELOAD))
     for key in options:
         kind = key.removeprefix("lookup.").partition("-cache.")[0] if "-cache." in key else None
         if kind is not None and kind != cache:

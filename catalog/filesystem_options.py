@@ -20,6 +20,10 @@ FORMAT_SUFFIXES = {
 }
 COMPRESSION_SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 CHANGELOG_MODES = ("append", "upsert", "retract")
+RELOAD = "scan.reload.interval"
+RELOAD_OPTION = Option(
+    RELOAD, OptionKind.DURATION, None, "read the table again this often where it is joined FOR SYSTEM_TIME AS OF a processing time", minimum=1
+)
 BAD_RECORD_POLICIES = ("fail", "skip", "table")
 
 FILESYSTEM_OPTIONS = (
@@ -34,6 +38,7 @@ FILESYSTEM_OPTIONS = (
     Option("debezium-json.schema-include", OptionKind.BOOL, False, "whether each change stands in a payload beside its schema"),
     Option("source.replay", OptionKind.BOOL, False, "read the files as a stream that ends, instead of a bounded table"),
     Option("source.monitor-interval", OptionKind.DURATION, None, "look for new files this often; the table then never ends", minimum=1),
+    RELOAD_OPTION,
     Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this (0: as fast as it goes)", minimum=0),
     Option(
         "on-error", OptionKind.ENUM, "fail", "what happens to a record that cannot be read: table keeps it in `<name>$errors`", BAD_RECORD_POLICIES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from catalog.filesystem_options import RELOAD_OPTION
 from catalog.options import Option
 from catalog.tables import Table
 
@@ -9,6 +10,7 @@ SPARK = "spark"
 SETTING_PREFIX = "spark."
 SPARK_OPTIONS = (
     Option("table-name", required=True, help="the table's name in Spark: catalog.database.table, or the end of it"),
+    RELOAD_OPTION,
     Option(f"{SETTING_PREFIX}*", help="a setting of Spark, e.g. spark.sql.catalog.<name>; names of settings keep their case"),
 )
 CATALOG_KEYS = ("type", "catalog", "default-database")

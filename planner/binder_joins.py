@@ -13,7 +13,7 @@ from catalog.schema import Field, Role
 from planner.bind_context import BindContext
 from planner.binder_expressions import ExpressionBinder
 from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
-from planner.binder_lookup import Looked, in_terms_of, looked_up, lookup_keys, lookup_plan, refuse_computed, refuse_keyless
+from planner.binder_lookup import Looked, in_terms_of, loaded, looked_up, lookup_keys, lookup_plan, refuse_computed, refuse_keyless
 from planner.binder_snapshot import bind_snapshot
 from planner.binder_tables import Source, bind_source, bounded, one_row
 from planner.binder_temporal import as_of_column, split_keys, versions
@@ -155,6 +155,8 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
             combine = partial(_temporal, left, other, kind, join.this, time.index)
         elif (looked := looked_up(other.plan)) is not None:
             combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
+        else:
+            loaded(other.plan, join.this)
     using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
     if using:
         return _using(left, other, kind, using, combine, context)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
+from catalog.lookups import is_looked_up, reload_ms
 from catalog.types import BOOLEAN, DATE, STRING, is_integer
 from planner.expressions import Cast, Column, Expression, conjunction, conjuncts
 from planner.logical import Filter, JoinKind, LogicalPlan, Project, Scan, WatermarkAssign
@@ -26,9 +26,9 @@ class Looked:
 
 
 def looked_up(plan: LogicalPlan) -> Looked | None:
-    """Return the right side of a join as a table of a database to be asked; ``None`` for anything else, which is loaded."""
+    """Return the right side of a join as a table to be asked: of a database, or read again on an interval; ``None`` for all else."""
     match plan:
-        case Scan(table=table) if is_in_database(table):
+        case Scan(table=table) if is_looked_up(table):
             return Looked(plan, tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)))
         case WatermarkAssign(input=inner):
             return looked_up(inner)
@@ -38,6 +38,15 @@ def looked_up(plan: LogicalPlan) -> Looked | None:
         case Project(input=inner, expressions=expressions) if (below := looked_up(inner)) is not None:
             return replace(below, columns=tuple(_over(expression, below.columns) for expression in expressions))
     return None
+
+
+def loaded(plan: LogicalPlan, tree: AsOf) -> None:
+    """Refuse to load once, as what is no table with its filters and columns is, a table that says it is read again. SQL-1730."""
+    again = [node.table.name for node in plan.walk() if isinstance(node, Scan) and reload_ms(node.table) is not None]
+    if again:
+        message = f"{again[0]} is read again on an interval, and that is joined as a table, with filters and columns at most"
+        hint = "join the table itself and aggregate after that, or leave 'scan.reload.interval' out"
+        raise PenstockError("SQL-1730", message, span=span_of(tree.this), hint=hint, sqlstate="0A000")
 
 
 def _over(expression: Expression, columns: Sequence[Expression]) -> Expression:

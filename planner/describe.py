@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from catalog.connectors import option
+from catalog.lookups import lookup_option, reload_ms
 from catalog.schema import Schema
 from catalog.types import Row, Timestamp, TimestampLtz
 from planner.edges import Edge, Partition
@@ -300,7 +300,12 @@ def _describe_lookup_join(node: LookupJoin) -> str:
         conditions.append(named(node.residual, left.concat(scan)))
     kept = "" if node.scan.predicate is None else f" where {named(node.scan.predicate, scan)}"
     table = node.scan.table
-    how = [f"cache {option(table, 'lookup.cache')}", str(option(table, "lookup.output-mode")) if option(table, "lookup.async") else "one at a time"]
+    order = str(lookup_option(table, "lookup.output-mode")) if lookup_option(table, "lookup.async") else "one at a time"
+    every_ms = reload_ms(table)
+    if every_ms is not None:
+        read = f"reading {table.name} [{', '.join(_scanned(node.scan))}]{kept} again every {duration_text(every_ms * 1000)}"
+        return f"LookupJoin {node.kind.value} on {_and(conditions)}, {read}, {order}"
+    how = [f"cache {lookup_option(table, 'lookup.cache')}", order]
     return f"LookupJoin {node.kind.value} on {_and(conditions)}, asking {table.name} [{', '.join(_scanned(node.scan))}]{kept}, {', '.join(how)}"
 
 

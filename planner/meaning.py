@@ -53,6 +53,7 @@ from planner.windowing import AttachedWindow, Windowing
 _IMMATERIAL_OPTIONS = frozenset(
     {
         "source.monitor-interval",
+        "scan.reload.interval",
         "source.rows-per-second",
         "rows-per-second",
         "print-identifier",

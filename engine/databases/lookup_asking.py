@@ -7,11 +7,13 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
+from catalog.lookups import lookup_option, reload_ms
 from catalog.tables import Table
+from engine.clock import Clock
 from engine.databases.lookup_answers import Asked, asked, without_null
 from engine.databases.lookup_cache import LookupCache
 from engine.databases.lookup_client import Answer, LookupClient, LookupTable
+from engine.databases.table_versions import TableVersions
 from engine.elements import Batch
 from engine.state.key_index import KeyIndex
 
@@ -21,6 +23,8 @@ class LookupAsking(Protocol):
 
     hits: int
     misses: int
+    loads: int
+    failed_loads: int
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
         """Return a batch with its request sent, if it needs one."""
@@ -29,13 +33,15 @@ class LookupAsking(Protocol):
         """Take in the answer that rows waited for."""
 
 
-def lookup_asking(client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> LookupAsking:
-    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask."""
-    return WholeTable(client, what, keys) if option(what.table, "lookup.cache") == "full" else AskingByKey(client, what, keys)
+def lookup_asking(
+    client: LookupClient, what: LookupTable, keys: tuple[int, ...], clock: Clock, versions: TableVersions | None = None
+) -> LookupAsking:
+    """Return what a table's options say of remembering; ``keys``: the columns of the rows that ask; ``versions``: where loads of it are kept."""
+    return WholeTable(client, what, keys, clock, versions) if lookup_option(what.table, "lookup.cache") == "full" else AskingByKey(client, what, keys)
 
 
 def _duration(table: Table, key: str) -> float | None:
-    value = option(table, key)
+    value = lookup_option(table, key)
     return None if value is None else float(value)
 
 
@@ -44,17 +50,17 @@ class AskingByKey:
 
     def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
         self._client, self._what, self._keys = client, what, keys
-        self.hits = self.misses = 0
+        self.hits = self.misses = self.loads = self.failed_loads = 0
         self._cache: LookupCache | None = None
         table = what.table
-        if option(table, "lookup.cache") == "partial":
+        if lookup_option(table, "lookup.cache") == "partial":
             self._cache = LookupCache(
                 what.key_types,
                 what.schema,
-                max_rows=int(option(table, "lookup.partial-cache.max-rows") or 0),
+                max_rows=int(lookup_option(table, "lookup.partial-cache.max-rows") or 0),
                 write_ms=_duration(table, "lookup.partial-cache.expire-after-write"),
                 access_ms=_duration(table, "lookup.partial-cache.expire-after-access"),
-                missing=bool(option(table, "lookup.partial-cache.cache-missing-key")),
+                missing=bool(lookup_option(table, "lookup.partial-cache.cache-missing-key")),
             )
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
@@ -77,18 +83,25 @@ class AskingByKey:
 
 
 class WholeTable:
-    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet the last load."""
+    """Loads the table whole before the first row is answered, and anew when it is due; until then rows meet the last load.
 
-    def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
+    A table that is read again on an interval stays as it was when that fails, until the next time; of one in a database the job fails.
+    """
+
+    def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...], clock: Clock, versions: TableVersions | None) -> None:
+        self._clock, self._versions = clock, versions
+        self._stays = reload_ms(what.table) is not None
         self._client, self._what, self._keys = client, what, keys
         self._reload_ms = _duration(what.table, "lookup.full-cache.reload-interval")
         self._loading: Answer | None = None
         self._loaded: LookupCache | None = None
         self._asked_ms = 0.0
-        self.hits = self.misses = 0
+        self.hits = self.misses = self.loads = self.failed_loads = 0
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
+        if self._versions is not None and self._versions.restored is not None:
+            self._go_on(self._versions, now_ms)
         due = self._loaded is None or (self._reload_ms is not None and now_ms - self._asked_ms >= self._reload_ms)
         if self._loading is None and due:
             self._loading, self._asked_ms = self._client.ask(None), now_ms
@@ -114,9 +127,25 @@ class WholeTable:
         assert self._loading is not None
         load, self._loading = self._loading, None
         if load.error is not None:
-            raise load.error
+            if not self._stays or self._loaded is None:
+                raise load.error
+            self.failed_loads += 1
+            return
         assert load.rows is not None
-        rows, columns = load.rows, self._what.keys_of(load.rows)
+        if self._versions is not None:
+            self._versions.keep(load.rows)
+        self.loads += 1
+        self._take(load.rows, now_ms)
+
+    def _go_on(self, versions: TableVersions, now_ms: float) -> None:
+        """Take the version that the checkpoint names; the next load is due when it would have been."""
+        assert versions.restored is not None
+        self._take(versions.restored, now_ms)
+        versions.restored = None
+        self._asked_ms = now_ms - max(0, self._clock.wall_ms() - versions.loaded_ms)
+
+    def _take(self, rows: pa.RecordBatch, now_ms: float) -> None:
+        columns = self._what.keys_of(rows)
         whole = without_null(columns, rows.num_rows)
         if not whole.all():
             rows = rows.filter(pa.array(whole))

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
+from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
+from catalog.lookups import lookup_option
+from catalog.spark_options import is_in_spark
 from catalog.tables import Table
 from engine.clock import Clock
 from engine.databases.database import Database, Select
 from engine.databases.opening import opened
 from engine.databases.scanning import select_of
+from engine.operator import Services
 from engine.state.key_index import KeyIndex
 from planner.expressions import Expression
+from planner.logical import Scan
 
 _RETRY_MS = 100.0
 _RETRY_MS_MAX = 5_000.0
@@ -70,17 +74,20 @@ class Answer:
 class LookupClient:
     """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""
 
-    def __init__(self, what: LookupTable, keep: Callable[[pa.RecordBatch], pa.Array] | None, clock: Clock, threads: int) -> None:
-        """``keep`` tests the whole predicate on what was found."""
+    def __init__(
+        self, what: LookupTable, keep: Callable[[pa.RecordBatch], pa.Array] | None, clock: Clock, threads: int, services: Services | None = None
+    ) -> None:
+        """``keep`` tests the whole predicate on what was found; ``services`` read tables that no database has."""
+        self._services = services or Services()
         self._what, self._keep, self._clock = what, keep, clock
-        self._attempts = int(option(what.table, "lookup.max-retries") or 0) + 1
-        again = option(what.table, "lookup.retry-predicate") is not None
-        self._again = int(option(what.table, "lookup.max-attempts") or 0) if again else 0
-        self._again_ms = float(option(what.table, "lookup.fixed-delay") or 0)
+        self._attempts = int(lookup_option(what.table, "lookup.max-retries") or 0) + 1
+        again = lookup_option(what.table, "lookup.retry-predicate") is not None
+        self._again = int(lookup_option(what.table, "lookup.max-attempts") or 0) if again else 0
+        self._again_ms = float(lookup_option(what.table, "lookup.fixed-delay") or 0)
         self._most, self._started = threads, 0
         self._requests: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         self._closed = threading.Event()
-        self._own = _Connection(what)
+        self._own = self._connection()
 
     def ask(self, keys: list[pa.Array] | None) -> Answer:
         """Send a request for distinct keys without NULL, or for all rows."""
@@ -101,15 +108,18 @@ class LookupClient:
             self._requests.put(None)
         self._own.close()
 
+    def _connection(self) -> _Connection | _Reading:
+        return _Connection(self._what) if is_in_database(self._what.table) else _Reading(self._what, self._services)
+
     def _run(self) -> None:
-        connection = _Connection(self._what)
+        connection = self._connection()
         try:
             while (answer := self._requests.get()) is not None and not self._closed.is_set():
                 self._serve(answer, connection)
         finally:
             connection.close()
 
-    def _serve(self, answer: Answer, connection: _Connection) -> None:
+    def _serve(self, answer: Answer, connection: _Connection | _Reading) -> None:
         try:
             answer.rows, answer.places = self._found(answer, connection)
         except PenstockError as error:
@@ -121,7 +131,7 @@ class LookupClient:
         answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
         answer.finish()
 
-    def _found(self, answer: Answer, connection: _Connection) -> tuple[pa.RecordBatch, np.ndarray]:
+    def _found(self, answer: Answer, connection: _Connection | _Reading) -> tuple[pa.RecordBatch, np.ndarray]:
         if answer.keys is None:
             rows = self._sent(None, answer, connection)
             return rows, np.zeros(rows.num_rows, np.int64)
@@ -143,7 +153,7 @@ class LookupClient:
         met = places >= 0
         return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
 
-    def _sent(self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection) -> pa.RecordBatch:
+    def _sent(self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection | _Reading) -> pa.RecordBatch:
         for attempt in range(1, self._attempts + 1):
             try:
                 rows = connection.found(keys)
@@ -155,6 +165,34 @@ class LookupClient:
                     raise
                 answer.retries += 1
         raise AssertionError("a request is sent once at least")
+
+
+class _Reading:
+    """Reads a table of files, or one of Spark, whole each time."""
+
+    def __init__(self, what: LookupTable, services: Services) -> None:
+        self._what, self._services = what, services
+
+    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+        """Return all rows under the names they are declared by."""
+        assert keys is None, "a table that is read whole is asked for no key"
+        what, schema = self._what, self._what.schema
+        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches() if batch.num_rows]
+        return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], what.schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        from engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
+        from engine.bounded.own_reading import own_batches
+        from planner.bounded_query import Relation
+
+        what = self._what
+        if is_in_spark(what.table):
+            plan = Scan(what.table, what.columns)
+            return self._services.get(BoundedBackends).for_plan(plan).run(plan)  # type: ignore[no-any-return]  # a service
+        return own_batches(Relation(what.table, what.columns), self._services)
+
+    def close(self) -> None:
+        """Nothing is kept between two readings."""
 
 
 class _Connection:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.errors import PenstockError
 from engine.bounded.backend import BoundedBackends, BoundedResult
 from engine.deploy.control_messages import BoundedRows, BoundedTaken, BoundedWanted
 from engine.operator import Services
@@ -74,7 +75,10 @@ class SentBackends(BoundedBackends):
 
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         """Ask for a query's rows."""
-        operator_id = next(spec.operator_id for spec in self._specs if spec.plan is plan)
+        operator_id = next((spec.operator_id for spec in self._specs if spec.plan is plan), None)
+        if operator_id is None:
+            hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
+            raise PenstockError("BND-5018", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000")
         return self._ask(operator_id, staging_dir, ())
 
     def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:

@@ -7,16 +7,17 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
 from catalog.errors import Kind, PenstockError
+from catalog.lookups import lookup_option, reload_ms
 from engine.databases.lookup_answers import Asked
 from engine.databases.lookup_asking import lookup_asking
 from engine.databases.lookup_client import LookupClient, LookupTable
+from engine.databases.table_versions import TableVersions
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
 from engine.expressions.compiler import compile_predicate
 from engine.expressions.site import EvaluationContext
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.state.rows_under_way import RowsUnderWay
 from planner.logical import JoinKind
 from planner.physical import LookupJoinSpec
@@ -31,15 +32,15 @@ class LookupJoinOperator(Operator):
     """
 
     def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
-        self._spec = spec
+        self._spec, self._options = spec, options
         context = EvaluationContext(options.time_zone)
         self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
         self._residual = None if spec.residual is None else compile_predicate(spec.residual, context)
         self._pads = spec.kind is JoinKind.LEFT
         self._output = spec.schema.to_arrow()
-        self._in_order = option(spec.table, "lookup.output-mode") == "ordered"
-        self._capacity = int(option(spec.table, "lookup.capacity") or 1)
-        self._timeout_ms = float(option(spec.table, "lookup.timeout") or 0)
+        self._in_order = lookup_option(spec.table, "lookup.output-mode") == "ordered"
+        self._capacity = int(lookup_option(spec.table, "lookup.capacity") or 1)
+        self._timeout_ms = float(lookup_option(spec.table, "lookup.timeout") or 0)
         self._under_way: deque[Asked | Watermark] = deque()
         self._batches = 0
         self._passed_us = MIN_WATERMARK_US
@@ -50,9 +51,31 @@ class LookupJoinOperator(Operator):
         self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
         arrow = spec.left_schema.to_arrow()
         what = LookupTable(spec.table, spec.columns, spec.predicate, spec.right_keys, tuple(arrow.field(key).type for key in spec.left_keys))
-        threads = int(option(spec.table, "lookup.connections") or 1) if option(spec.table, "lookup.async") else 0
-        self._client = LookupClient(what, self._keep, context.clock, threads)
-        self._asking = lookup_asking(self._client, what, spec.left_keys)
+        threads = int(lookup_option(spec.table, "lookup.connections") or 1) if lookup_option(spec.table, "lookup.async") else 0
+        self._client = LookupClient(what, self._keep, context.clock, threads, context.services)
+        self._versions = self._kept_versions(context)
+        self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
+
+    def _kept_versions(self, context: Context) -> TableVersions | None:
+        """Where a job keeps checkpoints, they name the version of a table that is read again."""
+        options = self._options
+        if reload_ms(self._spec.table) is None or not (options.state_dir is not None or options.checkpoint_interval_ms > 0):
+            return None
+        from engine.bounded.backend import BoundedBackends  # what runs bounded plans knows where their rows are staged
+
+        root = context.services.get(BoundedBackends).staging_root(options.state_dir, context.job_id, context.operator_id)
+        return TableVersions(root, context.subtask, options.retained_checkpoints, context.clock)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {} if self._versions is None else {"version": self._versions}
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        if self._versions is not None:
+            self._versions.name(checkpoint_id)
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        if self._versions is not None:
+            self._versions.complete(checkpoint_id)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         self._restored.hold([rows.batch for rows in self._under_way if isinstance(rows, Asked)])
@@ -153,6 +176,8 @@ class LookupJoinOperator(Operator):
             self._count("lookup_ms", round(answer.took_ms))
         self._asking.learn(rows, self._clock.monotonic_ms())
         self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = self._asking.hits, self._asking.misses
+        if self._asking.loads:
+            self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = self._asking.loads, self._asking.failed_loads
         self._join(rows, out)
 
     def _count(self, name: str, by: int) -> None:
