@@ -12,6 +12,8 @@ from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 
 SettingValue = bool | int | str
+SPARK = "spark."
+"""Keys that begin so are Spark's, whatever follows."""
 
 
 class SettingKind(StrEnum):
@@ -104,9 +106,25 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("restart-strategy.failure-rate.max-failures-per-interval", SettingKind.INT, "1", "failures within the interval before a job is given up"),
     Setting("restart-strategy.failure-rate.failure-rate-interval", SettingKind.DURATION, "1 min", "the interval failures are counted in"),
     Setting("restart-strategy.failure-rate.delay", SettingKind.DURATION, "1 s", "wait before each restart"),
-    Setting("deployment", SettingKind.ENUM, "embedded", "where tasks run: in this process, or in worker processes of it", ("embedded", "processes")),
+    Setting(
+        "deployment",
+        SettingKind.ENUM,
+        "embedded",
+        "where tasks run: in this process, in worker processes of it, or in tasks of Spark",
+        ("embedded", "processes", "spark"),
+    ),
     Setting("taskmanager.slots", SettingKind.INT, "1", "subtasks of each operator that one worker process runs", least=1, most=128),
     Setting("heartbeat.timeout", SettingKind.DURATION, "5 s", "a worker process silent so long is lost: killed and replaced", least=1_000),
+    Setting("taskmanager.registration-timeout", SettingKind.DURATION, "5 min", "how long Spark may take to give a worker its cores"),
+    Setting("taskmanager.idle-timeout", SettingKind.DURATION, "0", "how long a worker on Spark that has no job keeps its cores"),
+    Setting("taskmanager.port-range", SettingKind.STRING, "0", "ports on which workers on Spark listen for one another, such as 50100-50199"),
+    Setting("jobmanager.host", SettingKind.STRING, "", "where workers on Spark find this process; empty: where it listens"),
+    Setting("jobmanager.bind-host", SettingKind.STRING, "127.0.0.1", "the address this process listens on for workers on Spark"),
+    Setting("jobmanager.port", SettingKind.INT, "0", "the port this process listens on for workers on Spark; 0: any", most=65535),
+    Setting("security.ssl.internal.required", SettingKind.BOOL, "true", "rows leave a machine encrypted or not at all"),
+    Setting("security.ssl.internal.certificate", SettingKind.STRING, "", "PEM file: the certificate of this process and its workers on Spark"),
+    Setting("security.ssl.internal.key", SettingKind.STRING, "", "PEM file: the private key of that certificate"),
+    Setting("security.ssl.internal.ca", SettingKind.STRING, "", "PEM file: who has signed the certificates of all"),
     Setting("bounded.backend", SettingKind.ENUM, "spark", "who computes bounded plans", ("spark", "duckdb")),
     Setting(
         "spark.keep-alive",
@@ -225,6 +243,8 @@ class Settings:
     def declaration(self, key: str, span: Span | None = None) -> Setting:
         """Return the declaration of a key; raise SQL-1401 with the nearest key when there is none."""
         setting = SETTINGS.get(key.strip().lower())
+        if setting is None and key.strip().startswith(SPARK):
+            return Setting(key.strip(), SettingKind.STRING, "", "a setting of Spark")
         if setting is None:
             hint = did_you_mean(key.strip().lower(), SETTINGS) or "SET without a key lists all settings"
             raise PenstockError("SQL-1401", f"setting '{key}' does not exist", span=span, hint=hint)
@@ -258,9 +278,13 @@ class Settings:
         return self.declaration(key).key in self._texts
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Yield every declared key with its current text, in declared order."""
-        for key in SETTINGS:
+        """Yield every declared key with its current text, in declared order, then what was set of Spark's."""
+        for key in (*SETTINGS, *self.of_spark()):
             yield key, self.text(key)
+
+    def of_spark(self) -> dict[str, str]:
+        """Return what was set of Spark's own settings."""
+        return {key: text for key, text in self._texts.items() if key.startswith(SPARK) and key not in SETTINGS}
 
     def copy(self) -> Settings:
         """Return an independent copy, as a job keeps of the session that started it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog.settings import SETTINGS
 from client.results import Result, note_result, text_rows
 from planner import statement_nodes as nodes
 
@@ -39,5 +38,9 @@ def all_settings(session: Session, like: str | None = None) -> Result:
     from client.show_statements import matches
 
     settings = session.settings
-    rows = [(key, text, "set" if settings.is_set(key) else "default", SETTINGS[key].help) for key, text in settings.items() if matches(key, like)]
+    rows = [
+        (key, text, "set" if settings.is_set(key) else "default", settings.declaration(key).help)
+        for key, text in settings.items()
+        if matches(key, like)
+    ]
     return text_rows(["key", "value", "from", "help"], rows)

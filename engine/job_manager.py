@@ -57,7 +57,7 @@ class JobManager:
         self._numbers = 0
         self._io = IoThread("penstock-io")
         self._thread: threading.Thread | None = None
-        self._processes: ProcessRuntime | None = None
+        self._runtimes: dict[object, ProcessRuntime] = {}
 
     def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None) -> Job:
         """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
@@ -119,7 +119,7 @@ class JobManager:
 
     def worker_processes(self) -> list[WorkerProcess]:
         """Return the worker processes there are, whichever job has them."""
-        return [] if self._processes is None else self._processes.pool.workers()
+        return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
 
     def close(self) -> None:
         """Cancel every job, wait until they have ended, and end the threads."""
@@ -132,8 +132,8 @@ class JobManager:
         if self._thread is not None:
             self._thread.join()
         self._io.close()
-        if self._processes is not None:
-            self._processes.close()
+        for runtime in self._runtimes.values():
+            runtime.close()
 
     def _start(
         self,
@@ -172,9 +172,9 @@ class JobManager:
         self, job: Job, graph: JobGraph, options: JobOptions, post: Callable[[Any], None]
     ) -> tuple[ThreadedWorkers | ProcessWorkers, Callable[[], None]]:
         """Return what runs the tasks of a job, and what is to be done at the job's end."""
-        if options.deployment != "processes":
+        if options.deployment == "embedded":
             return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
-        runtime = self._process_runtime()
+        runtime = self._process_runtime(options)
         state = None if job.checkpoint_storage is None else Path(str(job.checkpoint_storage))
         workers = runtime.workers(job.job_id, graph, options, state, post)
         job.processes = workers
@@ -185,12 +185,14 @@ class JobManager:
 
         return workers, on_end
 
-    def _process_runtime(self) -> ProcessRuntime:
-        if self._processes is None:
+    def _process_runtime(self, options: JobOptions) -> ProcessRuntime:
+        """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held the same way."""
+        kind = options.cluster if options.deployment == "spark" else options.deployment
+        if kind not in self._runtimes:
             from engine.deploy.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
 
-            self._processes = ProcessRuntime(self._clock, self._services, self._io)
-        return self._processes
+            self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
+        return self._runtimes[kind]
 
     def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
         """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``: one at least) but has none, or nowhere.
@@ -203,7 +205,7 @@ class JobManager:
         elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
             return None
         else:
-            storage = LocalStorage(self._process_runtime().state_dir(job_id)) if options.deployment == "processes" else MemoryStorage()
+            storage = MemoryStorage() if options.deployment == "embedded" else LocalStorage(self._process_runtime(options).state_dir(job_id))
         return CheckpointStore(storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback)
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
+from engine.cluster_options import ClusterOptions
 from engine.job_record import JobRecord
 from engine.restart import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartStrategy
 
@@ -18,6 +19,9 @@ class SettingValues(Protocol):
     def get(self, key: str) -> Any:
         """Return the typed value of a setting."""
 
+    def of_spark(self) -> dict[str, str]:
+        """Return what was set of Spark's own settings."""
+
 
 @dataclass(frozen=True)
 class JobOptions:
@@ -26,8 +30,8 @@ class JobOptions:
     ``savepoint``: where a job without checkpoints of its own starts from. ``ignore_unclaimed_state``: a changed query goes on with what state it can.
     ``take_over``: fence off another process that has the job's state.
     ``record``: what another process needs to run the job on; written into its directory.
-    ``deployment``: where its tasks run, "embedded" or "processes", there
-    ``task_slots`` subtasks a worker, which may import functions from ``python_modules``.
+    ``deployment``: where its tasks run, "embedded", "processes" or "spark", in the
+    latter two ``task_slots`` subtasks a worker, which may import functions from ``python_modules``. ``cluster``: how workers on Spark are held.
     ``state_budget_bytes``: memory for the state of one slot, 0: no limit;
     what is over it goes to ``spill_dir`` (None: the system's for temporary files).
     ``unaligned``: periodic checkpoints' barriers overtake rows once they have been under way for ``aligned_timeout_ms``. ``exactly_once`` False: rows
@@ -58,6 +62,7 @@ class JobOptions:
     task_slots: int = 1
     heartbeat_timeout_ms: int = 5_000
     python_modules: tuple[str, ...] = ()
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
     state_budget_bytes: int = 0
     spill_dir: Path | None = None
     exactly_once: bool = True
@@ -93,6 +98,7 @@ class JobOptions:
             task_slots=settings.get("taskmanager.slots"),
             heartbeat_timeout_ms=settings.get("heartbeat.timeout"),
             python_modules=tuple(name.strip() for name in str(settings.get("python.modules") or "").split(",") if name.strip()),
+            cluster=ClusterOptions.from_settings(settings),
             exactly_once=settings.get("execution.checkpointing.mode") == "EXACTLY_ONCE",
             unaligned=settings.get("execution.checkpointing.unaligned.enabled"),
             aligned_timeout_ms=settings.get("execution.checkpointing.aligned-checkpoint-timeout") or 0,

@@ -31,10 +31,11 @@ class IoThread:
         self._work.put(work)
 
     def close(self) -> None:
-        """End the thread after the work that is queued."""
+        """End the thread after the work that is queued; waits for that, unless the thread itself asks."""
         if self._started:
             self._work.put(None)
-            self._thread.join()
+            if threading.current_thread() is not self._thread:
+                self._thread.join()
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:

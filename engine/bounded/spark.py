@@ -67,12 +67,12 @@ class SparkBackend:
         return f"{text}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
 
     def _run(self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str) -> _SparkRun:
-        SESSIONS.keep_alive_ms = int(self._settings.get("spark.keep-alive"))
+        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
         return _SparkRun(query, plan, self._services, staging_dir, time_zone, ResultsPlace.of(self._settings))
 
     def warm(self) -> None:
         """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
-        SESSIONS.keep_alive_ms = int(self._settings.get("spark.keep-alive"))
+        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
         threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from catalog.errors import Kind, PenstockError
 from engine.bounded.java import Java, find_java
 from engine.bounded.java_archive import archive_options
+from engine.bounded.local_cluster import executors_environment
 
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
@@ -149,9 +150,11 @@ def start_machine(
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
         **said,
     }
+    configuration = configured(home, settings)
+    environment |= executors_environment(configuration["spark.master"], home, java, directory)
     archive, archiving = archive_options(java, home / "jars")
     with (directory / "log").open("wb") as log:
-        command = [*_command(java, archive, home, directory, configured(home, settings)), *program]
+        command = [*_command(java, archive, home, directory, configuration), *program]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -25,11 +25,13 @@ _START_TIMEOUT_S = 180.0
 class SparkSessions:
     """Gives sessions of one Spark application: on the server SPARK_REMOTE names, on one that is kept alive, or in a virtual machine of our own.
 
-    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own. Read when Spark is started.
+    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own. ``settings``: what was set of Spark's own in
+    the session that comes first. Both are read when Spark is started.
     """
 
     def __init__(self) -> None:
         self.keep_alive_ms = 0
+        self.settings: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._place: SparkPlace | None = None
 
@@ -62,7 +64,7 @@ class SparkSessions:
             if self._place is not None and not self._place.alive:
                 self._forget()
             if self._place is None:
-                self._place = _in_time("start", lambda: self._start(settings))
+                self._place = _in_time("start", lambda: self._start({**self.settings, **settings}))
                 atexit.register(self.close)
             return self._place
 
@@ -102,7 +104,8 @@ def _set(session: Any, key: str, value: str) -> None:
     """Set what is not set already; a setting Spark reads only when it starts can no longer be."""
     from pyspark.errors import PySparkException
 
-    if session.conf.get(key, None) == value:
+    known = session.conf.get(key, None)
+    if known == value or (known is not None and key.endswith("JavaOptions") and value in known):  # to which Spark adds its own
         return
     try:
         session.conf.set(key, value)

@@ -13,6 +13,7 @@ from catalog.errors import Kind, PenstockError
 from engine.deploy.job_codec import Attachment, FindFunction, NameFunction, decode, encode, no_functions
 from engine.network.frame_kinds import FIRST_CONTROL
 from engine.network.frames import Frame, FrameReader, FrameWriter
+from engine.network.secure_stream import SecureStream
 
 MESSAGE = FIRST_CONTROL
 MAX_MESSAGE_BYTES = 1 << 31
@@ -63,7 +64,7 @@ class ControlConnection:
     ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread of the owner's.
     """
 
-    def __init__(self, connected: socket.socket, name: str) -> None:
+    def __init__(self, connected: socket.socket | SecureStream, name: str) -> None:
         connected.settimeout(None)
         self._socket = connected
         self._frames = FrameWriter()

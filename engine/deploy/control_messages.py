@@ -8,6 +8,7 @@ from typing import Any
 from catalog.frozen import dataclass
 from engine.connectors.bad_record_store import RejectedRecord
 from engine.deploy.sent_error import SentError
+from engine.deploy.worker_facts import WorkerFacts
 from engine.elements import Batch
 from engine.job_messages import TaskId, TaskMessage
 from engine.job_options import JobOptions
@@ -15,7 +16,7 @@ from engine.manifest import Manifest
 from engine.task_figures import TaskFigures
 from planner.physical import JobGraph
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,12 @@ class DeploymentId:
 
 @dataclass(frozen=True)
 class Hello:
-    """The first message: who connects, and that it may."""
+    """The first message: who connects, and that it may; ``facts``: of a worker that was started elsewhere."""
 
     worker: int
     version: int
     token: str
+    facts: WorkerFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Prepare:
     """Get ready for a deployment: listen for the other workers if it is ``linked``; they know ``token``, and this one by ``name``.
 
     ``modules``: where the Python functions of what follows may be imported from; ``path``: where Python finds them.
+    ``probe``: a file of the job's directory and its text, if the worker must see that directory.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Prepare:
     linked: bool
     modules: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    probe: tuple[Path, str] | None = None
 
 
 @dataclass(frozen=True)

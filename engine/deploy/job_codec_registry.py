@@ -15,8 +15,10 @@ import catalog.schema
 import catalog.tables
 import catalog.types
 import engine.checkpoint_io
+import engine.cluster_options
 import engine.deploy.control_messages
 import engine.deploy.sent_error
+import engine.deploy.worker_facts
 import engine.job_messages
 import engine.latency_histogram
 import engine.manifest
@@ -62,7 +64,9 @@ _MODULES: tuple[ModuleType, ...] = (
     catalog.types,
     engine.checkpoint_io,
     engine.deploy.control_messages,
+    engine.cluster_options,
     engine.deploy.sent_error,
+    engine.deploy.worker_facts,
     engine.job_messages,
     engine.latency_histogram,
     engine.manifest,

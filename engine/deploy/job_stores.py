@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine.bounded.backend import BoundedBackends, BoundedResult
@@ -12,6 +14,7 @@ from engine.connectors.collect import ResultChannels
 from engine.connectors.late_row_store import LateRows
 from engine.connectors.materialized import MaterializedTables
 from engine.connectors.print_stream import PrintStream
+from engine.deploy.bounded_before import BoundedBefore
 from engine.deploy.control_messages import (
     BadRecordsSeen,
     BoundedRows,
@@ -37,8 +40,10 @@ Reply = Callable[[Any], None]
 class JobStores:
     """Acts for one deployment's tasks; ``take`` does not wait."""
 
-    def __init__(self, services: Services, graph: JobGraph, job_id: str, attempt: int, time_zone: str) -> None:
+    def __init__(self, services: Services, graph: JobGraph, job_id: str, attempt: int, time_zone: str, before: BoundedBefore | None = None) -> None:
+        """``before``: bounded subplans whose rows are there already."""
         self._services = services
+        self._before = before
         self._job_id = job_id
         self._attempt = attempt
         self._time_zone = time_zone
@@ -69,19 +74,19 @@ class JobStores:
             case ViewCompleted(view, checkpoint_id):
                 services.get(MaterializedTables).contents(view).complete(checkpoint_id)
             case BoundedWanted(query, operator_id, staging, splits):
-                spec = self._bounded[operator_id]
-
-                def start() -> BoundedResult:
-                    backends = services.get(BoundedBackends)
-                    if isinstance(spec, HistorySpec):
-                        return backends.run_history(spec, splits, time_zone=self._time_zone)
-                    return backends.backend().run(spec.plan, staging_dir=staging, time_zone=self._time_zone)
-
-                self._queries[worker, query] = RunningQuery(query, start, reply)
+                self._queries[worker, query] = RunningQuery(query, partial(self._start, operator_id, staging, splits), reply)
             case BoundedTaken(query, closed):
                 running = self._queries.get((worker, query))
                 if running is not None:
                     running.taken(closed=closed)
+
+    def _start(self, operator_id: str, staging: Path | None, splits: Any) -> BoundedResult:
+        if self._before is not None and operator_id in self._before.queries:
+            return self._before.run(operator_id, staging)
+        spec, backends = self._bounded[operator_id], self._services.get(BoundedBackends)
+        if isinstance(spec, HistorySpec):
+            return backends.run_history(spec, splits, time_zone=self._time_zone)
+        return backends.for_plan(spec.plan).run(spec.plan, staging_dir=staging, time_zone=self._time_zone)
 
     def close(self) -> None:
         """End the queries that still run."""

@@ -12,9 +12,13 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from engine.clock import Clock
 from engine.connectors.registered import RegisteredTables
+from engine.deploy.bounded_before import computed_before
 from engine.deploy.control_messages import HeldTable
 from engine.deploy.job_codec import encode
+from engine.deploy.own_processes import OwnProcesses
 from engine.deploy.process_workers import ProcessWorkers
+from engine.deploy.shared_directory import leave_probe
+from engine.deploy.worker_host import WorkerHost
 from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_pool import WorkerPool
 from engine.job_options import JobOptions
@@ -27,14 +31,17 @@ _ELSEWHERE = {
     "errors": "reads the records that could not be read, which this process holds",
     "late": "reads late rows, which this process holds",
 }
+HOSTED = "hosted"
+"""What of a job's directory is there only while workers of Spark run it."""
 _HINT = "SET 'deployment' = 'embedded' runs it in this process"
 
 
 class ProcessRuntime:
     """The pool of workers of one job manager, made with the first job that wants one."""
 
-    def __init__(self, clock: Clock, services: Services, io: IoThread) -> None:
-        self.pool = WorkerPool(clock)
+    def __init__(self, clock: Clock, services: Services, io: IoThread, options: JobOptions) -> None:
+        self._on_spark = options.deployment == "spark"
+        self.pool = WorkerPool(clock, _spark_tasks(options) if self._on_spark else OwnProcesses())
         self._services = services
         self._io = io
 
@@ -46,12 +53,22 @@ class ProcessRuntime:
         """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
         check(graph, options)
         scratch = self.pool.scratch / "jobs" / job_id
-        return ProcessWorkers(self.pool, post, self._io, state, self._held(graph, scratch), scratch)
+        if self._on_spark and state is not None and options.state_dir is not None:
+            state, scratch = state.absolute(), state.absolute() / HOSTED  # where all machines find it, if they find anything
+            shutil.rmtree(scratch, ignore_errors=True)
+        held = self._held(graph, scratch)
+        bounded, probe = None, None
+        if self._on_spark:
+            bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
+            probe = leave_probe(scratch) if state is not None or held or bounded.queries else None
+        return ProcessWorkers(self.pool, post, self._io, state, held, scratch, bounded=bounded, probe=probe)
 
     def ended(self, job_id: str, workers: ProcessWorkers) -> None:
         """Take back the workers of a job that has ended; its checkpoints can still be copied."""
         workers.close()
-        shutil.rmtree(self.pool.scratch / "jobs" / job_id / "tables", ignore_errors=True)
+        shutil.rmtree(workers.scratch / "tables", ignore_errors=True)
+        if workers.scratch.name == HOSTED:
+            shutil.rmtree(workers.scratch, ignore_errors=True)
 
     def close(self) -> None:
         """End all workers."""
@@ -77,6 +94,12 @@ class ProcessRuntime:
                 writer.write_table(table)
             held.append(HeldTable(name, path))
         return tuple(held)
+
+
+def _spark_tasks(options: JobOptions) -> WorkerHost:
+    from engine.deploy.spark_tasks import SparkTasks  # pyspark and ssl: not before a job is to run on Spark
+
+    return SparkTasks(options.cluster)
 
 
 def check(graph: JobGraph, options: JobOptions) -> None:

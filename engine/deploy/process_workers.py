@@ -12,6 +12,8 @@ from typing import Any, get_args
 
 from catalog.errors import Kind, PenstockError
 from engine.checkpoint_io import CheckpointFailed, EndWritten, PartWritten, StorageFailed, WrittenElsewhere
+from engine.cluster_options import ClusterOptions
+from engine.deploy.bounded_before import BoundedBefore
 from engine.deploy.control_messages import (
     Deployed,
     DeploymentId,
@@ -37,6 +39,7 @@ from engine.deploy.worker_pool import WorkerPool
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployment
 from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased, TasksStarted
+from engine.job_options import JobOptions
 from engine.task_manager import IoThread, run_io
 
 PEER_LOSS_WAIT_S = 0.6
@@ -91,7 +94,10 @@ class ProcessWorkers:
         tables: tuple[HeldTable, ...],
         scratch: Path,
         later: Later | None = None,
+        bounded: BoundedBefore | None = None,
+        probe: tuple[Path, str] | None = None,
     ) -> None:
+        """``bounded``: subplans whose rows are there already; ``probe``: what workers must see of the job's directory."""
         self.stale = 0
         self._pool = pool
         self._post = post
@@ -100,6 +106,8 @@ class ProcessWorkers:
         self._tables = tables
         self.scratch = scratch
         self._later = later or _later
+        self._bounded = bounded
+        self._probe = probe
         self._lock = threading.RLock()
         self._processes: list[WorkerProcess] = []
         self._underway: Underway | None = None
@@ -125,13 +133,14 @@ class ProcessWorkers:
                 Member(process, tuple(range(number * options.task_slots, min(slots, (number + 1) * options.task_slots))))
                 for number, process in enumerate(self._processes)
             ]
-            stores = JobStores(deployer.services, graph, deployer.job_id, deployment.attempt, options.time_zone)
+            stores = JobStores(deployer.services, graph, deployer.job_id, deployment.attempt, options.time_zone, self._bounded)
             self._underway = Underway(identity, deployment, tasks, members, stores)
             token = secrets.token_hex(32)
             for member in members:
                 member.process.belongs_to(self._on_message, self._on_lost)
             for member in members:
-                member.process.send(ToTasks(identity, Prepare(member.name, token, len(members) > 1, options.python_modules, tuple(sys.path))))
+                prepare = Prepare(member.name, token, len(members) > 1, options.python_modules, tuple(sys.path), self._probe)
+                member.process.send(ToTasks(identity, prepare))
             for member in members:
                 if member.process.state is WorkerState.LOST:  # before it was ours to hear of
                     self._on_lost(member.process)
@@ -260,7 +269,7 @@ class ProcessWorkers:
                 return
             member.released = True
             if not underway.releasing:
-                error = PenstockError("RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+                error = process.error or PenstockError("RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
                 task = next(task for task in underway.tasks if task.subtask in member.slots)
                 self._post(TaskFailed(underway.id.attempt, task, error))
             self._end_when_released(underway)
@@ -273,7 +282,7 @@ class ProcessWorkers:
             peers = tuple(Peer(other.name, other.address or (), other.slots) for other in underway.members if other is not member)
             body = DeployTasks(
                 graph=deployer.graph,
-                options=replace(deployer.options, record=None),
+                options=_sent(deployer.options),
                 slots=member.slots,
                 peers=peers,
                 last_checkpoint_id=deployment.last_checkpoint_id,
@@ -299,6 +308,11 @@ class ProcessWorkers:
         if underway.releasing and self._underway is underway and all(member.released for member in underway.members):
             self._underway = None
             self._post(TasksReleased(underway.id.attempt))
+
+
+def _sent(options: JobOptions) -> JobOptions:
+    """Return options as workers need them, where paths mean the same in every working directory."""
+    return replace(options, record=None, cluster=ClusterOptions(), state_dir=None if options.state_dir is None else options.state_dir.absolute())
 
 
 def _later(delay_s: float, call: Callable[[], None]) -> None:

@@ -25,6 +25,7 @@ from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_tasks import WorkerTasks
 
 METRICS_EVERY_S = 0.2
+LEAVE_POLL_S = 0.02
 
 
 class Worker:
@@ -46,6 +47,18 @@ class Worker:
         while (message := self._next()) is not None:
             self.take(message)
         self._ended.set()
+
+    def leave(self, timeout_s: float) -> bool:
+        """Close the tasks, for the process goes on without them; return whether that was done in time."""
+        current, pause = self._current, threading.Event()
+        if current is None:
+            return True
+        current.release()
+        for _ in range(int(timeout_s / LEAVE_POLL_S)):
+            if current.ended:
+                break
+            pause.wait(LEAVE_POLL_S)
+        return current.ended
 
     def _next(self) -> Any | None:
         """Return the next message. One that cannot be read, as a function may not be importable here, is the failure of the deployment it is for."""

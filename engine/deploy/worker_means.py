@@ -11,9 +11,10 @@ from engine.clock import Clock
 from engine.deployment import BuildOperator, Deployment
 from engine.job_messages import TaskReport
 from engine.local_storage import LocalStorage
-from engine.network.data_plane import DataPlane
+from engine.network.data_plane import LOOPBACK, DataPlane
 from engine.network.hello import Identity
 from engine.network.links import LinkLost
+from engine.network.listening import Listening
 from engine.operators.build import build_operator
 from engine.storage import Storage
 from engine.task import Task
@@ -81,8 +82,9 @@ class WorkerMeans(Protocol):
 class ProcessMeans:
     """Those of a process: a thread for each slot and one for I/O, sockets, a directory."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
         self._clock = clock
+        self._listening = listening
         self.build: BuildOperator = build_operator
 
     def io(self) -> IoThread:
@@ -92,7 +94,7 @@ class ProcessMeans:
         return ThreadedWorkers("worker", self._clock, report, io)
 
     def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
-        return DataPlane(identity, self._clock, link_lost)
+        return DataPlane(identity, self._clock, link_lost, listening=self._listening)
 
     def storage(self, directory: Path) -> LocalStorage:
         return LocalStorage(directory)

@@ -16,30 +16,35 @@ from pathlib import Path
 from engine.clock import Clock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, Hello
+from engine.deploy.own_processes import OwnProcesses
+from engine.deploy.worker_facts import misfit, own_facts
+from engine.deploy.worker_host import Address, Container, WorkerHost
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.task_manager import IoThread
 
 HELLO_S = 5.0
-START_MS = 30_000.0
 WATCH_S = 0.1
 IDLE_TIMEOUT_MS = 5_000.0
 OVERSLEPT_MS = 1_000.0
+RETURN_MS = 30_000.0
+"""How long a worker may take to connect whose container goes on without the one before it, and how long it is kept when no job takes it."""
 
 
 class WorkerPool:
-    """Hands workers out to jobs and takes them back. Only who knows a worker's token can connect as that worker."""
+    """Hands workers out to jobs and takes them back. Only who knows a worker's token can connect as that worker, once."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, host: WorkerHost | None = None) -> None:
         self.scratch = Path(tempfile.mkdtemp(prefix="penstock-workers-"))
         self.refused = 0
         self._clock = clock
+        self._host: WorkerHost = host or OwnProcesses()
         self._workers: dict[int, WorkerProcess] = {}
         self._timeouts: dict[int, float] = {}
+        self._start_ms: dict[int, float] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.address: tuple[str, int] = self._listener.getsockname()[:2]
+        self._listener, self.address = self._listening()
         self._starter = IoThread("worker-starter")  # workers die with this thread, so it lives as long as the pool
         for target in (self._accept, self._watch):
             threading.Thread(target=target, name=f"workers-{target.__name__.strip('_')}", daemon=True).start()
@@ -49,9 +54,11 @@ class WorkerPool:
         with self._lock:
             free = [worker for worker in self._workers.values() if worker.state is WorkerState.IDLE and worker.number not in self._timeouts]
             taken = free[:count]
+            for container in self._vacant()[: count - len(taken)]:
+                taken.append(self._in(container, RETURN_MS))
             while len(taken) < count:
                 number = next(self._numbers)
-                worker = self._workers[number] = WorkerProcess(number, self._clock)
+                worker = self._in(self._host.container(number), self._host.start_ms, number)
                 self._starter.submit(partial(worker.start, self.address, self.scratch))
                 taken.append(worker)
             for worker in taken:
@@ -66,6 +73,7 @@ class WorkerPool:
                 self._timeouts.pop(worker.number, None)
                 if worker.state is WorkerState.LOST:
                     self._forget(worker)
+        self._dismiss_idle()
 
     def workers(self) -> list[WorkerProcess]:
         """Return the workers there are."""
@@ -80,11 +88,32 @@ class WorkerPool:
         self._listener.close()
         self._starter.close()
         for worker in self.workers():
-            worker.lose("the session has ended")
+            worker.dismiss()
+        self._host.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _listening(self) -> tuple[socket.socket, Address]:
+        try:
+            return self._host.listen()
+        except BaseException:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            raise
+
+    def _in(self, container: Container, start_ms: float, number: int | None = None) -> WorkerProcess:
+        """Return a new worker in a container."""
+        worker = WorkerProcess(next(self._numbers) if number is None else number, self._clock, container)
+        self._workers[worker.number] = worker
+        self._start_ms[worker.number] = start_ms
+        return worker
+
+    def _vacant(self) -> list[Container]:
+        """Return the containers that go on without a worker."""
+        occupied = {worker.container.number for worker in self._workers.values() if worker.state is not WorkerState.LOST}
+        return [container for container in self._host.lasting() if container.number not in occupied]
 
     def _forget(self, worker: WorkerProcess) -> None:
         self._workers.pop(worker.number, None)
+        self._start_ms.pop(worker.number, None)
 
     def _accept(self) -> None:
         while not self._closed.is_set():
@@ -96,25 +125,37 @@ class WorkerPool:
 
     def _greet(self, connected: socket.socket) -> None:
         """Find out which worker has connected; then read what it says until it ends."""
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = ControlConnection(connected, "worker-writer")
-        worker = None
+        connection, hello, worker = None, None, None
         with contextlib.suppress(Exception):  # whatever a stranger says is no reason to do more than hang up
-            worker = self._known(connection.receive(HELLO_S))
-        if worker is None:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connected.settimeout(HELLO_S)
+            connection = ControlConnection(self._host.accepted(connected), "worker-writer")
+            hello = connection.receive(HELLO_S)
+            worker = self._known(hello)
+        if worker is None or connection is None or not isinstance(hello, Hello):
             self.refused += 1
-            connection.close()
+            (connection or connected).close()
             return
-        worker.connected(connection)
+        wrong = None if hello.facts is None else misfit(hello.facts, own_facts())
+        if wrong is not None:
+            connection.close()
+            worker.lose(wrong.message, wrong)
+            return
+        worker.connected(connection, hello.facts)
 
     def _known(self, hello: object) -> WorkerProcess | None:
+        """Return the worker that says hello, which its token proves; a container that has lost its worker may send another, which is a new one."""
         if not isinstance(hello, Hello) or hello.version != VERSION:
             return None
         with self._lock:
-            worker = self._workers.get(hello.worker)
-        if worker is None or worker.state is not WorkerState.STARTING or not hmac.compare_digest(worker.token.encode(), hello.token.encode()):
-            return None
-        return worker
+            living = [each for each in self._workers.values() if each.state is not WorkerState.LOST and each.container.number == hello.worker]
+            vacant = [] if living else [each for each in self._vacant() if each.number == hello.worker]
+            containers = [*(each.container for each in living), *vacant]
+            if not containers or not hmac.compare_digest(containers[0].token.encode(), hello.token.encode()):
+                return None
+            if not living:
+                return self._in(vacant[0], RETURN_MS)
+        return living[0] if living[0].state is WorkerState.STARTING else None
 
     def _watch(self) -> None:
         before_ms = self._clock.monotonic_ms()
@@ -124,7 +165,28 @@ class WorkerPool:
             if overslept:  # this process was stopped: what the workers said meanwhile is still to be read
                 continue
             for worker in self.workers():
-                worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), START_MS)
+                late = worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), self._start_ms.get(worker.number, RETURN_MS))
+                if late is not None:
+                    worker.lose(late, self._host.late(worker.number))
                 if worker.state is WorkerState.LOST and worker.on_lost is None:
                     with self._lock:
                         self._forget(worker)
+            self._dismiss_idle()
+
+    def _dismiss_idle(self) -> None:
+        """Let go of workers without a job for longer than they are kept; one that came back by itself is kept for the job that will want it."""
+        kept_ms = self._host.idle_ms
+        if kept_ms is None:
+            return
+        with self._lock:
+            wanted = bool(self._timeouts)
+            vacant = [] if wanted else self._vacant()
+        for worker in self.workers():
+            if worker.number in self._timeouts:
+                continue
+            spare = wanted and not worker.used
+            idle = worker.state is WorkerState.IDLE and worker.idle_ms >= max(kept_ms, RETURN_MS * spare)
+            if idle or (worker.state is WorkerState.STARTING and worker.used):
+                worker.dismiss()
+        for container in vacant:
+            container.kill()

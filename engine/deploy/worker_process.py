@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import secrets
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from catalog.errors import PenstockError
 from engine.clock import Clock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import Alive, FromTasks
 from engine.deploy.job_codec import NameFunction, no_functions
-
-EXIT_WAIT_S = 0.5
-_ROOT = Path(__file__).resolve().parents[2]
+from engine.deploy.worker_facts import WorkerFacts
+from engine.deploy.worker_host import Address, Container
 
 
 class WorkerState(StrEnum):
@@ -33,70 +27,70 @@ class WorkerState(StrEnum):
 
 
 class WorkerProcess:
-    """One worker. ``send`` may be called from any thread and at any time: what is sent before the worker has connected is sent then.
+    """One worker in its container. ``send`` may be called from any thread and at any time: what is sent before the worker has connected is sent then.
 
     ``on_message`` and ``on_lost`` are whoever uses the worker now; they are called from the worker's reader thread, and must not wait.
+    ``error``: what its loss means for who uses it, when that is more than a loss.
     """
 
-    def __init__(self, number: int, clock: Clock) -> None:
+    def __init__(self, number: int, clock: Clock, container: Container) -> None:
         self.number = number
-        self.token = secrets.token_hex(32)
+        self.container = container
         self.state = WorkerState.STARTING
         self.why_lost = ""
+        self.error: PenstockError | None = None
         self.stale = 0
+        self.facts: WorkerFacts | None = None
+        self.used = False
         self.on_message: Callable[[WorkerProcess, FromTasks], None] | None = None
         self.on_lost: Callable[[WorkerProcess], None] | None = None
         self._clock = clock
-        self._heard_ms = clock.monotonic_ms()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._heard_ms = self._free_ms = clock.monotonic_ms()
         self._connection: ControlConnection | None = None
         self._unsent: list[tuple[Any, NameFunction]] = []
         self._changed = threading.Condition()
 
     @property
     def pid(self) -> int | None:
-        """The process's number, once there is one."""
-        return None if self._process is None else self._process.pid
+        """The process's number on its machine, once it is known."""
+        return self.container.pid if self.facts is None else self.facts.pid
 
     @property
     def silence_ms(self) -> float:
         """How long nothing has been heard of it."""
         return self._clock.monotonic_ms() - self._heard_ms
 
-    def start(self, address: tuple[str, int], scratch: Path) -> None:
-        """Start the process. The thread that does must live as long as the worker shall: the kernel takes its end for the parent's."""
-        orders = {"worker": self.number, "token": self.token, "address": address, "scratch": str(scratch), "parent": os.getpid()}
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+    @property
+    def idle_ms(self) -> float:
+        """How long it has had no job; 0 while it has one, or is not there."""
+        return self._clock.monotonic_ms() - self._free_ms if self.state is WorkerState.IDLE else 0.0
+
+    def start(self, address: Address, scratch: Path) -> None:
+        """Start its container."""
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "engine.deploy.worker"], stdin=subprocess.PIPE, env=environment, close_fds=True
-            )
-            assert self._process.stdin is not None
-            with self._process.stdin as pipe:
-                pipe.write(json.dumps(orders).encode() + b"\n")
+            self.container.start(address, scratch)
         except OSError as cause:
             self.lose(f"cannot be started: {cause}")
 
-    def connected(self, connection: ControlConnection) -> None:
+    def connected(self, connection: ControlConnection, facts: WorkerFacts | None = None) -> None:
         """Take the connection the worker has made, and read it until it ends; returns then."""
-        if not self.attach(connection):
+        if not self.attach(connection, facts):
             return
-        why = None
         try:
             while (message := connection.receive()) is not None:
                 self.take(message)
         except Exception as error:  # noqa: BLE001 - a worker that does not keep to the protocol is lost, whatever it said
-            why = f"its messages cannot be read: {error}"
-        self.lose(why or self._exit_status())
+            self.lose(f"its messages cannot be read: {error}")
+        self._disconnected()
 
-    def attach(self, connection: ControlConnection) -> bool:
-        """Take the connection the worker has made, and send what waits for it; False, and it is closed, when the worker is lost."""
+    def attach(self, connection: ControlConnection, facts: WorkerFacts | None = None) -> bool:
+        """Take the connection the worker has made, and send what waits for it; False, and it is closed, when it is lost or has one."""
         with self._changed:
-            if self.state is WorkerState.LOST:
+            if self.state is not WorkerState.STARTING:  # given up, or connected meanwhile
                 connection.close()
                 return False
-            self._connection = connection
-            self._heard_ms = self._clock.monotonic_ms()
+            self._connection, self.facts = connection, facts
+            self._heard_ms = self._free_ms = self._clock.monotonic_ms()
             self.state = WorkerState.IDLE if self.on_message is None else WorkerState.RUNNING
             for message, name_function in self._unsent:
                 connection.send(message, name_function)
@@ -119,34 +113,56 @@ class WorkerProcess:
         """Say who uses the worker from now on; nobody when None."""
         with self._changed:
             self.on_message, self.on_lost = on_message, on_lost
+            self.used = True
+            self._free_ms = self._clock.monotonic_ms()
             if self.state in (WorkerState.IDLE, WorkerState.RUNNING):
                 self.state = WorkerState.IDLE if on_message is None else WorkerState.RUNNING
 
-    def lose(self, why: str) -> None:
+    def lose(self, why: str, error: PenstockError | None = None) -> None:
         """Give the worker up: kill what is left of it, and only when it is gone tell who uses it. Only the first reason counts."""
+        if self._end(why, error):
+            self.container.kill()
+            self._close()
+
+    def dismiss(self) -> None:
+        """End a worker that has no job: its connection ends, and so does it."""
+        if self._end("dismissed", None):
+            self._close()
+            self.container.leave()
+
+    def check(self, timeout_ms: float, start_ms: float) -> str | None:
+        """Lose the worker when its container has ended, or nothing has been heard of it for too long; return why if it did not even connect."""
+        status = self.container.ended()
+        if status is not None:
+            self.lose(status, self.container.fault)
+        elif self.state is WorkerState.STARTING:
+            return f"did not connect within {start_ms / 1e3:g} s" if self.silence_ms > start_ms else None
+        elif self.silence_ms > timeout_ms:
+            self.lose(f"no heartbeat for {timeout_ms / 1e3:g} s")
+        return None
+
+    def _disconnected(self) -> None:
+        if self.state is not WorkerState.LOST:
+            why = self.container.disconnected()
+            if self._end(why, self.container.fault):
+                self._close()
+
+    def _end(self, why: str, error: PenstockError | None) -> bool:
+        """Note that it is lost; return False when it was already."""
         with self._changed:
             if self.state is WorkerState.LOST:
-                return
-            self.state, self.why_lost = WorkerState.LOST, why
-            connection, self._connection = self._connection, None
+                return False
+            self.state, self.why_lost, self.error = WorkerState.LOST, why, error
             self._unsent.clear()
             self._changed.notify_all()
-        self._kill()
+            return True
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
         if self.on_lost is not None:
             self.on_lost(self)
-
-    def check(self, timeout_ms: float, start_ms: float) -> None:
-        """Lose the worker when its process has ended, or nothing has been heard of it for too long."""
-        status = None if self._process is None else self._process.poll()
-        if status is not None:
-            self.lose(f"exit {status}")
-        elif self.state is WorkerState.STARTING:
-            if self.silence_ms > start_ms:
-                self.lose(f"did not connect within {start_ms / 1e3:g} s")
-        elif self.silence_ms > timeout_ms:
-            self.lose(f"no heartbeat for {timeout_ms / 1e3:g} s")
 
     def take(self, message: Any) -> None:
         """Act on what the worker has said."""
@@ -155,16 +171,3 @@ class WorkerProcess:
             self.stale = message.stale
         elif isinstance(message, FromTasks) and self.on_message is not None:
             self.on_message(self, message)
-
-    def _exit_status(self) -> str:
-        """Say how the process ended; the connection's end is seen a moment before."""
-        try:
-            return f"exit {self._process.wait(EXIT_WAIT_S)}" if self._process is not None else "never started"
-        except subprocess.TimeoutExpired:
-            return "its connection ended"
-
-    def _kill(self) -> None:
-        if self._process is not None:
-            with contextlib.suppress(OSError):  # gone already
-                self._process.kill()
-            self._process.wait()

@@ -32,6 +32,7 @@ from engine.deploy.control_messages import (
     WriteFailure,
 )
 from engine.deploy.sent_error import SentError
+from engine.deploy.shared_directory import check_probe
 from engine.deploy.worker_backends import SentBackends
 from engine.deploy.worker_means import Plane, WorkerMeans
 from engine.deploy.worker_results import SentResults
@@ -87,10 +88,11 @@ class WorkerTasks:
     def take(self, body: Any) -> None:
         """Act on a message; what goes wrong is told as the failure of a task."""
         match body:
-            case Prepare(name, token, linked):
-                identity = Identity(name, self.deployment.job_id, self.deployment.epoch, self.deployment.attempt, token)
-                self._plane = self._means.plane(identity, self._link_lost) if linked else None
-                self._send(Prepared(() if self._plane is None else tuple(self._plane.address)))
+            case Prepare():
+                try:
+                    self._prepare(body)
+                except PenstockError as cause:
+                    self.fail(cause)
             case DeployTasks():
                 try:
                     self._deploy(body)
@@ -117,6 +119,13 @@ class WorkerTasks:
     def numbers(self) -> MetricsTaken:
         """Return what the tasks have counted by now."""
         return MetricsTaken(tuple(task.figures() for task in self._tasks.values()))
+
+    def _prepare(self, wanted: Prepare) -> None:
+        if wanted.probe is not None:
+            check_probe(*wanted.probe)
+        identity = Identity(wanted.name, self.deployment.job_id, self.deployment.epoch, self.deployment.attempt, wanted.token)
+        self._plane = self._means.plane(identity, self._link_lost) if wanted.linked else None
+        self._send(Prepared(() if self._plane is None else tuple(self._plane.address)))
 
     def _deploy(self, wanted: DeployTasks) -> None:
         peers = {slot: peer.name for peer in wanted.peers for slot in peer.slots}

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import os
 import selectors
 import socket
-import ssl
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
+from catalog.errors import PenstockError
 from engine.channels import Wakeup
 from engine.clock import Clock
 from engine.network.credited_channel import CreditedChannel
@@ -24,20 +21,14 @@ from engine.network.link_counters import LinkCounters
 from engine.network.link_limits import LinkLimits
 from engine.network.link_socket import LinkSocket, Secure
 from engine.network.links import LinkLost, Links
-from engine.network.network_errors import INTERNAL, NEEDS_TLS, UNREACHABLE, network_error
+from engine.network.listening import Listening
+from engine.network.network_errors import INTERNAL, UNREACHABLE, network_error
 from engine.network.remote_channel import RemoteChannel
 
 _TIMER_MS = 100.0
+LOOPBACK = Listening()
 
 Address = tuple[str, int]
-
-
-@dataclass(frozen=True)
-class TlsContexts:
-    """How connections are secured: ``server`` for those accepted, ``client`` for those dialled."""
-
-    server: ssl.SSLContext
-    client: ssl.SSLContext
 
 
 class DataPlane:
@@ -45,7 +36,8 @@ class DataPlane:
     arrive in it.
 
     ``link_lost(peer, cause)`` is called from the plane's thread, once per peer, and must not wait. Listens from the start; ``address`` is
-    what the peers are to be told. Of two peers the one whose name sorts first dials. NET-5012 for an address off loopback without TLS.
+    what the peers are to be told. Of two peers the one whose name sorts first dials. NET-5012 for an address off loopback without TLS, NET-5016 for
+    no free port.
     """
 
     def __init__(
@@ -54,16 +46,14 @@ class DataPlane:
         clock: Clock,
         link_lost: LinkLost,
         *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        tls: TlsContexts | None = None,
+        listening: Listening = LOOPBACK,
         limits: LinkLimits | None = None,
         checksum: bool = True,
     ) -> None:
-        _check_host(host, tls, "listen on")
         self._identity = identity
         self._clock = clock
-        self._tls = tls
+        self._listening = listening
+        self._tls = tls = listening.tls
         self._limits = limits or LinkLimits()
         self._checksum = checksum
         self._secure_accepted: Secure | None = None
@@ -74,8 +64,7 @@ class DataPlane:
         self._next_timer_ms = 0.0
         self._links: Links[LinkSocket] = Links(identity.name, self._limits, link_lost)
         self._closing_ms: float | None = None
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._listener = socket.create_server((host, port), family=family, backlog=512)
+        self._listener = listening.listener(backlog=512)
         self._listener.setblocking(False)
         self.address: Address = self._listener.getsockname()[:2]
         self._waker, self._woken = socket.socketpair()
@@ -89,7 +78,7 @@ class DataPlane:
 
     def connect(self, peer: str, address: Address) -> None:
         """Have a connection with a peer; one that is not there within the hello's time is reported as lost."""
-        _check_host(address[0], self._tls, "connect to")
+        self._listening.check(address[0], "connect to")
         self._call(lambda: self._connect(peer, address))
 
     def sender(self, key: str, peer: str, wake_producer: Wakeup) -> RemoteChannel:
@@ -282,19 +271,3 @@ class DataPlane:
         self._selector.close()
         self._waker.close()
         self._woken.close()
-
-
-def _check_host(host: str, tls: TlsContexts | None, what: str) -> None:
-    """Refuse to let rows leave the machine unencrypted."""
-    try:
-        inside = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        inside = host == "localhost"
-    if not inside and tls is None:
-        raise PenstockError(
-            NEEDS_TLS,
-            f"cannot {what} {host} without TLS: the address is not on this machine's loopback, and rows would travel readable by anyone",
-            hint="give certificates for the connections between task managers, or use 127.0.0.1",
-            kind=Kind.USER,
-            sqlstate="28000",
-        )

@@ -281,8 +281,8 @@ def test_only_a_known_worker_may_connect() -> None:
         address = pool.address
         for hello in (
             Hello(worker.number, VERSION, "guessed"),
-            Hello(77, VERSION, worker.token),
-            Hello(worker.number, VERSION + 1, worker.token),
+            Hello(77, VERSION, worker.container.token),
+            Hello(worker.number, VERSION + 1, worker.container.token),
             "hi",
         ):
             connection = ControlConnection(socket.create_connection(address), "test")

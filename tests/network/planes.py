@@ -11,9 +11,10 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from engine.clock import SystemClock
 from engine.elements import Batch, Element, EndOfInput, Watermark
-from engine.network.data_plane import DataPlane, TlsContexts
+from engine.network.data_plane import DataPlane
 from engine.network.hello import Identity
 from engine.network.link_limits import LinkLimits
+from engine.network.listening import Listening, TlsContexts
 from tests.network.fault_proxy import Fault, FaultProxy, wait_until
 
 LIMITS = LinkLimits(hello_ms=600.0, ping_ms=50.0, silence_ms=400.0, close_ms=300.0)
@@ -57,8 +58,8 @@ class Outcome:
 def stream(count: int, *faults: Fault, checksum: bool = True, tls: TlsContexts | None = None, capacity: int = 4) -> Outcome:
     """Send ``count`` numbered elements through a proxy with faults, until all have come or a loss was reported."""
     outcome, lost = Outcome(), list[tuple[str, str, PenstockError]]()
-    a = plane("a", lost, checksum=checksum, tls=tls)
-    b = plane("b", lost, checksum=checksum, tls=tls)
+    a = plane("a", lost, checksum=checksum, listening=Listening(tls=tls))
+    b = plane("b", lost, checksum=checksum, listening=Listening(tls=tls))
     wake_producer, wake_consumer = threading.Event(), threading.Event()
     try:
         with FaultProxy(b.address, *faults) as proxy:

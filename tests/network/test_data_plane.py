@@ -11,7 +11,7 @@ import pytest
 from catalog.errors import PenstockError
 from engine.channels import no_wakeup
 from engine.elements import EndOfInput, Watermark
-from engine.network.data_plane import TlsContexts
+from engine.network.listening import Listening, TlsContexts
 from tests.network.fault_proxy import DOWN, UP, Fault, FaultProxy, wait_until
 from tests.network.planes import number_of, numbered, plane, stream
 
@@ -193,7 +193,7 @@ def test_over_tls(tmp_path: Path) -> None:
     assert not broken.complete and broken.lost and broken.numbers == list(range(len(broken.numbers)))
     lost: list[tuple[str, str, PenstockError]] = []
     open_to_all = plane("a", lost)
-    b = plane("b", lost, tls=tls)
+    b = plane("b", lost, listening=Listening(tls=tls))
     with FaultProxy(b.address) as proxy:
         open_to_all.connect("b", proxy.address)
         assert wait_until(lambda: lost)
@@ -205,7 +205,7 @@ def test_rows_do_not_leave_the_machine_without_tls() -> None:
     lost: list[tuple[str, str, PenstockError]] = []
     for host in ("0.0.0.0", "192.0.2.1", "::", "example.org"):
         with pytest.raises(PenstockError, match="without TLS") as caught:
-            plane("a", lost, host=host)
+            plane("a", lost, listening=Listening(host))
         assert caught.value.code == "NET-5012" and "certificates" in (caught.value.hint or "")
     a = plane("a", lost)
     with pytest.raises(PenstockError, match=r"cannot connect to 192\.0\.2\.1 without TLS"):

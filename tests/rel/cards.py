@@ -51,6 +51,12 @@ CARDS: tuple[Card, ...] = (
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
     Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed", ("--error-rate", "0.0001")),
     Card(
+        "hosted",
+        "tests.rel.hosted",
+        "a window count on workers of Spark: killed, stopped, rescaled, restarted; every row counts once, nothing is left",
+        ("--rows", "6000000", "--rounds", "5"),
+    ),
+    Card(
         "two-phase",
         "tests.rel.two_phase",
         "killed at each step of a sink into files or a database, at parallelism 3, 1 and 5: no row lost, none doubled",

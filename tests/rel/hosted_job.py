@@ -1,0 +1,117 @@
+"""A keyed count on workers of Spark, what can happen to it, and whether each row has counted once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from client.session import Session
+from engine.job import Job
+
+KEYS = 7
+PATIENCE_S = 240.0
+SETTINGS = {
+    "deployment": "spark",
+    "spark.executor.memory": "512m",
+    "parallelism.default": "2",
+    "bounded.backend": "duckdb",
+    "execution.checkpointing.interval": "200 ms",
+    "restart-strategy.delay": "20 ms",
+    "restart-strategy.attempts": "100",
+}
+
+
+def numbers_sql(rows: int, rate: int) -> str:
+    """Return the table of the numbers from 1."""
+    return f"""CREATE TABLE numbers (n BIGINT, at AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR at AS at)
+      WITH ('connector' = 'datagen', 'rows-per-second' = '{rate}',
+      'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '{rows}')"""
+
+
+def count_sql(out: Path) -> tuple[str, str]:
+    """Return the sink of the counts and the insert that fills it: numbers of each key in windows of ten seconds, which are 10,000 numbers."""
+    sink = f"""CREATE TABLE counts (w TIMESTAMP_LTZ(3), k BIGINT, c BIGINT, s BIGINT)
+      WITH ('connector' = 'filesystem', 'path' = '{out}', 'format' = 'json')"""
+    query = f"""INSERT INTO counts SELECT window_start, n % {KEYS}, COUNT(*), SUM(n)
+      FROM TABLE(TUMBLE(TABLE numbers, DESCRIPTOR(at), INTERVAL '10' SECOND)) GROUP BY window_start, window_end, n % {KEYS}"""
+    return sink, query
+
+
+def started(session: Session, out: Path, rows: int, rate: int) -> Job:
+    """Start the job and wait until it has a checkpoint."""
+    sink, query = count_sql(out)
+    session.execute(numbers_sql(rows, rate))
+    session.execute(sink)
+    job = session.execute(query).job
+    assert job is not None
+    until(lambda: job.metrics().checkpoints_completed >= 2 and job.metrics().rows_in > 0, job)
+    return job
+
+
+def until(reached: Callable[[], Any], job: Job) -> None:
+    """Wait for something while the job runs."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics().events}"
+        assert not job.state.terminal, f"{job.state}, {job.error}"
+        time.sleep(0.005)
+
+
+def recoveries(job: Job) -> int:
+    """Return how often the job has come back."""
+    return sum(event.kind == "RUNNING" for event in job.metrics().events)
+
+
+def outage_s(job: Job, fault: Callable[[], None]) -> float:
+    """Do something to the job and return the seconds until all its tasks run again."""
+    before, began = recoveries(job), time.monotonic()
+    fault()
+    until(lambda: recoveries(job) > before, job)
+    took = time.monotonic() - began
+    completed = job.metrics().checkpoints_completed
+    until(lambda: job.metrics().checkpoints_completed > completed, job)
+    return took
+
+
+def worker_pid(job: Job, place: int = -1) -> int:
+    """Return the process of one of its workers."""
+    assert job.processes is not None
+    pid = job.processes.processes()[place].pid
+    assert pid is not None
+    return pid
+
+
+def executor_of(pid: int) -> int:
+    """Return the virtual machine a Python worker belongs to: the parent of the daemon it was forked by."""
+    return _parent(_parent(pid))
+
+
+def _parent(pid: int) -> int:
+    return next(int(line.split()[1]) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("PPid:"))
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> Callable[[], None]:
+    """Return the fault of a signal."""
+    return lambda: os.kill(pid, number)
+
+
+def wrong_counts(out: Path, rows: int) -> list[str]:
+    """Return what is wrong with what was written, in sentences."""
+    found: Counter[tuple[str, int, int, int]] = Counter()
+    for path in sorted(out.glob("*")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found[row["w"], row["k"], row["c"], row["s"]] += 1
+    counted = sum(count * times for (_, _, count, _), times in found.items())
+    summed = sum(total * times for (_, _, _, total), times in found.items())
+    windows = Counter((window, key) for window, key, _, _ in found.elements())
+    wrong = [f"window {window} of key {key} was written {times} times" for (window, key), times in windows.items() if times > 1]
+    if (counted, summed) != (rows, rows * (rows + 1) // 2):
+        wrong.append(f"{counted} rows were counted of {rows}, their sum is {summed}")
+    return wrong
