@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.errors import PenstockError
-from engine.bounded.spark_errors import machine_gone, spark_failures
+from engine.bounded.spark_errors import machine_gone, spark_failures, start_refused
 from engine.bounded.spark_launcher import SparkJvm, launch
 from engine.bounded.spark_place import stages_told
 
@@ -17,13 +17,17 @@ class OwnSpark:
     """A :class:`~engine.bounded.spark_place.SparkPlace`: the classic way into Spark, through its gateway."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start it. BND-5001, 5002 or 5007 when it cannot be; a machine in which no session could be made is not left behind."""
+        """Start it. BND-5001, 5002, 5007 or 5018 when it cannot be; a machine in which no session could be made is not left behind."""
         self.jvm: SparkJvm = launch(settings)
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.jvm.port), self.jvm.secret
         from pyspark.sql import SparkSession
 
         try:
             self._first: Any = SparkSession.builder.getOrCreate()
+        except spark_failures() as error:
+            refused = start_refused(error)  # while the machine can still be asked
+            self.close()
+            raise refused from None
         except BaseException:
             self.close()
             raise

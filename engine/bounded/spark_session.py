@@ -20,6 +20,7 @@ from engine.bounded.spark_watch import Call, SparkWatch
 
 _QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _START_TIMEOUT_S = 180.0
+_SILENTLY_IGNORED = ("spark.master",)
 
 
 class SparkSessions:
@@ -107,12 +108,16 @@ def _set(session: Any, key: str, value: str) -> None:
     known = session.conf.get(key, None)
     if known == value or (known is not None and key.endswith("JavaOptions") and value in known):  # to which Spark adds its own
         return
+    refused: PySparkException | None = None
     try:
-        session.conf.set(key, value)
+        if key not in _SILENTLY_IGNORED:
+            session.conf.set(key, value)
+            return
     except PySparkException as error:
-        message = f"Spark runs already, and {key} is read only when it starts"
-        hint = "make the first statement that needs Spark one of a catalog or table with this setting"
-        raise PenstockError("BND-5013", message, hint=hint, kind=Kind.USER, sqlstate="55000") from error
+        refused = error
+    message = f"Spark runs already, and {key} is read only when it starts"
+    hint = "make the first statement that needs Spark one of a catalog, table or job with this setting"
+    raise PenstockError("BND-5013", message, hint=hint, kind=Kind.USER, sqlstate="55000") from refused
 
 
 def _in_time(what: str, work: Callable[[], Any]) -> Any:

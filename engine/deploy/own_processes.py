@@ -16,7 +16,7 @@ from catalog.errors import PenstockError
 from engine.deploy.worker_host import Address, Container
 from engine.network.secure_stream import SecureStream
 
-EXIT_WAIT_S = 0.5
+EXIT_WAIT_S = 1.0
 _ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -156,6 +156,7 @@ class ProcessWorkers:
             for member in underway.members:
                 if not member.released:
                     member.process.send(ToTasks(underway.id, ReleaseTasks()))
+                    member.released = member.process.state is WorkerState.STARTING  # it has no tasks, and may never come to say so
             self._end_when_released(underway)
         if self._underway is not None:
             self._later(RELEASE_S, lambda: self._lose_unreleased(underway))

@@ -22,7 +22,7 @@ MASTER = "local-cluster[2,1,1024]"
 DYNAMIC = {
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.executorIdleTimeout": "2s",
-    "spark.dynamicAllocation.schedulerBacklogTimeout": "100ms",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.dynamicAllocation.minExecutors": "0",
 }
 LIMITS_S = {"Python worker killed": 1.0, "executor killed": 6.0, "worker stopped": 9.0}

@@ -1,0 +1,69 @@
+"""Workers on a Spark of two executors: the answer is exact when a Python worker is killed, a bounded part does not wait for them, nothing is left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.errors import PenstockError
+from client.session import Session
+from engine.bounded.spark_session import SESSIONS
+from tests.rel import hosted_job as hosted
+
+pytestmark = pytest.mark.spark
+MASTER = "local-cluster[2,1,1024]"
+ROWS = 200_000
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    SESSIONS.close()
+    made = Session({**hosted.SETTINGS, "spark.master": MASTER, "taskmanager.idle-timeout": "1 min"})
+    yield made
+    made.close()
+    SESSIONS.close()
+
+
+def test_a_killed_python_worker_costs_no_row(session: Session, tmp_path: Path) -> None:
+    job = hosted.started(session, tmp_path / "out", ROWS, 40_000)
+    pid = hosted.worker_pid(job)
+    hosted.outage_s(job, hosted.kill(pid))
+    assert hosted.worker_pid(job) != pid
+    assert job.wait(60) and job.error is None
+    assert hosted.wrong_counts(tmp_path / "out", ROWS) == []
+    assert job.metrics().workers_lost == 1
+
+
+def test_bounded_parts_are_computed_before_the_cores_are_taken(session: Session, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}), tmp_path / "names.parquet")
+    session.execute(f"CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet')")
+    session.execute("SET 'bounded.backend' = 'spark'")
+    few = "numbers /*+ OPTIONS('fields.n.end' = '1000') */ AS n"
+    while session.job_manager.worker_processes():  # whose cores are kept for a minute
+        session.job_manager.worker_processes()[0].dismiss()
+        time.sleep(0.1)
+    query = f"SELECT d.name, COUNT(*) AS c FROM {few} JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
+    rows = session.execute(query).final_rows().to_pylist()
+    assert sorted((row["name"], row["c"]) for row in rows) == [("a", 143), ("b", 143)]
+
+
+def test_what_spark_reads_when_it_starts_is_too_late(session: Session) -> None:
+    late = Session({**hosted.SETTINGS, "spark.master": "local[2]"})
+    late.execute(hosted.numbers_sql(1000, 1000))
+    with pytest.raises(PenstockError, match=r"Spark runs already, and spark\.\w+ is read only when it starts"):
+        late.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
+    late.close()
+
+
+def test_nothing_is_left(session: Session) -> None:
+    spark = SESSIONS.new("UTC").sparkContext
+    session.close()
+    deadline = time.monotonic() + 10
+    while spark.statusTracker().getActiveJobsIds():
+        assert time.monotonic() < deadline, "Spark jobs are left"
+        time.sleep(0.05)
