@@ -80,7 +80,7 @@ class JobStores:
                 if running is not None:
                     running.taken(closed=closed)
 
-    def _start(self, operator_id: str, staging: Path | None, splits: Any) -> BoundedResult:
+    def _start(self, operator_id: str, staging: Path | None, splits: tuple[str, ...]) -> BoundedResult:
         if self._before is not None and operator_id in self._before.queries:
             return self._before.run(operator_id, staging)
         spec, backends = self._bounded[operator_id], self._services.get(BoundedBackends)

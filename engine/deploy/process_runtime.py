@@ -24,7 +24,7 @@ from engine.deploy.worker_pool import WorkerPool
 from engine.job_options import JobOptions
 from engine.operator import Services
 from engine.task_manager import IoThread
-from planner.physical import JobGraph, SourceSpec
+from planner.physical import HistorySpec, JobGraph, SourceSpec
 
 _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
@@ -52,6 +52,8 @@ class ProcessRuntime:
     def workers(self, job_id: str, graph: JobGraph, options: JobOptions, state: Path | None, post: Callable[[Any], None]) -> ProcessWorkers:
         """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
         check(graph, options)
+        if self._on_spark:
+            check_history(graph)
         scratch = self.pool.scratch / "jobs" / job_id
         if self._on_spark and state is not None and options.state_dir is not None:
             state, scratch = state.absolute(), state.absolute() / HOSTED  # where all machines find it, if they find anything
@@ -94,6 +96,15 @@ class ProcessRuntime:
                 writer.write_table(table)
             held.append(HeldTable(name, path))
         return tuple(held)
+
+
+def check_history(graph: JobGraph) -> None:
+    """Refuse histories that Spark computes while workers hold its cores: RUN-2924."""
+    for chain in graph.chains:
+        for spec in chain.operators:
+            if isinstance(spec, HistorySpec) and spec.backend == "spark":
+                message = f"the history of {spec.name} would be computed by Spark, whose cores the job's own workers hold: it could wait for ever"
+                raise PenstockError("RUN-2924", message, hint="SET 'bounded.backend' = 'duckdb', or another deployment", sqlstate="0A000")
 
 
 def _spark_tasks(options: JobOptions) -> WorkerHost:
