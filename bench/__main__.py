@@ -1,16 +1,16 @@
-"""``python -m bench [throughput|deployment|nexmark|match|startup|chain|kernels]``: all of them without a word."""
+"""``python -m bench [throughput|deployment|hosted|nexmark|match|startup|chain|kernels]``: all of them without a word."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from bench import chain, data, deployment, kernels, match, nexmark, startup, throughput
+from bench import chain, data, deployment, hosted, kernels, match, nexmark, startup, throughput
 
 
 def main() -> None:
     """Print the benches that were asked for."""
-    names = ["throughput", "deployment", "nexmark", "match", "chain", "kernels", "startup"]
+    names = ["throughput", "deployment", "hosted", "nexmark", "match", "chain", "kernels", "startup"]
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("which", nargs="*", choices=[*names, []], help="which benches (all)")
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure (3)")
@@ -23,6 +23,8 @@ def main() -> None:
         throughput.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "deployment" in which:
         deployment.report(data.events(arguments.folder), data.ROWS, arguments.runs)
+    if "hosted" in which:
+        hosted.report(data.events(arguments.folder), data.ROWS, arguments.runs)
     if "nexmark" in which:
         nexmark.report(arguments.folder, arguments.events, [name for name in arguments.queries.split(",") if name], arguments.runs)
     if "match" in which:

@@ -17,7 +17,7 @@ class OwnSpark:
     """A :class:`~engine.bounded.spark_place.SparkPlace`: the classic way into Spark, through its gateway."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Start it. BND-5001, 5002, 5007 or 5018 when it cannot be; a machine in which no session could be made is not left behind."""
+        """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be made is not left behind."""
         self.jvm: SparkJvm = launch(settings)
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.jvm.port), self.jvm.secret
         from pyspark.sql import SparkSession
@@ -56,13 +56,13 @@ class OwnSpark:
         session.sparkContext.addJobTag(tag)
 
     def cancel(self, session: Any, tag: str) -> None:
-        if self.jvm.alive:
+        if self.alive:
             with contextlib.suppress(*spark_failures()):  # it has just ended, and with it what it ran
                 session.sparkContext.cancelJobsWithTag(tag)
 
     def progress(self, session: Any) -> str | None:
         """How far the stages are that run now, those of other queries of this process included."""
-        if not self.jvm.alive:
+        if not self.alive:
             return None
         try:
             tracker = session.sparkContext.statusTracker()

@@ -40,14 +40,14 @@ def spark_failures() -> tuple[type[BaseException], ...]:
 
 
 def start_refused(error: BaseException) -> PenstockError:
-    """Return BND-5018 for a Spark that does not start with its settings."""
+    """Return BND-5025 for a Spark that does not start with its settings."""
     try:
         found = re.search(r"(?:[\w.$]+(?:Exception|Error)): ((?!An error occurred).+)", str(error))
         why = found[1] if found is not None else _first_line(str(error))
     except spark_failures():  # the text is asked of a machine that is gone
         why = "its Java virtual machine has ended"
     hint = "look at what was set of 'spark.*', in the session and in spark-defaults.conf"
-    return PenstockError("BND-5018", f"Spark does not start: {why}"[:400], hint=hint, kind=Kind.USER, sqlstate="58000")
+    return PenstockError("BND-5025", f"Spark does not start: {why}"[:400], hint=hint, kind=Kind.USER, sqlstate="58000")
 
 
 def spark_error(error: BaseException, last_words: str = "") -> PenstockError:

@@ -146,7 +146,7 @@ def start_machine(
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(directory),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
         **said,
     }

@@ -17,6 +17,7 @@ from engine.bounded.own_spark import OwnSpark
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_server import SparkServer
 from engine.bounded.spark_watch import Call, SparkWatch
+from engine.bounded.submitted_spark import GATEWAY, SubmittedSpark
 
 _QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _START_TIMEOUT_S = 180.0
@@ -41,13 +42,14 @@ class SparkSessions:
         """Where Spark runs, ``None`` before the first session."""
         return self._place
 
-    def new(self, time_zone: str, settings: Mapping[str, str] | None = None) -> Any:
+    def new(self, time_zone: str, settings: Mapping[str, str] | None = None, at_start: Mapping[str, str] | None = None) -> Any:
         """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started.
 
         ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013 for one that is too late.
+        ``at_start``: what a Spark that is started now is given besides, where nobody has said otherwise.
         """
         wanted = settings or {}
-        place = self._running(wanted)
+        place = self._running({**(at_start or {}), **self.settings, **wanted})
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
     def release(self, session: Any) -> None:
@@ -65,17 +67,19 @@ class SparkSessions:
             if self._place is not None and not self._place.alive:
                 self._forget()
             if self._place is None:
-                self._place = _in_time("start", lambda: self._start({**self.settings, **settings}))
+                self._place = _in_time("start", lambda: self._start(settings))
                 atexit.register(self.close)
             return self._place
 
     def _start(self, settings: Mapping[str, str]) -> SparkPlace:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         if os.environ.get("SPARK_REMOTE"):
             return SparkServer(os.environ["SPARK_REMOTE"])
+        if GATEWAY in os.environ:
+            return SubmittedSpark()
         if self.keep_alive_ms:
             return kept_spark(self.keep_alive_ms, settings)
         return OwnSpark(settings)

@@ -60,8 +60,7 @@ class HostingSession:
         return ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores)).build
 
     def _start(self) -> None:
-        running = SESSIONS.place is not None and SESSIONS.place.alive
-        session = SESSIONS.new("UTC", self._settings if running else HOSTING | self._settings)
+        session = SESSIONS.new("UTC", self._settings, at_start=HOSTING)
         if str(session.conf.get("spark.speculation", "false")).lower() == "true":
             hint = "SET 'spark.speculation' = 'false' before Spark is started, or in spark-defaults.conf"
             message = "Spark speculates: it would start a worker that takes long a second time, and a worker takes as long as its job"
