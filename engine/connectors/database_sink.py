@@ -91,6 +91,9 @@ class DatabaseSink:
             raise self._refused(error, items) from error
         self._request.metrics.count("rows_committed", rows)
 
+    def completed(self, checkpoint_id: int) -> None:
+        """The database itself says what is committed."""
+
     def _refused(self, error: PenstockError, items: list[Committable]) -> PenstockError:
         """Return why a commit failed. One that is refused for good ends the job: its rows stay staged, and nothing behind them is written."""
         if error.retriable or error.code.startswith("STA-"):

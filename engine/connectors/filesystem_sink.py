@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Iterator
@@ -19,15 +20,17 @@ from catalog.schema import Schema
 from catalog.tables import Table
 from engine.arrays import array_of
 from engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
+from engine.connectors.commit_log import CommittedFile, WrittenAs
 from engine.connectors.file_listing import resolve
 from engine.connectors.filesystem_reader import NULL_PARTITION
 from engine.connectors.filesystem_source import csv_dialect
 from engine.connectors.sink import Committable, SinkRequest
+from engine.connectors.sink_commits import SinkCommits
 from engine.connectors.staged_files import StagedFiles
 from engine.elements import Batch
 from engine.failpoints import failpoint
 from engine.formats.file_task import CsvDialect
-from engine.formats.file_writers import FileWriter, WriteTask, open_writer
+from engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
 from engine.formats.text_values import to_text
 
 MAX_OPEN = 64
@@ -44,6 +47,7 @@ class _OpenFile:
     staged: str
     directory: str
     rows: int = 0
+    written: WrittenFile | None = None
 
 
 class FilesystemSink:
@@ -68,7 +72,10 @@ class FilesystemSink:
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
         self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
         owner = f"{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}"
-        self._files = StagedFiles(_directory(table), owner)
+        root = _directory(table)
+        self._files = StagedFiles(root, owner)
+        whose = {"job_id": request.job_id, "operator_id": request.operator_id}
+        self._commits = SinkCommits(root, self._layout.written_as(table), **whose, subtask=request.subtask, parallelism=request.parallelism)
         self._stem = f"part-{owner}-{request.subtask:04d}"
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
@@ -76,6 +83,7 @@ class FilesystemSink:
         self._pending: set[str] = set()  # a name that is committed again, perhaps by another subtask and later, must not stand for a new file
 
     def recover(self, pending: list[Committable]) -> None:
+        self._commits.start()
         kept = self._pending = {item["staged"] for item in pending}
         for name in self._files.leftovers():
             match = _SUBTASK.match(name)
@@ -107,7 +115,9 @@ class FilesystemSink:
         for file in self._complete:
             stem = f"{self._stem}-{checkpoint_id:06d}"
             final, number = self._files.free_name(file.directory, stem, self._suffix, number)
-            items.append({"staged": file.staged, "final": final, "rows": file.rows})
+            assert file.written is not None, "a file is complete before it is prepared"
+            facts = {"rows": file.rows, "bytes": file.written.length, "crc32": file.written.crc32, "checkpoint": checkpoint_id}
+            items.append({"staged": file.staged, "final": final, **facts})
             number += 1
         self._complete = []
         if items:
@@ -116,13 +126,26 @@ class FilesystemSink:
         return items
 
     def commit(self, items: list[Committable]) -> None:
-        published = 0
+        if not items:
+            return
+        known, published = self._commits.begin(), 0
         for item in items:
             published += self._files.publish(item["staged"], item["final"])
             failpoint("S5")
-        if items:
-            self._files.sync_published([item["final"] for item in items])
+        self._files.sync_published([item["final"] for item in items])
         self._request.metrics.count("files_committed", published)
+        files = [self._committed(item) for item in items]
+        self._commits.published(int(items[0].get("checkpoint", 0)), files, known if published == len(items) else -1)
+
+    def _committed(self, item: Committable) -> CommittedFile:
+        """Return what the log is told of a file; checkpoints of earlier versions know only its rows."""
+        length = item.get("bytes")
+        if length is None:
+            length = (self._files.root / item["final"]).stat().st_size
+        return CommittedFile(item["final"], item["rows"], length, item.get("crc32"))
+
+    def completed(self, checkpoint_id: int) -> None:
+        self._commits.completed(checkpoint_id)
 
     def abort(self, items: list[Committable]) -> None:
         for item in items:
@@ -141,6 +164,7 @@ class FilesystemSink:
             self._files.discard(file.staged)
         self._open, self._complete = {}, []
         self._files.tidy()
+        self._commits.close()
 
     def _file(self, directory: str) -> _OpenFile:
         """Return the open file of a partition; beyond 64 open ones the oldest is completed."""
@@ -156,7 +180,7 @@ class FilesystemSink:
 
     def _finish(self, directory: str) -> None:
         file = self._open.pop(directory)
-        file.writer.finish()
+        file.written = file.writer.finish()
         self._complete.append(file)
 
 
@@ -169,7 +193,13 @@ class _Layout:
         self._stored = [index for index in range(len(names)) if index not in self._partitions]
         self._names = names
         arrow = pa.schema([*[OP_FIELD] * with_ops, *schema.to_arrow()])
-        self.stored = pa.schema([pa.field(names[index], arrow.field(index).type) for index in self._stored])
+        self._whole = pa.schema([pa.field(name, arrow.field(index).type) for index, name in enumerate(names)])
+        self.stored = pa.schema([self._whole.field(index) for index in self._stored])
+
+    def written_as(self, table: Table) -> WrittenAs:
+        """Return what the commit log says of how files are written."""
+        encoded = base64.b64encode(self._whole.serialize().to_pybytes()).decode()
+        return WrittenAs(file_format(table), encoded, table.partitioned_by, written_changes(table))
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Yield (directory, stored columns) for each partition in the rows."""

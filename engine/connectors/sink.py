@@ -45,6 +45,9 @@ class SinkWriter(Protocol):
     def commit(self, items: list[Committable]) -> None:
         """Make prepared rows visible; done again it changes nothing."""
 
+    def completed(self, checkpoint_id: int) -> None:
+        """Learn that a checkpoint is complete, after all of this subtask's rows up to it were committed."""
+
     def abort(self, items: list[Committable]) -> None:
         """Throw prepared rows away; done again it changes nothing."""
 
@@ -69,6 +72,9 @@ class DirectSink:
 
     def commit(self, items: list[Committable]) -> None:
         """Nothing was prepared."""
+
+    def completed(self, checkpoint_id: int) -> None:
+        """Who reads it need not know."""
 
     def abort(self, items: list[Committable]) -> None:
         """Nothing was prepared."""

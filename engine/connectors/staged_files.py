@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
+from engine.connectors.commit_log import sync_directory
 
 STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"
@@ -86,12 +86,3 @@ def _plain(name: str) -> str:
     if Path(name).name != name or name in ("", ".", ".."):
         raise PenstockError("STA-3502", f"'{name[:100]}' is no name of a staged file", kind=Kind.EXTERNAL)
     return name
-
-
-def sync_directory(directory: Path) -> None:
-    """Flush a directory's entries to the disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import zlib
 from dataclasses import field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +38,14 @@ class WriteTask:
     in_payload: bool = False
 
 
+@dataclass(frozen=True)
+class WrittenFile:
+    """A complete file: its length in bytes and the CRC-32 of all of them."""
+
+    length: int
+    crc32: int
+
+
 class FileWriter(Protocol):
     """Writes one file."""
 
@@ -46,11 +56,21 @@ class FileWriter(Protocol):
     def write(self, rows: pa.RecordBatch) -> None:
         """Add rows."""
 
-    def finish(self) -> int:
-        """Complete the file and flush it to the disk; return its length. Raises OSError."""
+    def finish(self) -> WrittenFile:
+        """Complete the file and flush it to the disk. Raises OSError."""
 
     def discard(self) -> None:
         """Close and delete the file."""
+
+
+class _SummedFile(io.BufferedWriter):
+    """A file that sums up what is written to it."""
+
+    crc32 = 0
+
+    def write(self, data: Any) -> int:
+        self.crc32 = zlib.crc32(data, self.crc32)
+        return super().write(data)
 
 
 class _DurableFile:
@@ -58,17 +78,17 @@ class _DurableFile:
 
     def __init__(self, path: Path, codec: str | None = None) -> None:
         self._path = path
-        self._file = path.open("xb")
+        self._file = _SummedFile(io.FileIO(path, "xb"))
         raw = pa.PythonFile(self._file, "w")
         self.sink = raw if codec is None else pa.CompressedOutputStream(raw, codec)
 
-    def finish(self) -> int:
+    def finish(self) -> WrittenFile:
         descriptor = os.dup(self._file.fileno())
         try:
             self.sink.close()
             self._file.close()
             os.fsync(descriptor)
-            return os.fstat(descriptor).st_size
+            return WrittenFile(os.fstat(descriptor).st_size, self._file.crc32)
         finally:
             os.close(descriptor)
 
@@ -98,7 +118,7 @@ class TextWriter:
             lines = json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
         self._put("".join(lines.to_pylist()).encode())
 
-    def finish(self) -> int:
+    def finish(self) -> WrittenFile:
         return self._file.finish()
 
     def discard(self) -> None:
@@ -129,7 +149,7 @@ class ParquetWriter:
         if self._rows >= ROW_GROUP_ROWS or self._gathered_bytes >= ROW_GROUP_BYTES:
             self._flush()
 
-    def finish(self) -> int:
+    def finish(self) -> WrittenFile:
         self._flush()
         self._writer.close()
         return self._file.finish()
@@ -158,7 +178,7 @@ class ArrowWriter:
         self._writer.write_batch(rows)
         self.bytes += rows.nbytes
 
-    def finish(self) -> int:
+    def finish(self) -> WrittenFile:
         self._writer.close()
         return self._file.finish()
 

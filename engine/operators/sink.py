@@ -95,6 +95,7 @@ class SinkOperator(Operator, ListState):
             failpoint("S6")
             del self._pending[0]
             failpoint("S7")
+        self._writer.completed(checkpoint_id)
 
     def on_end(self, out: Output) -> None:
         self._writer.end()

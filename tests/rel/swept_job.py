@@ -63,5 +63,5 @@ def written(out: Path) -> Counter[Row]:
 
 
 def unpublished(out: Path) -> list[str]:
-    """Return what stands in the table's directory besides published files."""
-    return sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.suffix != ".jsonl")
+    """Return what stands in the table's directory besides published files and the log that names them."""
+    return sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.suffix not in (".jsonl", ".commit"))

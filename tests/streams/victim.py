@@ -129,5 +129,7 @@ class Victim:
         return {path.name: path.stat().st_mtime_ns for path in self.out.glob("*.parquet")}
 
     def staged(self) -> list[str]:
-        """Return what stands in the table's directory besides published files."""
-        return sorted(str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file() and path.suffix != ".parquet")
+        """Return what stands in the table's directory besides published files and the log that names them."""
+        return sorted(
+            str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".commit")
+        )
