@@ -39,6 +39,13 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
     return open_connection(url, settings=settings, catalog=catalog)
 
 
+def register_spark(spark: Any, *, ship: bool | None = None) -> None:
+    """Let a Spark session read ``format("penstock")``: files that jobs committed, and materialized views. See docs/SPARK.md."""
+    from client.spark_source.registration import register_spark as register  # needs pyspark, which is an extra
+
+    register(spark, ship=ship)
+
+
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
 _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
 
@@ -72,6 +79,7 @@ __all__ = [
     "apilevel",
     "connect",
     "paramstyle",
+    "register_spark",
     "threadsafety",
 ]
 

@@ -11,6 +11,12 @@ from engine.fold import Fold, weights_of
 from engine.operator import KeyedState
 
 _GROUP, _WEIGHT = "key_group", "weight"
+_NAME = b"name"
+
+
+def column_name(field: pa.Field) -> str:
+    """Return the name a column of a snapshot has in the table; one of a checkpoint of before names were kept has its place as a name."""
+    return (field.metadata or {}).get(_NAME, field.name.encode()).decode()
 
 
 class Contents(KeyedState):
@@ -35,7 +41,8 @@ class Contents(KeyedState):
         if self._snapshot is None:
             rows = self._fold.weighted()
             columns = [array_of(np.full(rows.num_rows, self._group, np.uint16)), array_of(weights_of(rows)), *rows.rows.columns]
-            self._snapshot = pa.table(columns, names=[_GROUP, _WEIGHT, *(f"c{i}" for i in range(len(self._schema)))])
+            named = [pa.field(f"c{i}", field.type, metadata={_NAME: field.name}) for i, field in enumerate(self._schema)]
+            self._snapshot = pa.table(columns, schema=pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named]))
         return self._snapshot
 
     def restore(self, part: pa.Table) -> None:

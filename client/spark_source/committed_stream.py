@@ -1,0 +1,54 @@
+"""A stream of commits: the offset is the number of the last commit that was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from client.spark_source.file_batches import batches, packed
+from client.spark_source.source_options import SourceOptions
+from client.spark_source.spark_schema import arrow_schema
+
+
+class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Gives whole commits, at least one at a time; a batch ends before the commit that would exceed the rows asked for."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = arrow_schema(schema)
+        self._log = options.log()
+        self._target: int | None = None
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"commit": self._log.last() if self._options.starting < 0 else self._options.starting - 1}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        rows = self._options.rows_per_trigger
+        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._log.last()
+
+    def reportLatestOffset(self) -> dict[str, int]:
+        return {"commit": self._log.last()}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
+        last = self._log.last() if self._target is None else self._target
+        if not isinstance(limit, ReadMaxRows):
+            return {"commit": max(start["commit"], last)}
+        end, rows = start["commit"], 0
+        for commit in self._log.commits(end + 1, last):
+            if rows and rows + commit.rows > limit.max_rows:
+                break
+            end, rows = commit.number, rows + commit.rows
+        return {"commit": end}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        return packed(self._log.files(start["commit"] + 1, end["commit"]))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return batches(partition, self._schema, None)

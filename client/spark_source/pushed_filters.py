@@ -1,0 +1,112 @@
+"""Filters Spark pushes down, as Arrow expressions that pass exactly the rows Spark's would."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import datasource as spark
+
+Condition = tuple[str, str, Any]
+"""A filter as data: its kind, its column, its value."""
+
+_COMPARISONS = (spark.GreaterThan, spark.GreaterThanOrEqual, spark.LessThan, spark.LessThanOrEqual)
+_TEXTS = (spark.StringStartsWith, spark.StringEndsWith, spark.StringContains)
+_VALUES = (bool, int, float, str, bytes, dt.date, Decimal)
+
+
+def split(filters: Iterable[spark.Filter], schema: pa.Schema) -> tuple[list[Condition], list[spark.Filter]]:
+    """Return the filters that are tested here, and those Spark must test."""
+    taken, left = [], []
+    for pushed in filters:
+        condition = _condition(pushed, schema)
+        if condition is None:
+            left.append(pushed)
+        else:
+            taken.append(condition)
+    return taken, left
+
+
+def expression(conditions: Iterable[Condition], schema: pa.Schema) -> pc.Expression | None:
+    """Return the expression that rows must pass, ``None`` for no conditions."""
+    made = [_expression(condition, schema) for condition in conditions]
+    return reduce(lambda left, right: left & right, made) if made else None
+
+
+def _condition(pushed: spark.Filter, schema: pa.Schema) -> Condition | None:
+    if isinstance(pushed, spark.Not):
+        inner = _condition(pushed.child, schema)
+        return None if inner is None or inner[0].startswith("Not") else (f"Not{inner[0]}", *inner[1:])
+    (name, *nested) = pushed.attribute  # type: ignore[attr-defined]  # every other filter is of one column
+    if nested or name not in schema.names:
+        return None
+    kind = schema.field(name).type
+    if isinstance(pushed, spark.IsNull | spark.IsNotNull):
+        return type(pushed).__name__, name, None
+    if isinstance(pushed, spark.In):
+        values = tuple(_literal(value, kind) for value in pushed.value)
+        return None if pa.types.is_floating(kind) or any(value is None for value in values) else ("In", name, values)
+    value = _literal(pushed.value, kind)  # type: ignore[attr-defined]
+    known = (spark.EqualTo, spark.EqualNullSafe, *_COMPARISONS, *_TEXTS)
+    return (type(pushed).__name__, name, value) if isinstance(pushed, known) and value is not None else None
+
+
+def _literal(value: Any, kind: pa.DataType) -> Any:
+    """Return a value that is certain to mean the same for Arrow, else ``None``. Times with a zone are left to Spark."""
+    if not isinstance(value, _VALUES) or pa.types.is_nested(kind):
+        return None
+    if isinstance(value, dt.datetime) and (value.tzinfo is not None or not pa.types.is_timestamp(kind) or kind.tz is not None):
+        return None
+    try:
+        return value if pa.scalar(value, kind).is_valid else None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
+
+
+def _expression(condition: Condition, schema: pa.Schema) -> pc.Expression:
+    what, name, value = condition
+    if what.startswith("Not") and what != "Not":
+        inner = ~_expression((what[3:], name, value), schema)
+        return inner & pc.field(name).is_valid() if what == "NotIn" else inner
+    field, kind = pc.field(name), schema.field(name).type
+    match what:
+        case "IsNull":
+            return field.is_null()
+        case "IsNotNull":
+            return field.is_valid()
+        case "In":
+            return field.isin(pa.array(value, kind))
+        case "StringStartsWith":
+            return pc.starts_with(field, value)
+        case "StringEndsWith":
+            return pc.ends_with(field, value)
+        case "StringContains":
+            return pc.match_substring(field, value)
+    compared = _compared(what, field, value, kind)
+    return compared & field.is_valid() if what == "EqualNullSafe" else compared
+
+
+def _compared(what: str, field: pc.Expression, value: Any, kind: pa.DataType) -> pc.Expression:
+    """Return a comparison; for Spark NaN equals itself and is greater than every number."""
+    literal = pc.scalar(pa.scalar(value, kind))
+    floating = pa.types.is_floating(kind)
+    if floating and math.isnan(value):
+        nan = pc.is_nan(field)
+        never = nan & ~nan
+        return {"LessThan": ~nan, "LessThanOrEqual": nan | ~nan, "GreaterThan": never}.get(what, nan)
+    match what:
+        case "GreaterThan":
+            return (field > literal) | pc.is_nan(field) if floating else field > literal
+        case "GreaterThanOrEqual":
+            return (field >= literal) | pc.is_nan(field) if floating else field >= literal
+        case "LessThan":
+            return field < literal
+        case "LessThanOrEqual":
+            return field <= literal
+    return field == literal

@@ -1,0 +1,40 @@
+"""The data source: ``spark.read.format("penstock")`` and ``spark.readStream.format("penstock")``."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from catalog.errors import PenstockError
+from client.spark_source.committed_reader import CommittedReader, PushingReader
+from client.spark_source.committed_stream import CommittedStream
+from client.spark_source.source_options import SourceOptions
+from client.spark_source.spark_schema import spark_schema
+from client.spark_source.view_reader import ViewReader, pinned_view
+
+
+class PenstockSource(DataSource):
+    """Files that sinks have committed (option ``path``, a table's directory), or a materialized view as a checkpoint holds it (``view``)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "penstock"
+
+    def schema(self) -> StructType:
+        options = SourceOptions.parse(self.options)
+        whole = pinned_view(options).schema if options.view else options.log().schema(options.ending)
+        return spark_schema(whole, options.columns)
+
+    def reader(self, schema: StructType) -> CommittedReader | ViewReader:
+        options = SourceOptions.parse(self.options, streaming=False)
+        if options.view:
+            return ViewReader(options, schema)
+        return (PushingReader if options.push_filters else CommittedReader)(options, schema)
+
+    def streamReader(self, schema: StructType) -> CommittedStream:
+        options = SourceOptions.parse(self.options, streaming=True)
+        if options.view:
+            message = f"materialized view {options.view} is not read as a stream: a job keeps only its newest states"
+            hint = "INSERT the view's query INTO a filesystem table with 'changelog.mode' = 'retract', and stream that"
+            raise PenstockError("DAT-4624", message, hint=hint, sqlstate="0A000")
+        return CommittedStream(options, schema)
