@@ -109,7 +109,7 @@ def assert_counted_once(job: Job, out: Path) -> None:
     assert job.wait(60)
     assert job.error is None
     left: Counter[tuple[int, int, int]] = Counter()
-    for path in sorted(out.glob("*")):
+    for path in sorted(out.glob("part-*")):
         for line in path.read_text(encoding="utf-8").splitlines():
             change = json.loads(line)
             for side, weight in (("before", -1), ("after", 1)):
