@@ -1,4 +1,4 @@
-"""PostgreSQL, through psycopg 3: rows in binary from a cursor of the server's, keys as arrays."""
+"""PostgreSQL, through psycopg 3: rows by COPY, keys as arrays."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
 from catalog.types import DataType, Double, Float, String
-from engine.databases.database import BATCH_ROWS, Select, failed
+from engine.databases.database import Select, failed
+from engine.databases.postgres_copy import copied, copy_text
 from engine.databases.select_text import quoted, quoted_table, select_text, shown
 from engine.databases.tuples import rows_of
 from engine.databases.writing import conflict_text, insert_text
 
 _CONNECT_S = 10
+_SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
+"""How values are written as text, whatever the server's default: such that each is read back exactly."""
 _BESIDE = "penstock_beside"
 _ARRAYS = {
     pa.int8(): "int2",
@@ -56,7 +59,7 @@ class PostgresConnection:
         given: dict[str, Any] = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
         try:
             self.connection: Any = psycopg.connect(
-                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options="-c TimeZone=UTC", **given
+                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options=_SESSION, **given
             )
             self.connection.prepare_threshold = None
             self.connection.read_only = not writes
@@ -80,10 +83,9 @@ class PostgresConnection:
     def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
         text, values = select_text(select, "%s", _item)
         try:
-            with self.connection.transaction(), self.connection.cursor(name="penstock", binary=True) as cursor:
-                cursor.execute(text, values)
-                while rows := cursor.fetchmany(BATCH_ROWS):
-                    yield rows_of(rows, select.fields, select.table)
+            whole = self._driver.ClientCursor(self.connection).mogrify(text, values)
+            with self.connection.cursor() as cursor, cursor.copy(copy_text(whole, select.fields)) as copy:
+                yield from copied(copy, select.fields, select.table)
         except self._driver.Error as error:
             raise self.failure(f"the rows of {select.table} cannot be read", error) from error
 
