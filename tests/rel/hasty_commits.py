@@ -7,6 +7,7 @@ import sys
 from engine.operator import Output
 from engine.operators.sink import SinkOperator
 from repl.cli import main
+from tests.rel.log_sink import use_log
 
 _prepare = SinkOperator.before_barrier
 
@@ -18,5 +19,6 @@ def _prepare_and_commit(operator: SinkOperator, checkpoint_id: int, out: Output)
 
 
 if __name__ == "__main__":
+    use_log()
     SinkOperator.before_barrier = _prepare_and_commit  # type: ignore[method-assign]
     sys.exit(main())

@@ -1,7 +1,8 @@
 """The card of two-phase commit: a job that writes numbers dies at each step of its sink, the other steps fail now and then; a reader looks on.
 
-Between deaths the parallelism goes from 3 to 1 to 5. Pass: every number is there once, none that was read is ever gone, nothing is left staged.
-Before that, writers of each database are driven step by step in one process, through more checkpoints than processes could take.
+Between deaths the parallelism goes from 3 to 1 to 5. Pass: every number is there once, none that was read is ever gone, nothing is left staged;
+in the log the numbers of each key are in order. Before that, writers of each database are driven step by step in one process, through more
+checkpoints than processes could take.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
     target, random = Target(kind, root), Random(arguments.seed)
     settings = ("restart-strategy.type=fixed-delay", "restart-strategy.attempts=100000")
     job = JobProcess(root, target.script(arguments.rows, arguments.rate), JOB, arguments.ckpt, settings)
-    job.module = "tests.rel.hasty_commits" if arguments.hasty else job.module
+    job.module = "tests.rel.hasty_commits" if arguments.hasty else target.module
     reader, kills, parallelism = Reader(target, arguments.rows), Counter[str](), cycle(PARALLELISM)
     staged = []
     reader.start()

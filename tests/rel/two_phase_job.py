@@ -1,4 +1,4 @@
-"""Numbers written exactly once into files or a database: the job, what stands in its table, and who reads it all the while."""
+"""Numbers written exactly once into files, a database or a log: the job, what stands in its table, and who reads it all the while."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 
 from tests.databases.places import KINDS, Place
 from tests.rel.job_process import JobProcess
+from tests.rel.log import Log, out_of_order
 from tests.rel.swept_job import unpublished
 
-INTO = ("filesystem", *KINDS)
+INTO = ("filesystem", "log", *KINDS)
 JOB = "insert-into-o-1"
 READ_S = 0.2
 SPLITS = 5
@@ -31,8 +32,9 @@ class Target:
 
     def __init__(self, kind: str, root: Path) -> None:
         self.kind = kind
-        self.out = root / "out"
-        self._place = None if kind == "filesystem" else Place(kind, root)
+        self.out = root / ("out.log" if kind == "log" else "out")
+        self._log = Log(self.out) if kind == "log" else None
+        self._place = Place(kind, root) if kind in KINDS else None
         if self._place is not None:
             self._place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
 
@@ -40,6 +42,11 @@ class Target:
     def read_beside(self) -> bool:
         """Whether others may read while the job runs: a DuckDB file is open in one process at a time."""
         return self.kind != "duckdb"
+
+    @property
+    def module(self) -> str:
+        """The command line that knows its sink."""
+        return "repl.cli" if self._log is None else "tests.rel.log_sink"
 
     def script(self, rows: int, rate: int) -> str:
         """Return the job's statements."""
@@ -49,6 +56,8 @@ class Target:
 
     def numbers(self) -> np.ndarray:
         """Return the numbers that are committed now."""
+        if self._log is not None:
+            return self._log.committed()
         if self._place is not None:
             return np.array([row[0] for row in self._place.ask("SELECT k FROM out")], np.int64)
         lines = [line for path in self.out.glob("part-*.jsonl") for line in path.read_text(encoding="utf-8").splitlines()]
@@ -56,6 +65,8 @@ class Target:
 
     def staged(self) -> int:
         """Return how many transactions or files wait to be committed."""
+        if self._log is not None:
+            return self._log.open_transactions
         return len(unpublished(self.out)) if self._place is None else self._place.ask("SELECT COUNT(*) FROM penstock_staged")[0][0]
 
 
@@ -94,8 +105,11 @@ class Reader:
 
     def read(self) -> None:
         """Look once."""
-        times = np.bincount(self._target.numbers(), minlength=self._seen.size)
+        numbers = self._target.numbers()
+        times = np.bincount(numbers, minlength=self._seen.size)
         self.reads += 1
+        if self._target.kind == "log" and (misplaced := out_of_order(numbers)):
+            self.wrong.append(f"read {self.reads}: {misplaced} numbers come behind a higher one of their key")
         now = times > 0
         gone, doubled = int((self._seen & ~now).sum()), int((times > 1).sum())
         self.counts["reads that found more than the one before"] += bool((now & ~self._seen).any())
