@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.failpoints import POINTS
 from engine.job_state import JobState
-from tests.rel.job_process import JobProcess
+from tests.rel.job_process import PATIENCE_S, JobProcess
 from tests.rel.killing import quantile
 from tests.rel.swept import PARALLELISM, RESTORING, Plans, meaningful, sweep
 from tests.rel.swept_job import expected, script, unpublished, write_input, written
@@ -95,6 +95,7 @@ def _run_through(job: JobProcess, parallelism: tuple[int, int], recoveries: list
         job.settings = job.settings[:1]
         job.start(parallelism=parallelism[1])
         while job.alive and job.newest == newest and not job.finished:
+            assert time.monotonic() < died_s + PATIENCE_S, f"it does not get on:\n{job.told}"
             time.sleep(0.01)
         if job.newest > newest:
             recoveries.append(time.monotonic() - died_s)
