@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -10,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
-from engine.spill_files import SpilledRows, SpillFiles
+from engine.spill_files import ArrayPages, SpilledRows, SpillFiles
+from engine.state.slot_table import SlotTable
 
 _OURS = ("engine.state.", "engine.timers", "engine.elements")
 _MANY = 10_000
@@ -28,11 +30,12 @@ class Spillable(Protocol):
 
 @dataclass
 class StateSize:
-    """Bytes of arrays in memory, each counted once whoever shares it; bytes of those on disk; the parts that can go there."""
+    """Bytes of arrays in memory, each counted once whoever shares it; bytes of those on disk, with their pages; the parts that can go there."""
 
     held: int = 0
     spilled: int = 0
     spillable: list[Spillable] = field(default_factory=list)
+    pages: list[mmap.mmap] = field(default_factory=list)
     _seen: set[int] = field(default_factory=set)
 
     @classmethod
@@ -47,6 +50,8 @@ class StateSize:
         if isinstance(found, np.ndarray):
             while isinstance(found.base, np.ndarray):
                 found = found.base
+            if isinstance(found.base, ArrayPages):
+                found = found.base
         if id(found) in self._seen:
             return
         self._seen.add(id(found))
@@ -57,6 +62,10 @@ class StateSize:
                 self.held += found.nbytes
             case SpilledRows():
                 self.spilled += found.size
+                self.pages += found.pages
+            case ArrayPages():
+                self.spilled += len(found)
+                self.pages.append(found)
             case list() | tuple() | dict() if len(found) > _MANY:
                 self.held += found.__sizeof__()
             case list() | tuple():
@@ -72,7 +81,7 @@ class StateSize:
         if isinstance(found, Batch):
             self._add((found.rows, found.weights, found.behind))
             return
-        if hasattr(found, "spillable_bytes"):
+        if hasattr(found, "spillable_bytes") and not isinstance(found, SlotTable):
             self.spillable.append(found)
         for item in tuple(vars(found).values()):
             self._add(item)

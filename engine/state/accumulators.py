@@ -12,6 +12,7 @@ import pyarrow as pa
 from catalog.errors import Kind, PenstockError
 from engine.arrays import array_of
 from engine.kernels import columns as col
+from engine.spill_files import SpillFiles
 from engine.state.aggregate_parts import family, new_part, result
 from engine.state.distinct import Distinct
 from engine.state.extremes import BestString
@@ -75,6 +76,16 @@ class Accumulators:
             part = self._parts[index]
             assert isinstance(part, TablePart)
             part.share(self._table.rows[:, columns])
+
+    def spillable_bytes(self) -> int:
+        """Return the bytes of the shared table when it is large and in memory; other parts speak for themselves."""
+        return self._table.spillable_bytes()
+
+    def spill(self, files: SpillFiles) -> None:
+        """Move the shared table into a mapped file."""
+        if self._table.spillable_bytes():
+            self._table.spill(files)
+            self._share()
 
     def fresh(self) -> Accumulators:
         """Return empty accumulators of the same aggregates."""

@@ -14,19 +14,22 @@ from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import LastWrites, written_column
+from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.row_store import RowStore
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class JoinSide(TrackedState):
+class JoinSide(TrackedState, Mapped):
     """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
 
     ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
     side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
     ``by_key``, all of a key since the last of them; then snapshots say when that was.
     """
+
+    MAPPED = ("matches",)
 
     def __init__(
         self,

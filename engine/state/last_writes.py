@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from engine.clock import Clock
 from engine.frozen_state import WRITTEN
+from engine.state.mapped import Mapped
 from engine.state.word_index import grown
 
 EXPIRED, ABSENT = "expired", "retractions_of_expired"
@@ -16,11 +17,13 @@ _NEVER = np.iinfo(np.int64).max
 _PARTS = 100
 
 
-class LastWrites:
+class LastWrites(Mapped):
     """Wall-clock milliseconds by id, rounded up to a hundredth of ``ttl_ms``, so that all entries are looked through at most a hundred times in it.
 
     An entry is due between ``ttl_ms`` and a hundredth more after its last write. A clock that goes back stands still here until it has caught up.
     """
+
+    MAPPED = ("_written",)
 
     def __init__(self, ttl_ms: int, clock: Clock) -> None:
         self.ttl_ms = ttl_ms

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from engine.kernels import multi_index as kernel
+from engine.state.mapped import Mapped
 from engine.state.word_index import grown
 
 _FIRST = 64
 
 
-class MultiIndex:
+class MultiIndex(Mapped):
     """Slots (of a KeyIndex) to row ids (of a RowStore); each row id is in at most one slot's list. ``len()`` is the number of linked rows."""
+
+    MAPPED = ("_heads", "_counts", "_nexts", "_priors", "_owners")
 
     def __init__(self) -> None:
         self._linked = 0

@@ -12,12 +12,15 @@ from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.mapped import Mapped
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class PartitionTotals(TrackedState):
+class PartitionTotals(TrackedState, Mapped):
     """By slot of ``keys``, which is shared: ``rows`` and ``groups`` passed, int64, and ``accumulators``. Snapshots hold the slots with rows."""
+
+    MAPPED = ("rows", "groups")
 
     def __init__(self, partition_types: Sequence[pa.DataType], keys: KeyIndex, accumulators: Accumulators, max_parallelism: int) -> None:
         self.accumulators = accumulators

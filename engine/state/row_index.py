@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from engine.kernels import tagged_index as kernel
+from engine.state.mapped import Mapped
 from engine.state.tagged_slots import TaggedSlots
 from engine.state.word_index import grown
 
 
-class RowIndex:
+class RowIndex(Mapped):
     """Rows of ``width`` int64 words to slots. ``keys`` int64[capacity, width] holds each slot's row."""
+
+    MAPPED = ("keys",)
 
     def __init__(self, width: int) -> None:
         self.width = width

@@ -11,6 +11,7 @@ from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
 from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.key_groups import groups_of_hashes
+from engine.state.mapped import Mapped
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
@@ -21,13 +22,15 @@ _ROWS_AT_ONCE = 1 << 18
 _PAGES_HELD = 1 << 14
 
 
-class RowStore:
+class RowStore(Mapped):
     """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
 
     Chunks are merged as they come, four of about one size to one, so there are few; they are rewritten without dead rows when more than half are
     dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows. Chunks that were spilled come
     before the others and stay as they are until they are compacted.
     """
+
+    MAPPED = ("_positions", "_weights")
 
     def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None) -> None:
         self.schema = schema
@@ -146,11 +149,12 @@ class RowStore:
         return [*self._spilled.batches, *self._chunks]
 
     def spillable_bytes(self) -> int:
-        """Return the bytes of the chunks in memory."""
-        return sum(chunk.nbytes for chunk in self._chunks)
+        """Return the bytes of the chunks and large arrays in memory."""
+        return super().spillable_bytes() + sum(chunk.nbytes for chunk in self._chunks)
 
     def spill(self, files: SpillFiles) -> None:
-        """Write the chunks in memory to disk, the small ones of them as one."""
+        """Write the chunks in memory to disk, the small ones of them as one, and move large arrays there."""
+        super().spill(files)
         sizes = [chunk.num_rows for chunk in self._chunks]
         large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
         chunks = self._chunks[:large] + ([pa.concat_batches(self._chunks[large:])] if large < len(sizes) else [])

@@ -14,13 +14,16 @@ from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class SessionState(TrackedState):
+class SessionState(TrackedState, Mapped):
     """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the greatest end."""
+
+    MAPPED = ("_starts", "_key_slots", "_ends")
 
     def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
         self.keys = KeyIndex(key_types)
@@ -76,7 +79,8 @@ class SessionState(TrackedState):
             held = self._ends.size
             size = max(held + count, 2 * held, 64)
             self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
-            self._ends = np.concatenate([self._ends, np.full(size - held, MAX_WATERMARK_US)])
+            self._ends = grown(self._ends, size)
+            self._ends[held:] = MAX_WATERMARK_US
             self._free = np.concatenate([np.arange(held, size)[::-1], self._free])
             self.accumulators.reserve(size)
         taken = self._free[self._free.size - count :][::-1]

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.state.mapped import Mapped
+from engine.state.word_index import grown
 
-class SlotChanges:
+
+class SlotChanges(Mapped):
     """Marks slots with the number of the last snapshot before their change. Nothing is cleared, so a snapshot that came to nothing loses no change.
 
     Before the first snapshot nothing is marked: jobs without checkpoints pay nothing.
     """
+
+    MAPPED = ("_marks",)
 
     def __init__(self) -> None:
         self._marks = np.zeros(0, np.int64)
@@ -20,7 +25,7 @@ class SlotChanges:
         """Say that slots (all below ``capacity``) have changed, were given or were freed."""
         if self._snapshots and slots.size:
             if capacity > self._marks.size:
-                self._marks = np.concatenate([self._marks, np.zeros(capacity - self._marks.size, np.int64)])
+                self._marks = grown(self._marks, capacity)
             self._marks[slots] = self._snapshots
 
     def mark_all(self) -> None:

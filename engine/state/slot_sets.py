@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from engine.kernels import slots as kernel
+from engine.state.mapped import Mapped
 from engine.state.word_index import grown
 
 _NO_RUN = -(2**63)
 
 
-class DistinctSlots:
+class DistinctSlots(Mapped):
     """Finds the distinct slots of a batch without sorting."""
+
+    MAPPED = ("_marks",)
 
     def __init__(self) -> None:
         self._marks = np.zeros(0, np.int64)
@@ -33,8 +36,10 @@ def number_runs(runs: np.ndarray, slots: np.ndarray, capacity: int) -> tuple[np.
     return into, firsts[:count]
 
 
-class UseCounts:
+class UseCounts(Mapped):
     """How often each slot is used; a slot no use is left of can be freed."""
+
+    MAPPED = ("_uses",)
 
     def __init__(self) -> None:
         self._uses = np.zeros(0, np.int64)

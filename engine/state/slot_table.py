@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.kernels import slots as kernel
+from engine.spill_files import pages_of, zeros_beside
+from engine.state.mapped import Mapped
 
 LINE_WORDS = 8
 
@@ -21,8 +23,10 @@ def padded(width: int) -> int:
     return 1 << max(0, width - 1).bit_length() if width <= LINE_WORDS else width
 
 
-class SlotTable:
-    """``rows`` int64[capacity, width]; rows of zeros are empty."""
+class SlotTable(Mapped):
+    """``rows`` int64[capacity, width]; rows of zeros are empty. Its owner has it spilled, and shares it anew then."""
+
+    MAPPED = ("rows",)
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -32,7 +36,8 @@ class SlotTable:
         """Have rows for slots below ``capacity``; return whether the table moved for it."""
         if capacity <= len(self.rows):
             return False
-        wider = line_aligned(capacity, padded(self.width))
+        wide = padded(self.width)
+        wider = line_aligned(capacity, wide) if pages_of(self.rows) is None else zeros_beside(self.rows, (capacity, wide))
         wider[: len(self.rows)] = self.rows
         self.rows = wider
         return True

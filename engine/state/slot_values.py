@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog.frozen import dataclass
 from engine.state.key_index import KeyIndex
+from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_sets import DistinctSlots, UseCounts
 from engine.state.word_index import WordIndex, grown
@@ -29,11 +30,13 @@ class Change:
         return Change(touched, touched[(before <= 0) & (after > 0)], touched[(before > 0) & (after <= 0)])
 
 
-class SlotValues:
+class SlotValues(Mapped):
     """(slot, value) pairs to one or ``width`` signed counts, int64 [entry] or [entry, width]; a pair is forgotten once all are 0.
 
     Values are held once each, however many slots have them; values of several columns are structs. An entry is the dense number of a pair.
     """
+
+    MAPPED = ("_counts",)
 
     def __init__(self, kind: pa.DataType, width: int | None = None) -> None:
         self.kind = kind

@@ -7,14 +7,17 @@ import pyarrow as pa
 
 from engine.kernels import columns as col
 from engine.kernels import tagged_index as kernel
+from engine.state.mapped import Mapped
 from engine.state.tagged_slots import TaggedSlots
 from engine.state.word_index import grown
 
 _FIRST_BYTES = 1024
 
 
-class StringIndex:
+class StringIndex(Mapped):
     """One string column's values to slots, NULL being a key like others."""
+
+    MAPPED = ("arena", "places")
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from engine.spill_files import SpillFiles
+from engine.state.mapped import Mapped
 from engine.state.slot_table import SlotTable
 
 
@@ -33,7 +35,7 @@ class Part(Protocol):
         """Set the state of empty slots from such columns."""
 
 
-class TablePart:
+class TablePart(Mapped):
     """A part whose whole state is ``width`` int64 columns per slot, zero being empty: ``table`` int64 [capacity, width].
 
     The columns are the part's own until ``share`` gives it some of a wider table, which then is reserved and cleared by its owner. Results are
@@ -51,6 +53,15 @@ class TablePart:
 
     def reserve(self, capacity: int) -> None:
         if self._own.reserve(capacity):
+            self.table = self._own.rows[:, : self.width]
+
+    def spillable_bytes(self) -> int:
+        return super().spillable_bytes() + self._own.spillable_bytes()
+
+    def spill(self, files: SpillFiles) -> None:
+        super().spill(files)
+        if self._own.spillable_bytes():
+            self._own.spill(files)
             self.table = self._own.rows[:, : self.width]
 
     def clear(self, slots: np.ndarray) -> None:

@@ -7,13 +7,17 @@ import numpy as np
 from engine.kernels import tagged_index as kernel
 from engine.kernels.columns import NO_BYTES
 from engine.kernels.word_index import FREE, LIVE, NULL
+from engine.spill_files import zeros_beside
+from engine.state.mapped import Mapped
 from engine.state.word_index import grown, pays_to_rebuild, slots_of
 
 _FIRST_BITS = 6
 
 
-class TaggedSlots:
+class TaggedSlots(Mapped):
     """A table of (tag, slot) entries with its slots; owners hold the keys in arrays of ``capacity`` elements."""
+
+    MAPPED = ("table", "tags", "free")
 
     def __init__(self) -> None:
         self.reset()
@@ -47,7 +51,7 @@ class TaggedSlots:
     def grow(self) -> None:
         """Make room for more keys: the table is filled again from itself, keys are not touched."""
         bits = self.bits + (2 if self.bits < 16 else 1)
-        table = np.zeros(1 << bits, np.int64)
+        table = zeros_beside(self.table, 1 << bits)
         kernel.rebuild(self.table, table, bits, NO_BYTES)
         self.tags = grown(self.tags, slots_of(bits))
         self.free = grown(self.free, slots_of(bits))
@@ -62,7 +66,7 @@ class TaggedSlots:
         if pays_to_rebuild(slots.size, len(self)):
             dead = np.zeros(self.capacity, np.uint8)
             dead[keyed] = 1
-            table = np.zeros(self.table.size, np.int64)
+            table = zeros_beside(self.table, self.table.size)
             kernel.rebuild(self.table, table, self.bits, dead)
             self.table = table
         else:

@@ -13,6 +13,7 @@ from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
+from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.passed_time import PassedTime
 from engine.state.row_store import RowStore
@@ -20,13 +21,15 @@ from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
 
 
-class TimedRows(TrackedState):
+class TimedRows(TrackedState, Mapped):
     """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are listed, passed ones linked to slots.
 
     ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
     barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
     (all that older ones know of it) and the columns.
     """
+
+    MAPPED = ("_slots", "_times")
 
     def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, groups: KeyGroups) -> None:
         self.schema = schema

@@ -6,6 +6,8 @@ import numpy as np
 
 from engine.kernels import word_index as kernel
 from engine.kernels.columns import NO_BYTES
+from engine.spill_files import zeros_beside
+from engine.state.mapped import Mapped
 
 _FIRST_BITS = 6
 
@@ -20,11 +22,13 @@ def pays_to_rebuild(removed: int, live: int) -> bool:
     return removed * 4 > live
 
 
-class WordIndex:
+class WordIndex(Mapped):
     """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the number of live keys.
 
     ``fresh`` are the slots that the last ``lookup_or_insert`` gave to new keys.
     """
+
+    MAPPED = ("_table", "keys", "_free")
 
     def __init__(self) -> None:
         self._reset(_FIRST_BITS)
@@ -68,7 +72,7 @@ class WordIndex:
 
     def _grow(self) -> None:
         bits = self._bits + (2 if self._bits < 16 else 1)
-        table = np.zeros(2 << bits, np.int64)
+        table = zeros_beside(self._table, 2 << bits)
         kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
         self.keys = grown(self.keys, slots_of(bits))
         self._free = grown(self._free, slots_of(bits))
@@ -86,7 +90,7 @@ class WordIndex:
         if pays_to_rebuild(slots.size, len(self)):
             dead = np.zeros(self.keys.size, np.uint8)
             dead[keyed] = 1
-            table = np.zeros(self._table.size, np.int64)
+            table = zeros_beside(self._table, self._table.size)
             kernel.rebuild(self._table, self._bits, table, self._bits, dead)
             self._table = table
         else:
@@ -107,7 +111,7 @@ class WordIndex:
 
 
 def grown(array: np.ndarray, size: int) -> np.ndarray:
-    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros."""
-    wider = np.zeros((size, *array.shape[1:]), array.dtype)
+    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros, where that one lies."""
+    wider = zeros_beside(array, (size, *array.shape[1:]))
     wider[: len(array)] = array
     return wider
