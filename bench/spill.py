@@ -1,4 +1,4 @@
-"""``python -m bench.spill``: a join of two streams of distinct keys with wide rows under a memory budget: its rate, and how memory grows."""
+"""``python -m bench.spill``: a join or an aggregate of distinct keys under a memory budget: its rate, and how memory grows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ CREATE TABLE a (k BIGINT, text STRING) WITH ('connector' = 'datagen', 'number-of
 CREATE TABLE b (k BIGINT, text STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '{rows}', 'rows-per-second' = '0',
   'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '{rows}', 'fields.text.length' = '{width}');
 CREATE TABLE hole (k BIGINT, n INT) WITH ('connector' = 'blackhole');
-INSERT INTO hole SELECT a.k, length(a.text) + length(b.text) FROM a JOIN b ON a.k = b.k + {rows} / 2;
+INSERT INTO hole {query};
 """
+QUERIES = {
+    "join": "SELECT a.k, length(a.text) + length(b.text) FROM a JOIN b ON a.k = b.k + {rows} / 2",
+    "groups": "SELECT k, CAST(COUNT(*) + SUM(n) AS INT) FROM (SELECT k, length(text) AS n FROM a UNION ALL SELECT -k, length(text) FROM b) "
+    "GROUP BY k",
+}
 
 
 @dataclass
@@ -48,12 +53,13 @@ class Measured:
         return max(self.memory, default=0) - min(self.memory[4:8], default=0)
 
 
-def measured(rows: int, width: int, budget_mb: int) -> Measured:
-    """Run the join in a process of its own and look at its memory."""
+def measured(rows: int, width: int, budget_mb: int, query: str = "join") -> Measured:
+    """Run one of QUERIES in a process of its own and look at its memory."""
     found = Measured()
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
         script = Path(folder) / "join.sql"
-        script.write_text(_SCRIPT.format(rows=rows, width=width, budget_mb=budget_mb, folder=folder), encoding="utf-8")
+        asked = QUERIES[query].format(rows=rows)
+        script.write_text(_SCRIPT.format(rows=rows, width=width, budget_mb=budget_mb, folder=folder, query=asked), encoding="utf-8")
         started = time.monotonic()
         with (Path(folder) / "printed").open("w+", encoding="utf-8") as printed:
             process = subprocess.Popen([sys.executable, "-m", "penstock", "-f", str(script)], stdout=printed, stderr=subprocess.STDOUT)
@@ -81,12 +87,13 @@ def main() -> None:
         "--rows", type=int, default=int(os.environ.get("SPILL_ROWS", "400000")), help="rows, and distinct keys, of each side (400,000)"
     )
     parser.add_argument("--width", type=int, default=400, help="bytes of text in each row (400)")
+    parser.add_argument("--query", choices=sorted(QUERIES), default="join", help="what is asked of the rows (join)")
     parser.add_argument("--budgets", default="0,256,128", help="MB of memory for state, one run each; 0: no limit")
     arguments = parser.parse_args()
     print(f"{arguments.rows:,} rows a side, {2 * arguments.rows * arguments.width / _MB:,.0f} MB of text in all")
     print(f"{'budget MB':>10} {'rows/s':>10} {'peak MB':>10} {'grown MB':>10}")
     for budget in map(int, arguments.budgets.split(",")):
-        run = measured(arguments.rows, arguments.width, budget)
+        run = measured(arguments.rows, arguments.width, budget, arguments.query)
         rate = "over budget" if run.by_name else f"{2 * arguments.rows / run.seconds:,.0f}" if run.code == 0 else f"exit {run.code}"
         print(f"{budget or 'none':>10} {rate:>10} {max(run.memory, default=0) / _MB:10,.0f} {run.grown() / _MB:10,.0f}", flush=True)
 

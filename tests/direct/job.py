@@ -27,6 +27,8 @@ from engine.operator import Operator, Output, Services
 from engine.operators.build import build_operator
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask
+from engine.spill_files import SpillFiles
+from engine.state_size import StateSize
 from engine.task import Did, Task
 from planner.logical import LogicalPlan
 from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
@@ -79,7 +81,10 @@ class Snapshot:
 
 
 class DirectJob:
-    """One deployment of a graph. ``advance`` gives rows up to a cut, ``barrier`` takes a snapshot, ``finish`` runs to the end."""
+    """One deployment of a graph. ``advance`` gives rows up to a cut, ``barrier`` takes a snapshot, ``finish`` runs to the end.
+
+    With ``files`` all state that may go to disk goes there whenever tasks have worked.
+    """
 
     def __init__(
         self,
@@ -91,6 +96,7 @@ class DirectJob:
         batch_rows: int = 9,
         capacity: int = 8,
         order: Sequence[int] = (),
+        files: SpillFiles | None = None,
     ) -> None:
         self.changelog = changelog or Changelog()
         self.graph = graph
@@ -106,6 +112,7 @@ class DirectJob:
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
         for task in self._tasks:
             task.chain._layers = EveryChange(True)
+        self._files = files
         self._order = list(order)
         if snapshot is not None:
             for task in self._tasks:
@@ -179,6 +186,13 @@ class DirectJob:
             if isinstance(report, TaskEnded) and report.task not in self._final:
                 self._final[report.task] = self._written(report.last_checkpoint_id + 1, report.task, report.operators)
 
+    def _spill(self, task: Task) -> None:
+        if self._files is not None:
+            states = [state for chained in task.chain.operators for state in chained.operator.keyed_states().values()]
+            for part in StateSize.of(states).spillable:
+                if part.spillable_bytes():
+                    part.spill(self._files)
+
     def _written(self, checkpoint: int, task: TaskId, operators: tuple[OperatorSnapshot, ...]) -> tuple[OperatorSnapshot, ...]:
         """Write a task's snapshot; return it as it is read again, whole."""
         written = self._writer.write(checkpoint, task, operators)
@@ -199,6 +213,7 @@ class DirectJob:
             for task in tasks:
                 while task.step().did is Did.WORKED:
                     worked = True
+                    self._spill(task)
             if not worked:
                 idle_rounds += 1
                 self._clock.advance(20)

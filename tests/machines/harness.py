@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from engine.spill_files import SpillFiles
 from tests.direct.feeds import Feed, Feeds, Row
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena, plain
@@ -73,6 +74,7 @@ class OperatorMachine(RuleBasedStateMachine):
 
     subject: Subject
     operators: set[str]
+    files: SpillFiles | None = None
     arenas: ClassVar[dict[tuple[bool, bool, tuple[str, ...]], Arena]] = {}
 
     def __init__(self) -> None:
@@ -110,7 +112,7 @@ class OperatorMachine(RuleBasedStateMachine):
         arena.session.settings.set("execution.checkpointing.dir", "/nonexistent" if self.lasting or rest else "")
         self.lasting = self.lasting or bool(rest)
         plan = planned(arena.session, self.subject.query, parallelism)
-        job = DirectJob(plan.graph, self.feeds, batch_rows=self.batch, **rest)
+        job = DirectJob(plan.graph, self.feeds, batch_rows=self.batch, files=self.files, **rest)
         self.operators.update(type(chained.operator).__name__ for task in job._tasks for chained in task.chain.operators)
         return job
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from engine import spill_files
+from engine.spill_files import SpillFiles
+from engine.state import mapped
 from tests.machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.machines.subjects import SUBJECTS
 
@@ -40,6 +44,20 @@ def test_operator_is_its_reference(name: str) -> None:
     kind = machine(name, SUBJECTS[name])
     tried(kind, EXAMPLES * _TIMES)
     assert not SUBJECTS[name].has or SUBJECTS[name].has in kind.operators, kind.operators
+
+
+ON_DISK = ["join full", "group aggregate", "distinct", "hop", "session", "over in time", "last row of keys", "first row of keys", "join as of left"]
+
+
+@pytest.mark.parametrize("name", ON_DISK)
+def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever can go to disk goes there after every step."""
+    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    made: list[int] = []
+    monkeypatch.setattr(spill_files, "_mapped", lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder))
+    kind = type("OnDisk", (machine(name, SUBJECTS[name]),), {"files": SpillFiles(tmp_path)})
+    tried(kind, 3 * _TIMES)
+    assert made and not list(tmp_path.iterdir())
 
 
 def test_a_wrong_operator_is_seen() -> None:

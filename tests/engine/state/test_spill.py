@@ -14,9 +14,12 @@ import pytest
 from catalog.errors import PenstockError
 from engine import spill_files
 from engine.elements import Batch
-from engine.spill_files import SpillFiles
+from engine.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
+from engine.state import mapped
 from engine.state.held_rows import HeldRows
+from engine.state.key_index import KeyIndex
 from engine.state.row_store import RowStore
+from engine.state.word_index import WordIndex
 from engine.state_budget import StateBudget
 from engine.state_size import StateSize
 
@@ -119,3 +122,48 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(PenstockError) as caught:
         store.spill(SpillFiles(tmp_path / "file" / "below"))
     assert caught.value.code == "STA-3051"
+
+
+def test_an_index_of_many_keys_is_kept_within_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index, memory = KeyIndex([pa.int64()]), KeyIndex([pa.int64()])
+    budget = StateBudget(12 << 20, SpillFiles(tmp_path))
+    held = []
+    for first in range(0, 1_000_000, 50_000):
+        keys = [pa.array(np.arange(first, first + 50_000) * 7)]
+        assert np.array_equal(index.lookup_or_insert(keys), memory.lookup_or_insert(keys))
+        held.append(budget.settle("op", "keys", len(index), [index]).held)
+    assert max(held) <= budget.limit < StateSize.of([memory]).held / 3
+    assert StateSize.of([index]).spilled > 2 * budget.limit
+    gone = index.live_slots()[::3]
+    index.remove(gone)
+    memory.remove(gone)
+    asked = [pa.array(np.arange(0, 7_000_000, 11))]
+    assert np.array_equal(index.lookup(asked), memory.lookup(asked))
+    monkeypatch.setattr(mapped, "LEAST_BYTES", 1 << 40)
+    with pytest.raises(PenstockError, match="over the budget"):
+        StateBudget(12 << 20, SpillFiles(tmp_path)).settle("op", "keys", len(memory), [memory])
+
+
+def test_an_array_that_does_not_fit_the_disk_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = WordIndex()
+    index.lookup_or_insert(np.arange(200_000))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(PenstockError, match="No space left on device") as caught:
+        index.spill(SpillFiles(tmp_path))
+    assert caught.value.code == "STA-3051" and caught.value.retriable
+    assert np.array_equal(index.keys[index.lookup_or_insert(np.arange(200_000))], np.arange(200_000))
+
+
+def test_pages_of_arrays_are_given_back(tmp_path: Path) -> None:
+    array = SpillFiles(tmp_path).zeros(1 << 23, np.dtype(np.int64))
+    before = mapped_bytes()
+    array[:] = 5
+    full = mapped_bytes()
+    pages = pages_of(array)
+    assert pages is not None and full - before > 50 << 20
+    let_go([pages])
+    assert full - mapped_bytes() > 50 << 20 and (array == 5).all()
