@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from engine.elements import Batch
 from engine.spill_files import ArrayPages, SpilledRows, SpillFiles
-from engine.state.slot_table import SlotTable
 
 _OURS = ("engine.state.", "engine.timers", "engine.elements")
 _MANY = 10_000
@@ -81,7 +80,7 @@ class StateSize:
         if isinstance(found, Batch):
             self._add((found.rows, found.weights, found.behind))
             return
-        if hasattr(found, "spillable_bytes") and not isinstance(found, SlotTable):
+        if hasattr(found, "spillable_bytes"):
             self.spillable.append(found)
         for item in tuple(vars(found).values()):
             self._add(item)

@@ -24,6 +24,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
+from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
 from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
@@ -188,12 +189,14 @@ class PlanFacts:
         hint = None if join.ttl_ms is None else join.ttl_ms[port]
         return self._state_ttl_ms if hint is None else hint
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin) -> int:
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
         """Return how long a group, a partition or the versions of a key are kept untouched, milliseconds; 0: for ever, or as long as time says."""
         if isinstance(node, TemporalJoin):
             return 0 if self.finite(node.right) else self._state_ttl_ms
+        if isinstance(node, MatchRecognize):
+            return self._state_ttl_ms if node.partition and (node.counts or node.history or node.within_us is None) else 0
         keys = node.keys if isinstance(node, Aggregate) else node.partition
-        by_time = isinstance(node, Over) and self.in_time(node)
+        by_time = isinstance(node, Over) and self.in_time(node) and node.remembers is None
         in_window = not isinstance(node, Aggregate) and node.window is not None
         if not keys or by_time or in_window or (isinstance(node, Aggregate) and node.phase is Phase.LOCAL):
             return 0

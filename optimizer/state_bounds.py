@@ -30,7 +30,7 @@ class _Facts(Protocol):
 
     def side_ttl_ms(self, join: Join, port: int) -> int: ...
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin) -> int: ...
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def state_bound(node: LogicalPlan, facts: _Facts) -> StateBound:
             )
             grows = f"rows of the {('left', 'right')[endless[0]]} side are kept for ever; give it a STATE_TTL as well" if endless else None
             return StateBound(bound.keeps, grows, text)
-        case Aggregate() | Over() | PartitionTop() | TemporalJoin() if facts.ttl_ms(node):
+        case Aggregate() | Over() | PartitionTop() | TemporalJoin() | MatchRecognize() if facts.ttl_ms(node):
             return StateBound(bound.keeps, None, _lived(facts.ttl_ms(node)))
     return bound
 

@@ -126,7 +126,8 @@ class BlockHints:
             elif hint == "LOOKUP":
                 instead = "it names a table of a database that is joined FOR SYSTEM_TIME AS OF a processing time"
             else:
-                instead = "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark"
+                instead = "it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark, "
+                instead += "MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all rows that may come to be first"
             raise PenstockError("SQL-1602", f'{hint} of "{name}" has no effect in this SELECT', span=span, hint=instead, sqlstate="0A000")
 
 
@@ -152,6 +153,8 @@ def _known(written: str, span: Span, names: Sequence[str], hint: SelectHint) -> 
     if written.lower() in (name.lower() for name in names):
         return written.lower()
     near = did_you_mean(written, names, others=True) or "name a table of FROM by its alias, where it has one"
+    if hint.name == "STATE_TTL" and not names:
+        near = "MATCH_RECOGNIZE goes by 'table.exec.state.ttl'; " + near
     raise PenstockError("SQL-1602", f'{hint.name} names "{written}", which is no table of this FROM', span=span, hint=near, sqlstate="42P01")
 
 

@@ -89,7 +89,7 @@ class Facts(Protocol):
     def side_ttl_ms(self, join: Join, port: int) -> int:
         """Return how long a row of a side of a join is kept untouched."""
 
-    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin) -> int:
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
         """Return how long a group or a partition is kept untouched."""
 
 
@@ -154,7 +154,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case Emit(emission=emission):
             return ThinnedRowsSpec(operator_id, name, schema, emission.every_us)
         case MatchRecognize():
-            return _match_spec(node, operator_id)
+            return _match_spec(node, operator_id, facts)
         case Sink():
             return _sink_spec(node, operator_id, facts)
     raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -222,7 +222,7 @@ def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
     )
 
 
-def _match_spec(node: MatchRecognize, operator_id: str) -> MatchSpec:
+def _match_spec(node: MatchRecognize, operator_id: str, facts: Facts) -> MatchSpec:
     return MatchSpec(
         operator_id,
         operator_name(node),
@@ -242,6 +242,7 @@ def _match_spec(node: MatchRecognize, operator_id: str) -> MatchSpec:
         node.history,
         node.counts,
         node.tells_time,
+        facts.ttl_ms(node),
     )
 
 

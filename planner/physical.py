@@ -293,6 +293,7 @@ class MatchSpec(OperatorSpec):
     """The matches of a row pattern; see ``planner.match_recognize.MatchRecognize``.
 
     ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: the output has the time of matches.
+    ``ttl_ms``: how long a partition lives untouched, 0 for ever.
     """
 
     input_schema: Schema
@@ -310,6 +311,7 @@ class MatchSpec(OperatorSpec):
     history: int
     counts: bool
     tells_time: bool
+    ttl_ms: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.partitions import Partitions, partitioned
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import EXPIRED
 from engine.state.match_rows import BEFORE, MatchRows
+from engine.state.partition_lives import PartitionLives
 from engine.state.partition_totals import PartitionTotals
 from engine.state.row_order import RowOrder
 from engine.state.slot_sets import DistinctSlots
@@ -55,8 +57,10 @@ class MatchRecognizeOperator(Operator):
         types = [self._input.field(key).type for key in self._spec.partition]
         groups = context.key_groups
         self._keys = KeyIndex(types)
-        self._rows = MatchRows(self._input, self._spec.partition, self._time_column, self._keys, groups, self._search.transitions)
-        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism)
+        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        writes = self._lives.writes
+        self._rows = MatchRows(self._input, self._spec.partition, self._time_column, self._keys, groups, self._search.transitions, writes)
+        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism, writes)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows, "totals": self._totals}
@@ -76,8 +80,22 @@ class MatchRecognizeOperator(Operator):
         due = self._rows.due(passed_us)
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
+            self._lives.touch(self._rows.slots(due), self._keys.capacity)
             self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US, out)
         self._metrics.state_entries = len(self._rows)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget the unfinished matches of partitions that have had no row for long enough, and what else is kept of them."""
+        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
+        if expired.size:
+            self._held_us[expired[expired < self._held_us.size]] = MAX_WATERMARK_US
+            self._free(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
 
     def passes_on(self, time_us: int) -> int:
         held_us = int(self._held_us.min(initial=MAX_WATERMARK_US))

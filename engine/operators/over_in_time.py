@@ -16,7 +16,9 @@ from engine.over_values import Before, OverValues
 from engine.partitions import Partitions, partitioned
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import EXPIRED
 from engine.state.partition_ends import PartitionEnds
+from engine.state.partition_lives import PartitionLives
 from engine.state.partition_totals import PartitionTotals
 from engine.state.row_order import RowOrder
 from engine.state.slot_sets import DistinctSlots
@@ -59,8 +61,10 @@ class OverInTimeOperator(Operator):
         types = [self._input.field(key).type for key in self._spec.partition]
         groups = context.key_groups
         self._keys = KeyIndex(types)
-        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups)
-        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism)
+        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        writes = self._lives.writes
+        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups, writes)
+        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes)
         self._ends: PartitionEnds | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -85,11 +89,24 @@ class OverInTimeOperator(Operator):
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
 
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget what is kept of partitions that have had no row for long enough."""
+        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
+        if expired.size:
+            self._free(self._unused(expired))
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
+
     def _pass(self, due: np.ndarray, time_us: int, out: Output) -> None:
         """Give the due rows their values, and keep of their partitions what later rows need."""
         rows, totals = self._rows, self._totals
         totals.reserve()
         touched = self._distinct.of(rows.slots(due), self._keys.capacity)
+        self._lives.touch(touched, self._keys.capacity)
         positions, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
         part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)

@@ -79,12 +79,12 @@ class Accumulators:
 
     def spillable_bytes(self) -> int:
         """Return the bytes of the shared table when it is large and in memory; other parts speak for themselves."""
-        return self._table.spillable_bytes()
+        return self._table.in_memory_bytes()
 
     def spill(self, files: SpillFiles) -> None:
         """Move the shared table into a mapped file."""
-        if self._table.spillable_bytes():
-            self._table.spill(files)
+        if self._table.in_memory_bytes():
+            self._table.move(files)
             self._share()
 
     def fresh(self) -> Accumulators:

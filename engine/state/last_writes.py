@@ -55,6 +55,11 @@ class LastWrites(Mapped):
             np.maximum.at(latest, ids, written_ms)
             self._note(ids, latest[ids], capacity)
 
+    def at_least(self, ids: np.ndarray, written_ms: np.ndarray, capacity: int) -> None:
+        """Note that entries were written then, or later when that is known."""
+        self._written = grown(self._written, capacity) if self._written.size < capacity else self._written
+        self.restore(np.append(ids, ids), np.append(written_ms, self._written[ids]), capacity)
+
     def _note(self, ids: np.ndarray, written_ms: np.ndarray | np.int64, capacity: int) -> None:
         if self._written.size < capacity:
             self._written = grown(self._written, capacity)
@@ -79,6 +84,15 @@ class LastWrites(Mapped):
 
     def _go_on(self, now_ms: int) -> None:
         self._now_ms = max(self._now_ms, now_ms)
+
+
+def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity: int) -> None:
+    """Note when entries that several rows of a snapshot tell of were written; those of a state that lived for ever begin to age."""
+    written = written_column(part)
+    if written is None:
+        writes.touch(ids, capacity)
+    else:
+        writes.at_least(ids, written, capacity)
 
 
 def written_column(part: pa.Table) -> np.ndarray | None:

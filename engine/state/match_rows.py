@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from engine.operator import KeyGroups
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import LastWrites
 from engine.state.timed_rows import TimedRows
 from engine.state.word_index import grown
 
@@ -19,8 +20,17 @@ BEFORE = -1
 class MatchRows(TimedRows):
     """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times ``transitions`` plus the transition that took it."""
 
-    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, groups: KeyGroups, transitions: int) -> None:
-        super().__init__(schema, partition, time_column, keys, groups)
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partition: Sequence[int],
+        time_column: int,
+        keys: KeyIndex,
+        groups: KeyGroups,
+        transitions: int,
+        writes: LastWrites | None = None,
+    ) -> None:
+        super().__init__(schema, partition, time_column, keys, groups, writes)
         self._transitions = transitions
         self._marks = np.zeros(0, np.int64)
 
@@ -46,7 +56,7 @@ class MatchRows(TimedRows):
         return ids[(marks >= 0) & (marks < self._transitions)]
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
-        return {"mark": self.marks(ids)}
+        return {"mark": self.marks(ids)} | super()._beside(ids)
 
     def restore(self, part: pa.Table) -> None:
         ids = self._restored(part)

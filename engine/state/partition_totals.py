@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.frozen_state import SLOT
+from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.last_writes import LastWrites, restore_lives
 from engine.state.mapped import Mapped
 from engine.state.slot_changes import SlotChanges
 from engine.state.word_index import grown
@@ -22,7 +23,15 @@ class PartitionTotals(TrackedState, Mapped):
 
     MAPPED = ("rows", "groups")
 
-    def __init__(self, partition_types: Sequence[pa.DataType], keys: KeyIndex, accumulators: Accumulators, max_parallelism: int) -> None:
+    def __init__(
+        self,
+        partition_types: Sequence[pa.DataType],
+        keys: KeyIndex,
+        accumulators: Accumulators,
+        max_parallelism: int,
+        writes: LastWrites | None = None,
+    ) -> None:
+        self.writes = writes
         self.accumulators = accumulators
         self.rows, self.groups = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._keys = keys
@@ -68,7 +77,10 @@ class PartitionTotals(TrackedState, Mapped):
         slots = slots[self.rows[slots] != 0]
         keys = self._keys.keys(slots)
         columns = {"rows": pa.array(self.rows[slots]), "groups": pa.array(self.groups[slots])}
-        return table_by_keys(slots, keys, columns | key_columns(keys) | self.accumulators.columns(slots), self._max_parallelism)
+        columns |= key_columns(keys) | self.accumulators.columns(slots)
+        if self.writes is not None:
+            columns[WRITTEN] = pa.array(self.writes.of(slots))
+        return table_by_keys(slots, keys, columns, self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
@@ -76,3 +88,5 @@ class PartitionTotals(TrackedState, Mapped):
         self.reserve()
         self.rows[slots], self.groups[slots] = columns["rows"].to_numpy(), columns["groups"].to_numpy()
         self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
+        if self.writes is not None:
+            restore_lives(self.writes, slots, part, self._keys.capacity)

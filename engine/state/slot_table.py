@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from engine.kernels import slots as kernel
-from engine.spill_files import pages_of, zeros_beside
-from engine.state.mapped import Mapped
+from engine.spill_files import SpillFiles, pages_of, zeros_beside
+from engine.state import mapped
 
 LINE_WORDS = 8
 
@@ -23,10 +23,8 @@ def padded(width: int) -> int:
     return 1 << max(0, width - 1).bit_length() if width <= LINE_WORDS else width
 
 
-class SlotTable(Mapped):
-    """``rows`` int64[capacity, width]; rows of zeros are empty. Its owner has it spilled, and shares it anew then."""
-
-    MAPPED = ("rows",)
+class SlotTable:
+    """``rows`` int64[capacity, width]; rows of zeros are empty. An owner who moves it to disk shares it anew then."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -41,6 +39,14 @@ class SlotTable(Mapped):
         wider[: len(self.rows)] = self.rows
         self.rows = wider
         return True
+
+    def in_memory_bytes(self) -> int:
+        """Return its bytes when it is large and in memory, else 0."""
+        return self.rows.nbytes if self.rows.nbytes >= mapped.LEAST_BYTES and pages_of(self.rows) is None else 0
+
+    def move(self, files: SpillFiles) -> None:
+        """Lie in a mapped file from now on."""
+        self.rows = files.copied(self.rows)
 
     def gathered(self, slots: np.ndarray) -> np.ndarray:
         """Return the state of slots as columns, int64[width, slots]."""

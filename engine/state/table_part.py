@@ -56,12 +56,12 @@ class TablePart(Mapped):
             self.table = self._own.rows[:, : self.width]
 
     def spillable_bytes(self) -> int:
-        return super().spillable_bytes() + self._own.spillable_bytes()
+        return super().spillable_bytes() + self._own.in_memory_bytes()
 
     def spill(self, files: SpillFiles) -> None:
         super().spill(files)
-        if self._own.spillable_bytes():
-            self._own.spill(files)
+        if self._own.in_memory_bytes():
+            self._own.move(files)
             self.table = self._own.rows[:, : self.width]
 
     def clear(self, slots: np.ndarray) -> None:

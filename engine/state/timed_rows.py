@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.frozen_state import SLOT, by_group
+from engine.frozen_state import SLOT, WRITTEN, by_group
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
 from engine.state.key_index import KeyIndex
+from engine.state.last_writes import LastWrites, restore_lives
 from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.passed_time import PassedTime
@@ -26,12 +27,21 @@ class TimedRows(TrackedState, Mapped):
 
     ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
     barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
-    (all that older ones know of it) and the columns.
+    (all that older ones know of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed.
     """
 
     MAPPED = ("_slots", "_times")
 
-    def __init__(self, schema: pa.Schema, partition: Sequence[int], time_column: int, keys: KeyIndex, groups: KeyGroups) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partition: Sequence[int],
+        time_column: int,
+        keys: KeyIndex,
+        groups: KeyGroups,
+        writes: LastWrites | None = None,
+    ) -> None:
+        self.writes = writes
         self.schema = schema
         self._partition = list(partition)
         self._time_column = time_column
@@ -71,7 +81,10 @@ class TimedRows(TrackedState, Mapped):
 
     def hold(self, rows: pa.RecordBatch) -> None:
         """Let rows wait."""
-        self.waiting = np.concatenate([self.waiting, self._add(rows)])
+        ids = self._add(rows)
+        self.waiting = np.concatenate([self.waiting, ids])
+        if self.writes is not None:
+            self.writes.touch(self._slots[ids], self._keys.capacity)
 
     def link(self, rows: pa.RecordBatch) -> None:
         """Add rows that wait for nothing, linked to their slots."""
@@ -128,7 +141,7 @@ class TimedRows(TrackedState, Mapped):
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
         """Return what else snapshots hold of rows, by name."""
-        return {}
+        return {} if self.writes is None else {WRITTEN: self.writes.of(self._slots[ids])}
 
     def restore(self, part: pa.Table) -> None:
         self._restored(part)
@@ -146,4 +159,6 @@ class TimedRows(TrackedState, Mapped):
         passed_us = self.passed_time.least_us(int(part.column("passed_us").to_numpy().min()))
         self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)
         self._fresh = False
+        if self.writes is not None:
+            restore_lives(self.writes, self._slots[ids], part, self._keys.capacity)
         return ids

@@ -45,7 +45,7 @@ SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
 error[SQL-1602]: STATE_TTL of "bid" has no effect in this SELECT
   1 | SELECT /*+ STATE_TTL('bid' = '1 h') */ price FROM bid
     |                      ^^^^^
-hint: it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark
+hint: it is for sides of joins, groups, rows of DISTINCT and partitions of OVER; windows are freed by the watermark, MATCH_RECOGNIZE goes by 'table.exec.state.ttl', and ORDER BY .. LIMIT keeps all rows that may come to be first
 ====
 SELECT /*+ STATE_TTL('bids' = '1 h') */ COUNT(*) FROM bid
 ---
