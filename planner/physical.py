@@ -292,7 +292,7 @@ class ThinnedRowsSpec(OperatorSpec):
 class MatchSpec(OperatorSpec):
     """The matches of a row pattern; see ``planner.match_recognize.MatchRecognize``.
 
-    ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: with the time of matches. ``ttl_ms``: as OVER's.
+    ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: their time is told. ``ttl_ms``: as OVER's.
     """
 
     input_schema: Schema
