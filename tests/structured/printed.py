@@ -1,0 +1,70 @@
+"""Our plans as SQL over Spark's streams: windows in Spark's own words, so that its watermarks close them."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from planner.bounded_query import Relation, _columns, _PlanText
+from planner.logical import LogicalPlan, Phase, Sink, WindowAggregate, WindowTable
+from planner.spark_sql import SparkFlavour
+from planner.sql_flavour import binary, function, text
+from planner.sql_windows import aliased, column
+from planner.windowing import Windowing, WindowKind
+
+_WINDOW = exp.column("w", table="x")
+
+
+class NotPrintedError(Exception):
+    """A plan Spark's streams have no words for."""
+
+
+class _StreamText(_PlanText):
+    """As for bounded tables; a window is a column ``w`` of Spark's ``window`` or ``session_window``, taken apart in a select of its own."""
+
+    def _window_table(self, plan: WindowTable) -> exp.Expr:
+        width = len(plan.input.schema)
+        items = [*_columns(width), exp.alias_(_window(plan.window), "w")]
+        windowed = self.add(exp.select(*items).from_(aliased(self.relation(plan.input))))
+        return exp.select(*_columns(width), *_bounds(width, plan.window)).from_(aliased(windowed))
+
+    def _window_aggregate(self, plan: WindowAggregate) -> exp.Expr:
+        if not isinstance(plan.window, Windowing) or plan.phase is not Phase.SINGLE:
+            raise NotPrintedError("windows that are on the rows already")
+        items, width = self._aggregates(plan), len(plan.keys) + len(plan.aggregates)
+        window = _window(plan.window)
+        grouped = exp.select(*items, exp.alias_(window, "w")).from_(aliased(self.relation(plan.input)))
+        named = self.add(grouped.group_by(*(column(key) for key in plan.keys), window.copy()))
+        return exp.select(*_columns(width), *_bounds(width, plan.window)).from_(aliased(named))
+
+
+def printed(plan: LogicalPlan) -> tuple[str, tuple[Relation, ...]]:
+    """Return the text of a plan and the relations it reads as ``t_0, t_1, ..``; its columns are c0, c1, .."""
+    flavour = SparkFlavour()
+    writer = _StreamText(flavour)
+    root = writer.relation(plan.input if isinstance(plan, Sink) else plan)
+    select = exp.select(*_columns(len(plan.schema))).from_(aliased(root))
+    ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
+    return f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations)
+
+
+def _window(window: Windowing) -> exp.Expr:
+    time, size = column(window.time_column), text(f"{window.size_us} microseconds")
+    match window.kind:
+        case WindowKind.TUMBLE:
+            return function("window", time, size)
+        case WindowKind.HOP:
+            return function("window", time, size, text(f"{window.step_us} microseconds"))
+        case WindowKind.SESSION:
+            return function("session_window", time, size)
+    raise NotPrintedError(f"windows of kind {window.kind}")
+
+
+def _bounds(width: int, window: Windowing) -> list[exp.Expr]:
+    """Window start, end and time; the time of tumbling and hopping windows is Spark's own, which its watermark goes on with (1 us before the end)."""
+    start, end = (
+        exp.Dot(this=_WINDOW.copy(), expression=exp.to_identifier("start")),
+        exp.Dot(this=_WINDOW.copy(), expression=exp.to_identifier("end")),
+    )
+    millisecond = exp.Interval(this=text("0.001"), unit=exp.var("SECOND"))
+    time = binary(exp.Sub, end.copy(), millisecond) if window.kind is WindowKind.SESSION else function("window_time", _WINDOW.copy())
+    return [exp.alias_(item, f"c{width + i}") for i, item in enumerate((start, end, time))]
