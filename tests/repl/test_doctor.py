@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.bounded import installation, java
+from engine.bounded import java, kept_spark
 from repl.cli import main
 
 
@@ -69,7 +69,7 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     code, found = examined(capsys, "--set", "bounded.backend=duckdb")
     assert (code, found["java"][1]["state"]) == (0, "note")
     monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:15002/;token=S3CRET")
-    monkeypatch.setattr(installation, "_CONNECT", ("grpc_that_is_not_there",))
+    monkeypatch.setattr(kept_spark, "_CONNECT_MODULES", ("grpc_that_is_not_there",))
     code, found = examined(capsys)
     assert code == 1 and "java" not in found and "S3CRET" not in str(found)
     assert found["spark connect"][0]["mend"] == "pip install 'pyspark[connect]'"
