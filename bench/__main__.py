@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from bench import chain, data, deployment, hosted, kernels, match, nexmark, startup, throughput
+from bench import chain, data, deployment, hosted, kernels, match, nexmark, spark_startup, startup, throughput
 
 
 def main() -> None:
@@ -35,6 +35,7 @@ def main() -> None:
         kernels.report()
     if "startup" in which:
         startup.report(max(5, arguments.runs))
+        spark_startup.report(arguments.runs)
 
 
 if __name__ == "__main__":

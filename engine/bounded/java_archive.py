@@ -58,6 +58,8 @@ def _name(java: Java, spark_jars: Path) -> str:
 def _adopt(archive: Path) -> None:
     """Take over what an earlier process has written, or is still writing (it has no head until then); remove leftovers."""
     for fresh in archive.parent.glob(f"{archive.name}.*"):
+        if not fresh.suffix[1:].isdigit():
+            continue  # what Java 25 notes for the process that writes the archive from it, and removes
         if archive.exists():
             fresh.unlink(missing_ok=True)
         else:

@@ -57,6 +57,10 @@ def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: p
         runtime = java.Java(Path("/opt/java/bin/java"), version, True, "PATH", f"{version}.0.1")
         (option,), writes = java_archive.archive_options(runtime, tmp_path)
         assert option.startswith(write) and writes
+        notes = Path(option.removeprefix(write) + ".config")
+        notes.write_bytes(b"notes of an archive to be")
+        (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+        assert option.startswith(write) and writes and notes.exists()
         Path(option.removeprefix(write)).write_bytes(b"archive")
         (option,), writes = java_archive.archive_options(runtime, tmp_path)
         assert option.startswith(use) and not writes
