@@ -29,6 +29,7 @@ from engine.operators.watermark import WatermarkOperator
 from engine.operators.window_aggregate import WindowAggregateOperator
 from engine.record_writer import TaskOutput
 from engine.restore import Restorer
+from engine.state.passed_time import PassedTime
 from engine.task import Task
 
 SIMULATION = ("tests/runtime/test_simulation.py::test_seeds_are_exact_and_repeatable",)
@@ -215,6 +216,11 @@ def _windows_kept_after_their_end() -> None:
     _set(WindowAggregateOperator, "_free", lambda self, slices, ends, time_us: None)
 
 
+def _windows_given_forgotten() -> None:
+    """How far time had come above layers that were not written again."""
+    _set(PassedTime, "restore_items", lambda self, items: None)
+
+
 def _epochs_not_looked_at() -> None:
     _set(CheckpointStore, "_check_epoch", lambda self: None)
 
@@ -249,6 +255,9 @@ MUTANTS = (
     Mutant("late rows dropped, not counted", _late(counted=False, dropped=True), ("tests/engine/state/test_window_operators.py",)),
     Mutant("retractions lost in joins", _retractions_lost_in_joins, ("tests/engine/operators/test_join.py",)),
     Mutant("windows kept after their end", _windows_kept_after_their_end, ("tests/queries/test_state_at_zero.py",)),
+    Mutant(
+        "windows given before a restore forgotten", _windows_given_forgotten, ("tests/engine/state/test_window_operators.py", "-k", "single_phase")
+    ),
     Mutant("epochs not looked at", _epochs_not_looked_at, ("tests/runtime/test_checkpoint_store.py",), quick=True),
     Mutant(
         "older writers keep what they have staged",
