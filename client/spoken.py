@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from catalog.connectors import is_secret, redact_url
+from catalog.settings import SPARK
 from planner import place_nodes
 from planner import statement_nodes as nodes
 from planner.alteration_nodes import AlterTable
@@ -58,7 +59,7 @@ class Spoken:
         if not self.current or self.has_params:
             return None
         settings = tuple((key, text) for key, text in session.settings.items() if session.settings.is_set(key))
-        if self.holds_secrets:
+        if self.holds_secrets or any(key.startswith(SPARK) and is_secret("spark", key) for key, _ in settings):
             return JobRecord(name, (), "", (), withheld=True)
         return JobRecord(name, tuple(self.statements), self.current, settings)
 

@@ -26,8 +26,8 @@ HELLO_S = 5.0
 WATCH_S = 0.1
 IDLE_TIMEOUT_MS = 5_000.0
 OVERSLEPT_MS = 1_000.0
-RETURN_MS = 30_000.0
-"""How long a worker may take to connect whose container goes on without the one before it, and how long it is kept when no job takes it."""
+SPARE_MS = 30_000.0
+"""How long a worker is kept that came back by itself, for the job that will want it."""
 
 
 class WorkerPool:
@@ -40,7 +40,7 @@ class WorkerPool:
         self._host: WorkerHost = host or OwnProcesses()
         self._workers: dict[int, WorkerProcess] = {}
         self._timeouts: dict[int, float] = {}
-        self._start_ms: dict[int, float] = {}
+        self._came: set[int] = set()
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -55,10 +55,10 @@ class WorkerPool:
             free = [worker for worker in self._workers.values() if worker.state is WorkerState.IDLE and worker.number not in self._timeouts]
             taken = free[:count]
             for container in self._vacant()[: count - len(taken)]:
-                taken.append(self._in(container, RETURN_MS))
+                taken.append(self._in(container))
             while len(taken) < count:
                 number = next(self._numbers)
-                worker = self._in(self._host.container(number), self._host.start_ms, number)
+                worker = self._in(self._host.container(number), number)
                 self._starter.submit(partial(worker.start, self.address, self.scratch))
                 taken.append(worker)
             for worker in taken:
@@ -99,11 +99,10 @@ class WorkerPool:
             shutil.rmtree(self.scratch, ignore_errors=True)
             raise
 
-    def _in(self, container: Container, start_ms: float, number: int | None = None) -> WorkerProcess:
+    def _in(self, container: Container, number: int | None = None) -> WorkerProcess:
         """Return a new worker in a container."""
         worker = WorkerProcess(next(self._numbers) if number is None else number, self._clock, container)
         self._workers[worker.number] = worker
-        self._start_ms[worker.number] = start_ms
         return worker
 
     def _vacant(self) -> list[Container]:
@@ -113,7 +112,6 @@ class WorkerPool:
 
     def _forget(self, worker: WorkerProcess) -> None:
         self._workers.pop(worker.number, None)
-        self._start_ms.pop(worker.number, None)
 
     def _accept(self) -> None:
         while not self._closed.is_set():
@@ -141,6 +139,7 @@ class WorkerPool:
             connection.close()
             worker.lose(wrong.message, wrong)
             return
+        self._came.add(worker.container.number)
         worker.connected(connection, hello.facts)
 
     def _known(self, hello: object) -> WorkerProcess | None:
@@ -154,7 +153,7 @@ class WorkerPool:
             if not containers or not hmac.compare_digest(containers[0].token.encode(), hello.token.encode()):
                 return None
             if not living:
-                return self._in(vacant[0], RETURN_MS)
+                return self._in(vacant[0])
         return living[0] if living[0].state is WorkerState.STARTING else None
 
     def _watch(self) -> None:
@@ -165,9 +164,9 @@ class WorkerPool:
             if overslept:  # this process was stopped: what the workers said meanwhile is still to be read
                 continue
             for worker in self.workers():
-                late = worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), self._start_ms.get(worker.number, RETURN_MS))
+                late = worker.check(self._timeouts.get(worker.number, IDLE_TIMEOUT_MS), self._host.start_ms)
                 if late is not None:
-                    worker.lose(late, self._host.late(worker.number))
+                    worker.lose(late, None if worker.container.number in self._came else self._host.late(worker.number))
                 if worker.state is WorkerState.LOST and worker.on_lost is None:
                     with self._lock:
                         self._forget(worker)
@@ -185,7 +184,7 @@ class WorkerPool:
             if worker.number in self._timeouts:
                 continue
             spare = wanted and not worker.used
-            idle = worker.state is WorkerState.IDLE and worker.idle_ms >= max(kept_ms, RETURN_MS * spare)
+            idle = worker.state is WorkerState.IDLE and worker.idle_ms >= max(kept_ms, SPARE_MS * spare)
             if idle or (worker.state is WorkerState.STARTING and worker.used):
                 worker.dismiss()
         for container in vacant:

@@ -158,6 +158,17 @@ def test_a_job_nobody_gives_cores_is_told(monkeypatch: pytest.MonkeyPatch, spark
     session.close()
 
 
+def test_the_oracle_tells_rows_lost_and_rows_twice(tmp_path: Path) -> None:
+    def written(*counts: tuple[str, int, int, int]) -> list[str]:
+        rows = [json.dumps(dict(zip("wkcs", count, strict=True))) for count in counts]
+        (tmp_path / "part").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        return hosted.wrong_counts(tmp_path, 3)
+
+    assert written(("w", 1, 2, 3), ("w", 2, 1, 3)) == []
+    assert written(("w", 1, 2, 3)) == ["2 rows were counted of 3, their sum is 3"]
+    assert written(("w", 1, 2, 3), ("w", 2, 1, 3), ("w", 2, 1, 3))[0] == "window w of key 2 was written 2 times"
+
+
 def test_other_libraries_are_refused_and_both_are_named() -> None:
     mine = own_facts()
     assert misfit(mine, mine) is None
@@ -211,6 +222,11 @@ def test_settings_of_the_cluster() -> None:
     assert options.spark == (("spark.hadoop.fs.S3", "x"), ("spark.master", "local[2]"))
     assert options.ports == (50100, 50199)
     assert dict(settings.items())["spark.hadoop.fs.S3"] == "x"
+    session = Session({"spark.hadoop.fs.s3a.secret.key": "x"})
+    session.spoken.begin("INSERT INTO t SELECT 1", ())
+    record = session.spoken.record(session, "job")
+    assert record is not None and record.withheld and record.settings == ()
+    session.close()
     for wrong in ("x", "5-4", "0-9", "70000"):
         settings.set("taskmanager.port-range", wrong)
         with pytest.raises(PenstockError) as refused:
