@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from client.results import Result, note_result
 from engine.arrays import array_of
+from engine.compared_rows import ComparedRows
+from engine.elements import Batch
 from engine.row_sums import group_numbers, summed
 from optimizer.properties import PlanFacts
 from planner import statement_nodes as nodes
 from planner.recorded import up_to
 
 if TYPE_CHECKING:
+    from client.running import Road
     from client.session import Session
 
 BACKENDS = ("spark", "duckdb")
@@ -65,48 +69,82 @@ def verify(session: Session, node: nodes.Verify) -> Result:
         hint = "VERIFY compares queries over tables whose every part a backend has a word for"
         message = f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to compare it with"
         raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
-    streamed = session.start(session.plan(bound, mode="streaming"))
-    ours = streamed.final_rows()
-    stream_s = streamed.elapsed_s
-    computed = session.start(batch)
-    theirs = computed.final_rows()
-    found = difference(ours, theirs)
-    times = f"stream {stream_s:.2f} s, {batch.switches.backend} {computed.elapsed_s:.2f} s"
-    if not found.rows.num_rows:
-        return note_result(f"equal: {ours.num_rows:,} row{'' if ours.num_rows == 1 else 's'}; {times}")
-    more = found.rows.num_rows - SHOWN_ROWS
-    lines = [*found.lines(), *([f".. and {more:,} more"] if more > 0 else [])]
-    extra, missing = (int(found.counts[sign * found.counts > 0].sum()) * sign for sign in (1, -1))
+    with tempfile.TemporaryDirectory(prefix="penstock-verify-", ignore_cleanup_errors=True) as directory:
+        return _compared(session, node, session.plan(bound, mode="streaming"), batch, Path(directory))
+
+
+def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
+    """Run both ways, one after the other, and compare part by part: memory holds a part of the rows, whatever their number."""
+    streamed = session.start(stream)
+    rows = ComparedRows(streamed.arrow_schema, directory)
+    try:
+        stream_s = _taken(streamed, rows, 1)
+        computed_s = _taken(session.start(batch), rows, -1)
+        found = DifferenceSoFar()
+        for part, weights in rows.parts():
+            found.add(_difference(part, weights))
+    finally:
+        rows.close()
+    ours, theirs = rows.counts[1], rows.counts[-1]
+    times = f"stream {stream_s:.2f} s, {batch.switches.backend} {computed_s:.2f} s"
+    if not found.extra and not found.missing:
+        return note_result(f"equal: {ours:,} row{'' if ours == 1 else 's'}; {times}")
+    extra = f"{found.extra:,} row{'' if found.extra == 1 else 's'} only of the stream (+)"
     raise PenstockError(
         "VER-7002",
-        f"stream and batch differ: {extra:,} row{'' if extra == 1 else 's'} only of the stream (+), {missing:,} only of the batch (-)",
-        detail="\n".join(lines),
-        hint=f"{times}; rows: stream {ours.num_rows:,}, batch {theirs.num_rows:,}",
+        f"stream and batch differ: {extra}, {found.missing:,} only of the batch (-)",
+        detail="\n".join(found.shown()),
+        hint=f"{times}; rows: stream {ours:,}, batch {theirs:,}",
         span=node.query.span,
         sqlstate="P0004",
     )
 
 
+def _taken(result: Result, rows: ComparedRows, side: int) -> float:
+    """Take all rows of a side; return the seconds that took."""
+    while (batch := result.next()) is not None:
+        rows.take(batch, side)
+    return result.elapsed_s
+
+
+class DifferenceSoFar:
+    """The first differing rows as text, and how many there are of each side."""
+
+    def __init__(self) -> None:
+        self.extra = self.missing = 0
+        self._rows = 0
+        self._lines: list[str] = []
+
+    def add(self, found: Difference) -> None:
+        """Take what differs in one part."""
+        self.extra += int(found.counts[found.counts > 0].sum())
+        self.missing -= int(found.counts[found.counts < 0].sum())
+        self._rows += found.rows.num_rows
+        self._lines += found.lines()[: SHOWN_ROWS - len(self._lines)]
+
+    def shown(self) -> list[str]:
+        """Return the first rows, and how many more there are."""
+        more = self._rows - SHOWN_ROWS
+        return [*self._lines, *([f".. and {more:,} more"] if more > 0 else [])]
+
+
 def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
     """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
-    one, other = (_canonical(table) for table in (ours, theirs.rename_columns(ours.schema.names).cast(ours.schema)))
-    counts = np.concatenate([np.ones(one.num_rows, np.int64), -np.ones(other.num_rows, np.int64)])
-    rows, counts = summed(pa.concat_tables([one, other]), counts)
+    rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
+    for side, table in ((1, ours), (-1, theirs)):
+        for batch in table.to_batches():
+            rows.take(Batch(batch), side)
+    ((part, weights),) = rows.parts()
+    return _difference(part, weights)
+
+
+def _difference(rows: pa.Table, weights: np.ndarray) -> Difference:
+    rows, counts = summed(rows, weights)
     inexact = [i for i, field in enumerate(rows.schema) if pa.types.is_floating(field.type)]
     if inexact and rows.num_rows:
         keep = ~_nearly_equal(rows, counts, inexact)
         return Difference(rows.filter(array_of(keep)), counts[keep])
     return Difference(rows, counts)
-
-
-def _canonical(table: pa.Table) -> pa.Table:
-    """Give all NaNs one form, and zero one sign."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_floating(field.type):
-            column = table.column(index)
-            column = pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), field.type), pc.add(column, pa.scalar(0.0, field.type)))
-            table = table.set_column(index, field, column)
-    return table
 
 
 def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.ndarray:
