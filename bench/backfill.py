@@ -45,7 +45,7 @@ def ran(folder: Path, query: str, columns: str, out: Path, parallelism: int, bac
     """Run a query into Parquet files, with its history computed by a backend or without, and wait for its end."""
     import penstock
 
-    with penstock.connect({"parallelism.default": str(parallelism), "execution.runtime-mode": "streaming"}) as connection:
+    with penstock.connect(settings={"parallelism.default": str(parallelism), "execution.runtime-mode": "streaming"}) as connection:
         for setting in (f"'bounded.backend' = '{backend or 'duckdb'}'", "'table.dml-sync' = 'true'"):
             connection.execute(f"SET {setting}")
         options = f"'connector' = 'filesystem', 'path' = '{folder}', 'format' = 'parquet', 'source.replay' = 'true'"

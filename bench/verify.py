@@ -70,9 +70,8 @@ def main() -> None:
         started_s = time.perf_counter()
         said = verified(source, arguments.backend)
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(
-            f"{'one row changed' if planted else 'as they are':16} {time.perf_counter() - started_s:6.1f} s, peak {peak_mb:,} MB: {said}", flush=True
-        )
+        took_s = time.perf_counter() - started_s
+        print(f"{'one row changed' if planted else 'as they are':16} {took_s:6.1f} s, peak {peak_mb:,} MB: {said}", flush=True)
 
 
 if __name__ == "__main__":
