@@ -42,7 +42,11 @@ class HistoryOperator(SourceOperator):
         by_file: dict[str, list[str]] = {}
         for split in self._spec.splits:
             by_file.setdefault(FileSplit.parse(split).path, []).append(split)
-        mine = sorted(by_file)[context.subtask :: context.parallelism]
+        files = sorted(by_file)
+        if self._spec.timing and self._spec.backend != "spark":
+            mine = files[context.subtask :: context.parallelism]  # event times are read by all
+        else:
+            mine = files if context.subtask == 0 else []  # one query aggregates more than several, and a job of Spark costs much
         self._splits = tuple(split for path in mine for split in by_file[path])
 
     def poll(self, out: Output) -> SourceStatus:
