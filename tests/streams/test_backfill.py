@@ -78,9 +78,9 @@ def test_three_acts(name: str, tmp_path: Path) -> None:
         assert got == computed(past, QUERIES[name])
 
 
-def loaded(past: Past, query: str, out: Path) -> None:
+def loaded(past: Past, query: str, out: Path, **settings: str) -> None:
     """Load everything there is as history, and end."""
-    session = session_for(2, None, **{"table.dml-sync": "true"})
+    session = session_for(2, None, **{"table.dml-sync": "true", **settings})
     try:
         declare(session, past, watched=False)
         declare_sink(session, query, out)
@@ -107,6 +107,21 @@ def test_late_rows_are_found_and_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(InnerChain, "taken", lambda chain: [(split, replace(batch, behind=None)) for split, batch in taken(chain)])
     loaded(past, QUERIES["tumble"], tmp_path / "careless")
     assert folded(tmp_path / "careless") != want, "a history that takes late rows for timely ones went unseen"
+
+
+def test_in_worker_processes(tmp_path: Path) -> None:
+    past = with_files(tmp_path, 0.05)
+    loaded(past, QUERIES["tumble"], tmp_path / "out", deployment="processes")
+    assert folded(tmp_path / "out") == replayed(past, QUERIES["tumble"], tmp_path / "replay")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["groups", "hop", "best", "joined groups"])
+def test_on_spark(name: str, tmp_path: Path) -> None:
+    past = with_files(tmp_path, 0.0)
+    past.come("b")
+    loaded(past, QUERIES[name], tmp_path / "out", **{"bounded.backend": "spark"})
+    assert folded(tmp_path / "out") == replayed(past, QUERIES[name], tmp_path / "replay")
 
 
 def test_a_position_that_is_not_handed_over_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
