@@ -14,7 +14,6 @@ from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from client.results import Result, note_result
 from engine.arrays import array_of
-from engine.compared_rows import ComparedRows
 from engine.elements import Batch
 from engine.row_sums import group_numbers, summed
 from optimizer.properties import PlanFacts
@@ -24,6 +23,7 @@ from planner.recorded import up_to
 if TYPE_CHECKING:
     from client.running import Road
     from client.session import Session
+    from engine.compared_rows import ComparedRows
 
 BACKENDS = ("spark", "duckdb")
 SHOWN_ROWS = 20
@@ -75,6 +75,8 @@ def verify(session: Session, node: nodes.Verify) -> Result:
 
 def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
     """Run both ways, one after the other, and compare part by part: memory holds a part of the rows, whatever their number."""
+    from engine.compared_rows import ComparedRows  # its kernels: not before something is compared
+
     streamed = session.start(stream)
     rows = ComparedRows(streamed.arrow_schema, directory)
     try:
@@ -130,6 +132,8 @@ class DifferenceSoFar:
 
 def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
     """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
+    from engine.compared_rows import ComparedRows
+
     rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
     for side, table in ((1, ours), (-1, theirs)):
         for batch in table.to_batches():
