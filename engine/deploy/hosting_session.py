@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
 from engine.bounded.spark_errors import spark_failures
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_session import SESSIONS
-from engine.deploy.shipped_code import ship
+from engine.deploy.shipped_code import shipped
 
 HOSTING = {
     "spark.speculation": "false",
@@ -24,12 +23,12 @@ HOSTING = {
 class HostingSession:
     """One session for all workers of a pool, made anew when Spark has died. May be used from any thread."""
 
-    def __init__(self, settings: Mapping[str, str], directory: Path) -> None:
+    def __init__(self, settings: Mapping[str, str]) -> None:
         self._settings = dict(settings)
         self._lock = threading.Lock()
         self._session: Any = None
         self._place: SparkPlace | None = None
-        self._code = ship(directory)
+        self._code = shipped()
         self.code_name = self._code.name
 
     def begin(self, tag: str) -> Any:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
+import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -24,3 +28,11 @@ def ship(directory: Path, root: Path = ROOT) -> Path:
             digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
     return building.rename(directory / f"penstock-{digest.hexdigest()[:16]}.zip")
+
+
+@functools.cache
+def shipped() -> Path:
+    """Return the file, made once for this process, since a Spark takes a name from one place only, and removed with it."""
+    directory = Path(tempfile.mkdtemp(prefix="penstock-shipped-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return ship(directory)

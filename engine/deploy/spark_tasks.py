@@ -6,9 +6,7 @@ import itertools
 import os
 import re
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -124,8 +122,7 @@ class SparkTasks:
         self.idle_ms: float | None = float(options.idle_timeout_ms)
         self._options = options
         self._tls = None if options.certificates is None else tls_contexts(options.certificates)
-        self._scratch = Path(tempfile.mkdtemp(prefix="penstock-shipped-"))
-        self._session = HostingSession(dict(options.spark), self._scratch)
+        self._session = HostingSession(dict(options.spark))
         self._tasks: list[SparkTask] = []
 
     def listen(self) -> tuple[socket.socket, Address]:
@@ -162,7 +159,6 @@ class SparkTasks:
                 task.leave()
         for task in self._tasks:
             task.wait(LEAVE_S + 2.0)
-        shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _told(error: BaseException) -> tuple[str, PenstockError | None]:

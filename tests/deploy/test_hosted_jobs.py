@@ -60,6 +60,16 @@ def test_what_spark_reads_when_it_starts_is_too_late(session: Session) -> None:
     late.close()
 
 
+def test_another_session_of_the_same_spark(session: Session) -> None:
+    while session.job_manager.worker_processes():
+        session.job_manager.worker_processes()[0].dismiss()
+        time.sleep(0.1)
+    other = Session({**hosted.SETTINGS, "spark.master": MASTER})
+    other.execute(hosted.numbers_sql(1000, 10_000))
+    assert other.execute("SELECT COUNT(*) AS c FROM numbers").final_rows().to_pylist() == [{"c": 1000}]
+    other.close()
+
+
 def test_nothing_is_left(session: Session) -> None:
     spark = SESSIONS.new("UTC").sparkContext
     session.close()
