@@ -6,6 +6,7 @@ import pytest
 
 LONGEST_FIRST = (
     "tests/queries/test_generated.py",
+    "tests/simulation/",
     "tests/nexmark/",
     "tests/deploy/",
     "tests/databases/",

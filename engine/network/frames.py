@@ -12,7 +12,8 @@ from catalog.frozen import dataclass
 from engine.network.network_errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, TOO_LONG, network_error
 
 MAGIC = b"PSK1"
-_CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, zero, channel, sequence, payload length
+_CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, check, channel, sequence, payload length
+_FIELDS = struct.Struct("<BBIII")
 _CRC = struct.Struct("<I")
 HEADER_BYTES = _CHECKED.size + _CRC.size
 MAX_PAYLOAD_BYTES = 128 * 2**20
@@ -39,7 +40,7 @@ class FrameWriter:
         """Return a frame as buffers to be sent in order; ``parts`` (flat bytes) are its payload and are not copied."""
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         length = sum(view.nbytes for view in views)
-        head = _CHECKED.pack(MAGIC, kind, flags, 0, channel, self._sequence, length)
+        head = _CHECKED.pack(MAGIC, kind, flags, _check(kind, flags, channel, self._sequence, length), channel, self._sequence, length)
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         crc = zlib.crc32(head)
         for view in views:
@@ -115,11 +116,13 @@ class FrameReader:
             raise network_error(BAD_MAGIC, f"what arrived is not a message of penstock but {_guess(bytes(data[:8]))}")
         if len(data) < HEADER_BYTES:
             return 0
-        _, kind, flags, zero, channel, sequence, length = _CHECKED.unpack_from(data)
+        _, kind, flags, check, channel, sequence, length = _CHECKED.unpack_from(data)
         if length > self.max_payload:
             raise network_error(TOO_LONG, f"a message says it is {length} bytes long; {self.max_payload} are allowed")
-        if self._checksum and (zero or sequence != self._sequence):
-            raise network_error(SEQUENCE, f"message {self._sequence} was due, {sequence} came" if not zero else "a message has an unknown header")
+        if self._checksum and check != _check(kind, flags, channel, sequence, length):
+            raise network_error(CHECKSUM, "the header of a message was changed on its way")
+        if self._checksum and sequence != self._sequence:
+            raise network_error(SEQUENCE, f"message {self._sequence} was due, {sequence} came")
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._head = (kind, flags, channel, _CRC.unpack_from(data, _CHECKED.size)[0])
         self._head_bytes = bytes(data[: _CHECKED.size])
@@ -137,6 +140,11 @@ class FrameReader:
         if self._checksum and zlib.crc32(payload, zlib.crc32(self._head_bytes)) != crc:
             raise network_error(CHECKSUM, "a message was changed on its way: its checksum is wrong")
         return Frame(kind, flags, channel, payload.toreadonly())
+
+
+def _check(kind: int, flags: int, channel: int, sequence: int, length: int) -> int:
+    """Return 16 bits that tell of a changed header at once: the checksum of the whole is known only when a payload of the length it says is there."""
+    return zlib.crc32(_FIELDS.pack(kind, flags, channel, sequence, length)) & 0xFFFF
 
 
 def _guess(start: bytes) -> str:

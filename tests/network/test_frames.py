@@ -80,6 +80,12 @@ def test_a_length_is_refused_before_there_is_memory_for_it() -> None:
     assert code_of(wire([(9, 0, b"abcd", 0)]), max_payload=3) == "NET-5002"
 
 
+def test_a_changed_length_is_told_before_so_much_has_come() -> None:
+    whole = bytearray(wire([(9, 0, b"abc", 0)]))
+    struct.pack_into("<I", whole, 16, 2**20)
+    assert code_of(bytes(whole[:HEADER_BYTES])) == "NET-5003"
+
+
 def test_every_changed_byte_is_noticed() -> None:
     good = wire([(9, 5, b"some rows", 1)])
     for place in range(len(good)):

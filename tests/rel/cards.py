@@ -28,7 +28,7 @@ CARDS: tuple[Card, ...] = (
     Card(
         "bit-rot", "tests.rel.bit_rot", "damaged checkpoints are told before use: flips, cuts, swaps, splices", ("--flips", "2000", "--cuts", "200")
     ),
-    Card("sim", "tests.rel.sim", "seeded simulation of master, tasks and storage, each seed twice", ("--seeds", "2000", "--steps", "5000")),
+    Card("sim", "tests.rel.sim", "seeded simulation of coordinators, workers, connections and storage, each seed twice", ("--minutes", "120")),
     Card(
         "memory",
         "tests.rel.memory",
