@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointKind
 from engine.checkpoint_store import CheckpointStore
@@ -102,6 +103,15 @@ class WrittenElsewhere:
     """What came of writing that a worker did of itself, not asked by the master."""
 
     outcome: PartWritten | EndWritten | CheckpointFailed | StorageFailed
+
+
+def storage_failure(cause: Exception) -> Exception:
+    """Return an error of the system as STA-3053: what the job cannot go on without, which says where; others as they are."""
+    if not isinstance(cause, OSError):
+        return cause
+    message = f"the job's state cannot be written or read: {cause.strerror or cause}"
+    hint = "make room there, or see to the disk; the newest checkpoint is whole, and the job goes on from it"
+    return PenstockError("STA-3053", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030")
 
 
 class StoreIo:

@@ -195,6 +195,19 @@ class CheckpointStore:
     def _publish(self, stem: str, target: str, data: bytes) -> None:
         staged = f"{stem}.e{self.epoch}.tmp"
         self.storage.delete(staged)
+        try:
+            self._stage(staged, data)
+            self._check_epoch()
+            self.storage.publish(staged, target)
+        except FileNotFoundError:  # a newer epoch has taken it away after we looked
+            self._check_epoch()
+            raise
+        except OSError:
+            with contextlib.suppress(OSError):  # the first failure is the one to tell; a disk that is full needs the room
+                self.storage.delete(staged)
+            raise
+
+    def _stage(self, staged: str, data: bytes) -> None:
         self.storage.create(staged)
         written = len(data) // 2 if is_armed("C6") else 0
         if written:
@@ -204,12 +217,6 @@ class CheckpointStore:
         failpoint("C7")
         self.storage.sync(staged)
         failpoint("C8")
-        self._check_epoch()
-        try:
-            self.storage.publish(staged, target)
-        except FileNotFoundError:  # a newer epoch has taken it away after we looked
-            self._check_epoch()
-            raise
 
     def _check_files(self, manifest: Manifest) -> None:
         """A checkpoint may be published only while all it shares with earlier ones is still there."""

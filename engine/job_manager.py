@@ -88,7 +88,7 @@ class JobManager:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
             except OSError as cause:
                 store.close()
-                message = f"the state of job {job_id} cannot be opened: {(cause.strerror or str(cause)).lower()}"
+                message = f"the state of job {job_id} cannot be opened: {cause.strerror or cause}"
                 raise PenstockError("STA-3052", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030") from cause
             except BaseException:
                 store.close()

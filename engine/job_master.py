@@ -26,6 +26,7 @@ from engine.checkpoint_io import (
     WrittenElsewhere,
     finish_recorded,
     retired,
+    storage_failure,
 )
 from engine.checkpoint_store import CheckpointStore, Opened
 from engine.deployment import Deployer, Deployment, RestorePoint
@@ -226,23 +227,20 @@ class JobMaster:
             case Published():
                 self._retire()
                 if current:
-                    self._on_published(outcome)
+                    self._budget.progress()
+                    self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
             case CheckpointFailed(error=error) if current:
                 self.coordinator.give_up(outcome.checkpoint_id, str(error))
                 if not isinstance(error, OSError):
                     self._fail(error)
             case StorageFailed(error=error) if current:
-                self._fail(error)
-            case RestorePointLost(error=error):
-                self._fail(error)
+                self._fail(storage_failure(error))
             case RestorePointRead(manifest=manifest) if self._ending is None:
                 self._deploy(manifest)
+            case RestorePointLost(error=error):
+                self._fail(storage_failure(error))
             case FinishRecorded():
                 self._end(JobState.FINISHED)
-
-    def _on_published(self, outcome: Published) -> None:
-        self._budget.progress()
-        self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
 
     # Deployment and its end.
 

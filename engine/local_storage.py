@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
@@ -33,29 +35,36 @@ class LocalStorage:
         return str(self._root)
 
     def create(self, name: str) -> None:
-        self._open[name] = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        path = self._path(name)
+        with self._told(name):
+            self._open[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def append(self, name: str, data: bytes) -> None:
         view = memoryview(data)
-        while view:  # a write may be short
-            view = view[os.write(self._open[name], view) :]
+        with self._told(name):
+            while view:  # a write may be short
+                view = view[os.write(self._open[name], view) :]
 
     def sync(self, name: str) -> None:
-        descriptor = self._open.pop(name)
+        descriptor = self._open.pop(name)  # never synced again if that fails: the pages count as clean then
         try:
-            os.fsync(descriptor)
+            with self._told(name):
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
     def sync_directory(self) -> None:
-        descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with self._told():
+            descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def publish(self, name: str, target: str) -> None:
-        self._path(name).replace(self._path(target))
+        source, final = self._path(name), self._path(target)
+        with self._told(target):
+            source.replace(final)
         failpoint("C9")
         self.sync_directory()
 
@@ -66,7 +75,9 @@ class LocalStorage:
     def delete(self, name: str) -> None:
         if name in self._open:
             os.close(self._open.pop(name))
-        self._path(name).unlink(missing_ok=True)
+        path = self._path(name)
+        with self._told(name):
+            path.unlink(missing_ok=True)
 
     def size(self, name: str) -> int:
         return self._path(name).stat(follow_symlinks=False).st_size
@@ -139,6 +150,19 @@ class LocalStorage:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    @contextlib.contextmanager
+    def _told(self, name: str = "") -> Iterator[None]:
+        """Let an error of the system say where it happened, and how much room there is if that is what is short."""
+        try:
+            yield
+        except OSError as error:
+            room = ""
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                with contextlib.suppress(OSError):
+                    found = os.statvfs(self._root)
+                    room = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
+            raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{room}") from error
 
     def _path(self, name: str) -> Path:
         return self._root / check_name(name)

@@ -92,6 +92,10 @@ class FilesystemSink:
 
     def write(self, batch: Batch) -> None:
         given = self._changes(batch) if self._with_ops else batch.rows
+        with self._files.told():
+            self._write(given)
+
+    def _write(self, given: pa.RecordBatch) -> None:
         for directory, rows in self._layout.split(given):
             file = self._file(directory)
             file.writer.write(rows)
@@ -109,6 +113,10 @@ class FilesystemSink:
         return with_op_column(rows, ops)
 
     def prepare(self, checkpoint_id: int) -> list[Committable]:
+        with self._files.told():
+            return self._prepare(checkpoint_id)
+
+    def _prepare(self, checkpoint_id: int) -> list[Committable]:
         for directory in list(self._open):
             self._finish(directory)
         items, number = [], 0
@@ -128,6 +136,10 @@ class FilesystemSink:
     def commit(self, items: list[Committable]) -> None:
         if not items:
             return
+        with self._files.told():
+            self._commit(items)
+
+    def _commit(self, items: list[Committable]) -> None:
         known, published = self._commits.begin(), 0
         for item in items:
             published += self._files.publish(item["staged"], item["final"])
@@ -180,7 +192,11 @@ class FilesystemSink:
 
     def _finish(self, directory: str) -> None:
         file = self._open.pop(directory)
-        file.written = file.writer.finish()
+        try:
+            file.written = file.writer.finish()
+        except OSError:
+            file.writer.discard()  # it is not whole, and nobody else knows of it
+            raise
         self._complete.append(file)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
@@ -25,6 +27,17 @@ class StagedFiles:
         while f"{name}-{number}{STAGED_SUFFIX}" in taken or (self._staging / f"{name}-{number}{STAGED_SUFFIX}").exists():
             number += 1
         return f"{name}-{number}{STAGED_SUFFIX}", number
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Let an error of the system say which directory cannot be written: DAT-4606."""
+        try:
+            yield
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            hint = "make room there, or see to the disk: what is not committed yet is written again"
+            message = f"files cannot be written to {self.root}: {why}"
+            raise PenstockError("DAT-4606", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="53100") from error
 
     def staged(self, name: str) -> Path:
         """Return where a staged file is."""

@@ -93,7 +93,8 @@ class _DurableFile:
             os.close(descriptor)
 
     def discard(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # what is buffered may find no room; it is not wanted
+            self._file.close()
         self._path.unlink(missing_ok=True)
 
 

@@ -107,7 +107,7 @@ class Cluster:
 
     # What the nodes ask.
 
-    def wire(self, name: str, source: Node, target: Node, *, control: bool = False) -> Wire:
+    def wire(self, name: str, source: Node, target: Node) -> Wire:
         """Return one direction of a new connection."""
         wire = Wire(name, source, target, self.knobs.trouble, self.coverage)
         self._wires = [each for each in self._wires if each.source.alive or each.target.alive]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.errors import PenstockError
 from engine.checkpoint_store import CheckpointStore
 from engine.deploy.process_workers import ProcessWorkers
-from engine.deploy.worker_pool import OVERSLEPT_MS, START_MS, WATCH_S
+from engine.deploy.worker_pool import OVERSLEPT_MS, RETURN_MS, WATCH_S
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployer
 from engine.job_master import JobMaster, Posted
@@ -27,12 +27,16 @@ RENEW_MS = 500.0
 START_UP_MS = 40.0
 
 
-class SimulatedProcess(WorkerProcess):
+class SimulatedContainer:
     """A worker process that is a node of the simulation."""
 
+    fault = pid = None
+    token = ""
+
     def __init__(self, number: int, pool: SimulatedPool) -> None:
-        super().__init__(number, pool.coordinator.clock)
-        self.node: TaskManager | None = None
+        self.number = number
+        self.process = WorkerProcess(number, pool.coordinator.clock, self)  # type: ignore[arg-type]
+        self._node: TaskManager | None = None
         self._pool = pool
 
     def begin(self) -> None:
@@ -40,36 +44,41 @@ class SimulatedProcess(WorkerProcess):
         coordinator = self._pool.coordinator
         coordinator.after(START_UP_MS * coordinator.world.random.random(), self._started)
 
+    def ended(self) -> None:
+        """How it has ended is told by its connection."""
+
+    def disconnected(self) -> str:
+        return "exit -9"
+
+    def kill(self) -> None:
+        if self._node is not None:
+            self._pool.cluster.kill(self._node)
+
     def _started(self) -> None:
-        if self.state is WorkerState.LOST:
+        if self.process.state is WorkerState.LOST:
             return
         cluster, coordinator = self._pool.cluster, self._pool.coordinator
-        node = TaskManager(cluster, f"{coordinator.name}.w{self.number}")
-        there = cluster.wire("control", coordinator, node, control=True)
-        back = cluster.wire("control", node, coordinator, control=True)
+        self._node = node = TaskManager(cluster, f"{coordinator.name}.w{self.number}")
+        there = cluster.wire("control", coordinator, node)
+        back = cluster.wire("control", node, coordinator)
         messages: dict[int, Any] = {}
         near = ControlEnd(there, messages)
         node.begin(ControlEnd(back, messages))
         there.take, there.ended = node.heard, node.left_alone
-        back.take, back.ended = partial(self._heard, near), lambda: self.lose("exit -9")
-        self.node = node
+        back.take, back.ended = partial(self._heard, near), lambda: self.process.lose("exit -9")
         cluster.came(node)
         coordinator.workers_of.append(node)
-        self.attach(near)  # type: ignore[arg-type]
+        self.process.attach(near)  # type: ignore[arg-type]
 
     def _heard(self, near: ControlEnd, data: bytes) -> None:
         try:
             messages = near.received(data)
         except PenstockError as error:
             self._pool.cluster.coverage["control connection garbled"] += 1
-            self.lose(f"its messages cannot be read: {error}")
+            self.process.lose(f"its messages cannot be read: {error}")
             return
         for message in messages:
-            self.take(message)
-
-    def _kill(self) -> None:
-        if self.node is not None:
-            self._pool.cluster.kill(self.node)
+            self.process.take(message)
 
 
 class SimulatedPool:
@@ -78,21 +87,22 @@ class SimulatedPool:
     def __init__(self, cluster: Cluster, coordinator: Coordinator) -> None:
         self.cluster = cluster
         self.coordinator = coordinator
-        self._workers: list[SimulatedProcess] = []
+        self._workers: list[WorkerProcess] = []
         self._taken: set[int] = set()
         self._timeout_ms = 5_000.0
         self._before_ms = coordinator.clock.monotonic_ms()
         self._count = 0
         coordinator.after(WATCH_S * 1e3, self._watch)
 
-    def take(self, count: int, timeout_ms: float) -> list[SimulatedProcess]:
+    def take(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
         self._timeout_ms = timeout_ms
         taken = [worker for worker in self._workers if worker.state is WorkerState.IDLE and worker.number not in self._taken][:count]
         while len(taken) < count:
             self._count += 1
-            taken.append(SimulatedProcess(self._count, self))
-            self._workers.append(taken[-1])
-            taken[-1].begin()
+            container = SimulatedContainer(self._count, self)
+            taken.append(container.process)
+            self._workers.append(container.process)
+            container.begin()
         self._taken.update(worker.number for worker in taken)
         return taken
 
@@ -107,7 +117,7 @@ class SimulatedPool:
         overslept, self._before_ms = now_ms - self._before_ms > OVERSLEPT_MS, now_ms
         if not overslept:
             for worker in list(self._workers):
-                worker.check(self._timeout_ms, START_MS)
+                worker.check(self._timeout_ms, RETURN_MS)
         self.coordinator.after(WATCH_S * 1e3, self._watch)
 
 
