@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ from catalog.frozen import dataclass
 COMMITS = ".penstock.commits"
 FORMAT, VERSION = "penstock-commits", 1
 _ENTRY = re.compile(r"(\d{12})\.commit")
+_WRITES = itertools.count()  # two subtasks of a process may write the same entry at one moment, each a file of its own
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 
@@ -143,7 +145,7 @@ class CommitLog:
         """Write an entry durably under its number; FileExistsError when the number is taken."""
         self.directory.mkdir(parents=True, exist_ok=True)
         target = self._path(commit.number)
-        make_new(self.directory / f".{commit.number}-{os.getpid()}-{commit.operator_id[:8]}.tmp", target, _encoded(commit))
+        make_new(self.directory / f".{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp", target, _encoded(commit))
 
     def _path(self, number: int) -> Path:
         return self.directory / f"{number:012d}.commit"
