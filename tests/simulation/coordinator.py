@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from catalog.errors import PenstockError
 from engine.checkpoint_store import CheckpointStore
 from engine.deploy.process_workers import ProcessWorkers
-from engine.deploy.worker_pool import OVERSLEPT_MS, RETURN_MS, WATCH_S
+from engine.deploy.worker_pool import OVERSLEPT_MS, WATCH_S
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployer
 from engine.job_master import JobMaster, Posted
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 RENEW_MS = 500.0
 START_UP_MS = 40.0
+START_MS = 30_000.0
 
 
 class SimulatedContainer:
@@ -117,7 +118,7 @@ class SimulatedPool:
         overslept, self._before_ms = now_ms - self._before_ms > OVERSLEPT_MS, now_ms
         if not overslept:
             for worker in list(self._workers):
-                worker.check(self._timeout_ms, RETURN_MS)
+                worker.check(self._timeout_ms, START_MS)
         self.coordinator.after(WATCH_S * 1e3, self._watch)
 
 
