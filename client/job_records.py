@@ -47,7 +47,7 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
 
 
 def run_on(session: Session, job: RecordedJob) -> Result:
-    """Say a job's statements again in a fresh session over its state directory; returns the result of its own. STA-3051 when they hold secrets."""
+    """Say a job's statements again in a fresh session over its state directory; returns the result of its own. STA-3054 when they hold secrets."""
     record = job.record
     if record.withheld:
         raise refuse_withheld(job.job_id)

@@ -74,4 +74,4 @@ def decode_record(data: bytes) -> JobRecord:
 def refuse_withheld(job_id: str) -> PenstockError:
     """Return the error for a job whose statements hold secrets."""
     message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
-    return PenstockError("STA-3051", message, hint="run the script it was started by, with the same --state", sqlstate="55000")
+    return PenstockError("STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000")

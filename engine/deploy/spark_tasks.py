@@ -146,7 +146,7 @@ class SparkTasks:
     def late(self, worker: int) -> PenstockError | None:
         seconds = f"{self.start_ms / 1e3:g} s"
         return PenstockError(
-            "RUN-2920",
+            "RUN-2925",
             f"worker {worker} has not registered within {seconds}: Spark has too few free cores, or tasks do not reach this process",
             hint="a worker takes 'taskmanager.slots' cores; 'jobmanager.host' is where tasks connect to, 'taskmanager.registration-timeout' how long",
             kind=Kind.USER,

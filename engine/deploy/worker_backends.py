@@ -78,7 +78,7 @@ class SentBackends(BoundedBackends):
         operator_id = next((spec.operator_id for spec in self._specs if spec.plan is plan), None)
         if operator_id is None:
             hint = "write the table to files and read those again, or SET 'deployment' = 'embedded'"
-            raise PenstockError("BND-5018", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000")
+            raise PenstockError("BND-5020", "a worker process cannot read a table of Spark again", hint=hint, sqlstate="0A000")
         return self._ask(operator_id, staging_dir, ())
 
     def run_history(self, spec: HistorySpec, splits: tuple[str, ...], *, time_zone: str) -> BoundedResult:

@@ -154,7 +154,7 @@ def test_a_job_nobody_gives_cores_is_told(monkeypatch: pytest.MonkeyPatch, spark
     session.execute(hosted.numbers_sql(1000, 1000))
     with pytest.raises(PenstockError, match=r"has not registered within 0\.3 s") as late:
         session.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
-    assert late.value.code == "RUN-2920"
+    assert late.value.code == "RUN-2925"
     session.close()
 
 
