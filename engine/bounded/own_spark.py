@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalog.errors import PenstockError
@@ -19,11 +19,11 @@ class OwnSpark:
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be made is not left behind."""
         self.jvm: SparkJvm = launch(settings)
-        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.jvm.port), self.jvm.secret
         from pyspark.sql import SparkSession
 
         try:
-            self._first: Any = SparkSession.builder.getOrCreate()
+            with _gateway_named(self.jvm):
+                self._first: Any = SparkSession.builder.getOrCreate()
         except spark_failures() as error:
             refused = start_refused(error)  # while the machine can still be asked
             self.close()
@@ -91,9 +91,19 @@ class OwnSpark:
             gateway.close()
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
-        for key in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"):
-            os.environ.pop(key, None)
         self.jvm.close()
+
+
+@contextlib.contextmanager
+def _gateway_named(jvm: SparkJvm) -> Iterator[None]:
+    """Name a virtual machine to PySpark, for as long as that looks: a program we start later would take it for a Spark it was submitted to."""
+    named = {"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret}
+    os.environ.update(named)
+    try:
+        yield
+    finally:
+        for key in named:
+            os.environ.pop(key, None)
 
 
 def _hush(context: Any) -> None:

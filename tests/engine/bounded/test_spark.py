@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,12 @@ def test_errors_of_the_data_are_the_users(spark: BoundedBackend) -> None:
     error = caught.value
     assert (error.code, error.sqlstate, str(error.kind)) == ("RUN-2001", "22012", "user")
     assert len(error.message) < 400 and "\n" not in error.message
+
+
+def test_programs_started_later_have_a_spark_of_their_own(spark: BoundedBackend) -> None:
+    """What names a gateway to PySpark would make of ours the Spark they were submitted to."""
+    assert answer(spark, PLANS["no columns"])
+    assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
 
 
 def test_cancel_ends_the_job_and_the_next_query_runs(spark: BoundedBackend) -> None:
