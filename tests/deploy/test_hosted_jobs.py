@@ -43,11 +43,13 @@ def test_bounded_parts_are_computed_before_the_cores_are_taken(session: Session,
     pq.write_table(pa.table({"k": pa.array([1, 2], pa.int64()), "name": ["a", "b"]}), tmp_path / "names.parquet")
     session.execute(f"CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet')")
     session.execute("SET 'bounded.backend' = 'spark'")
-    few = "numbers /*+ OPTIONS('fields.n.end' = '1000') */ AS n"
+    session.execute(hosted.numbers_sql(1000, 10_000).replace("numbers", "few"))
     while session.job_manager.worker_processes():  # whose cores are kept for a minute
         session.job_manager.worker_processes()[0].dismiss()
         time.sleep(0.1)
-    query = f"SELECT d.name, COUNT(*) AS c FROM {few} JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
+    query = (
+        "SELECT d.name, COUNT(*) AS c FROM few AS n JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
+    )
     rows = session.execute(query).final_rows().to_pylist()
     assert sorted((row["name"], row["c"]) for row in rows) == [("a", 143), ("b", 143)]
 

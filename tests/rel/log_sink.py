@@ -40,6 +40,9 @@ class LogSink:
             self._end(item, "committed")
             failpoint("S5")
 
+    def completed(self, checkpoint_id: int) -> None:
+        """Who reads the log knows its transactions only."""
+
     def abort(self, items: list[Committable]) -> None:
         for item in items:
             self._end(item, "aborted")

@@ -173,7 +173,8 @@ def test_every_connector_has_a_builder() -> None:
         return {c.name for c in CONNECTORS.values() if getattr(c, promise)}
 
     databases = {"duckdb", "postgres", "sqlite"}  # read by the bounded backends, as Spark's own tables are
-    assert names("source") == set(SOURCES) | databases | {"spark"}
+    bounded = {"spark", "shared"}  # and so is a part that several readers of a plan have in common
+    assert names("source") == set(SOURCES) | databases | bounded
     own = {"materialized", "spark"}  # whose sinks are no writers: one keeps state, the other is Spark's
     assert names("sink") - own == set(SINKS) - own
     assert all(isinstance(c, Connector) and c.help and all(o.help or o.key == "table" for o in c.options) for c in CONNECTORS.values())
