@@ -149,6 +149,11 @@ class OperatorChain:
         """Whether some operator wants to know processing time."""
         return bool(self._ticking)
 
+    @property
+    def gathers(self) -> bool:
+        """Whether the head wants to know if more rows are ready."""
+        return self._head.operator.gathers
+
     def open(self) -> None:
         """Open the operators, first to last."""
         for index, chained in enumerate(self.operators):

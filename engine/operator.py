@@ -146,8 +146,9 @@ class Operator:
     """
 
     passes_time = True
+    gathers = False
+    """Whether it wants to know, as the head of a chain, if more rows are ready: then ``rows_behind`` says so while it is given some."""
     rows_behind = False
-    """While the head of a chain is given rows: whether its task has more of them ready."""
 
     @property
     def wants_ticks(self) -> bool:

@@ -276,7 +276,7 @@ class Task:
             case Batch():
                 self.metrics.batches += 1
                 self.metrics.bytes_in += event.size_bytes
-                self.chain.push(event, gate.port, behind=gate.rows_ready)
+                self.chain.push(event, gate.port, behind=self.chain.gathers and gate.rows_ready)
             case Watermark(time_us):
                 self.chain.watermark(time_us)
             case PortTime(port, time_us):

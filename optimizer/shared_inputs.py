@@ -58,7 +58,7 @@ class SharedInputs:
             if names[key] in often:
                 self._parts.setdefault(names[key], core)
                 standing[id(core)] = _as_table(names[key], core)
-        return _replaced(plan, standing) if standing else plan
+        return plan.transform(lambda node: standing.get(id(node), node))
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:
         """Return an optimized plan with the parts in place of their tables again."""
@@ -112,10 +112,3 @@ def _either(a: Expression, b: Expression) -> Expression:
 def _as_table(name: str, core: LogicalPlan) -> Scan:
     table = Table(name, core.schema, core.schema, {"connector": SHARED})
     return Scan(table, tuple(range(len(core.schema))))
-
-
-def _replaced(node: LogicalPlan, standing: dict[int, LogicalPlan]) -> LogicalPlan:
-    if id(node) in standing:
-        return standing[id(node)]
-    inputs = tuple(_replaced(child, standing) for child in node.inputs)
-    return node if all(new is old for new, old in zip(inputs, node.inputs, strict=True)) else node.with_inputs(inputs)

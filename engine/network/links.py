@@ -153,7 +153,7 @@ class Links(Generic[C]):
 
     def report_all(self, error: PenstockError) -> None:
         """Tell that every peer is lost."""
-        for peer in {*self._peers, *self._awaited, *self._senders}:
+        for peer in sorted({*self._peers, *self._awaited, *self._senders}):
             self.report(peer, error)
 
     def leave(self) -> list[C]:

@@ -34,6 +34,8 @@ class GroupAggregateOperator(Operator):
     key whose row stays as it was. Without keys there is always one row, given over no rows at the first barrier or the end if need be.
     """
 
+    gathers = True
+
     def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
