@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +19,8 @@ from engine.manifest import Manifest, OperatorEntry
 from engine.operator import Context, KeyedState
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
+
+_VALUES = re.compile(r"list<\w+: ")
 
 
 def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
@@ -122,8 +125,11 @@ class Restorer:
 
 
 def _lasting(fingerprint: str) -> str:
-    """The columns of a state but for the time entries were written, which it has while they live for a time only."""
-    return fingerprint.removesuffix(f", {WRITTEN} int64")
+    """The columns of a state but for the time entries were written, which it has while they live for a time only.
+
+    Checkpoints of format 1.2 and before may say what a file called the values of a list.
+    """
+    return _VALUES.sub("list<item: ", fingerprint.removesuffix(f", {WRITTEN} int64"))
 
 
 def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from catalog.errors import PenstockError
 from catalog.frozen import dataclass
 from engine.formats.debezium import debezium_lines
 from engine.formats.file_task import CsvDialect
-from engine.formats.json_text import json_lines
+from engine.formats.json_text import json_lines, json_tokens
 from engine.formats.text_values import to_text
 
 ROW_GROUP_ROWS = 1 << 18
@@ -99,7 +100,7 @@ class _DurableFile:
 
 
 class TextWriter:
-    """Writes csv, json lines, or changes as Debezium's JSON."""
+    """Writes csv, json lines, or changes as Debezium's JSON. DAT-4607 for BYTES that are no text."""
 
     def __init__(self, task: WriteTask, kind: str) -> None:
         self._kind = kind
@@ -113,10 +114,10 @@ class TextWriter:
             self._put(line.encode())
 
     def write(self, rows: pa.RecordBatch) -> None:
-        if self._kind == "debezium-json":
-            lines = debezium_lines(rows, self._in_payload)
-        else:
-            lines = json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
+        try:
+            lines = self._lines(rows)
+        except pa.ArrowInvalid:
+            raise _not_text(rows, self._kind) from None
         self._put("".join(lines.to_pylist()).encode())
 
     def finish(self) -> WrittenFile:
@@ -124,6 +125,11 @@ class TextWriter:
 
     def discard(self) -> None:
         self._file.discard()
+
+    def _lines(self, rows: pa.RecordBatch) -> pa.Array:
+        if self._kind == "debezium-json":
+            return debezium_lines(rows, self._in_payload)
+        return json_lines(rows) if self._kind == "json" else csv_lines(rows, self._dialect)
 
     def _put(self, data: bytes) -> None:
         self._file.sink.write(data)
@@ -194,6 +200,21 @@ def open_writer(kind: str, task: WriteTask) -> FileWriter:
     if kind == "parquet":
         return ParquetWriter(task)
     return ArrowWriter(task) if kind == "arrow" else TextWriter(task, kind)
+
+
+def _not_text(rows: pa.RecordBatch, kind: str) -> PenstockError:
+    """Return the error for rows with bytes in them that files of text cannot hold."""
+    name = next((name for name, column in zip(rows.schema.names, rows.columns, strict=True) if not _is_text(column)), "?")
+    message = f"a value of column {name} is bytes that are no text (UTF-8), which a file of {kind} cannot hold"
+    return PenstockError("DAT-4607", message, hint=f"write hex({name}) or base64({name}), or to a table with 'format' = 'parquet'", sqlstate="22021")
+
+
+def _is_text(column: pa.Array) -> bool:
+    try:
+        json_tokens(column)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def csv_lines(rows: pa.RecordBatch, dialect: CsvDialect) -> pa.Array:

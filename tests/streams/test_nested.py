@@ -25,14 +25,15 @@ ROWS = 3000
 _PAIR = pa.struct([("x", pa.int32()), ("y", pa.string())])
 _LISTS = [None, [], [1], [2, None, 2], [3, 1], [7, 8, 9, 10]]
 _PAIRS = [None, [], [{"x": 1, "y": "a"}], [{"x": 2, "y": None}, {"x": 3, "y": "b"}]]
+_ELEMENT = "element"  # as parquet calls the values of a list: no part of its type
 _MAPS = [None, [], [("k", 1)], [("k", 2), ("j", None)]]
 TABLE = pa.table(
     {
         "id": pa.array(range(ROWS), pa.int64()),
         "k": ["abc"[i * i % 7 % 3] if i % 11 else None for i in range(ROWS)],
         "v": pa.array([i * 37 % 19 for i in range(ROWS)], pa.int64()),
-        "arr": pa.array([_LISTS[i * 5 % 6] for i in range(ROWS)], pa.list_(pa.int32())),
-        "rs": pa.array([_PAIRS[i * 7 % 4] for i in range(ROWS)], pa.list_(_PAIR)),
+        "arr": pa.array([_LISTS[i * 5 % 6] for i in range(ROWS)], pa.list_(pa.field(_ELEMENT, pa.int32()))),
+        "rs": pa.array([_PAIRS[i * 7 % 4] for i in range(ROWS)], pa.list_(pa.field(_ELEMENT, _PAIR))),
         "m": pa.array([_MAPS[i * 3 % 4] for i in range(ROWS)], pa.map_(pa.string(), pa.int32())),
         "r": pa.array([None if i % 13 == 5 else {"x": i % 5, "y": "uvw"[i % 3]} for i in range(ROWS)], _PAIR),
         "ts": pa.array([datetime(2024, 1, 1) + timedelta(seconds=i // 3, milliseconds=i * 7 % 2000) for i in range(ROWS)], pa.timestamp("us")),

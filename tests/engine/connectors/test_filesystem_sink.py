@@ -12,7 +12,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from catalog.tables import Table
-from catalog.types import BIGINT, DOUBLE, INT, STRING
+from catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
 from engine.clock import ManualClock
 from engine.elements import Batch
 from engine.job_options import JobOptions
@@ -245,3 +245,16 @@ def test_a_name_that_is_committed_again_stands_for_no_new_file(tmp_path: Path) -
     again.before_barrier(2, Taken())
     again.on_checkpoint_complete(2)
     assert visible(tmp_path) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "debezium-json"])
+def test_bytes_that_are_no_text(tmp_path: Path, kind: str) -> None:
+    table = table_of({"id": INT, "b": BINARY}, {"connector": "filesystem", "path": str(tmp_path / "out"), "format": kind})
+    rows = [(1, b"abc"), (2, b"\xff\x00")]
+    given = [Batch(pa.record_batch({"id": pa.array([i], pa.int32()), "b": pa.array([b], pa.binary())})) for i, b in rows]
+    operator = sink(table)
+    operator.on_batch(given[0], 0, Taken())
+    with pytest.raises(PenstockError) as caught:
+        operator.on_batch(given[1], 0, Taken())
+    assert caught.value.code == "DAT-4607" and "column b" in caught.value.message and "hex(b)" in str(caught.value.hint)
+    assert not caught.value.retriable
