@@ -204,10 +204,10 @@ class TableParser(MatchParser):
         span = self.place_of(begin)
         self.need(TokenType.L_PAREN, "(")
         windows = self.word() in ("TABLE", "DESCRIPTOR") or self.at(TokenType.FARROW, 1)
-        if name.upper() == "SNAPSHOT" and (windows or self.at(TokenType.R_PAREN)):
+        if name.upper() == "SNAPSHOT":
             return self.placed(begin, SnapshotTable(expressions=self._window_arguments()))
         if name.upper() not in WINDOW_FUNCTIONS and windows:
-            hint = did_you_mean(name.upper(), WINDOW_FUNCTIONS) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
+            hint = did_you_mean(name.upper(), (*WINDOW_FUNCTIONS, "SNAPSHOT")) or "the table functions are TUMBLE, HOP, CUMULATE and SESSION"
             raise PenstockError("SQL-1101", f'table function "{name}" does not exist', span=span, hint=hint, sqlstate="42883")
         if name.upper() not in WINDOW_FUNCTIONS:
             return self._function_of_values(begin, name)

@@ -121,3 +121,17 @@ error[SQL-1602]: BROADCAST of "s" has no effect in this SELECT
   1 | SELECT /*+ BROADCAST(s) */ * FROM bid JOIN LATERAL SNAPSHOT(TABLE person, on_time => DESCRIPTOR(joined)) AS s ON b
     |                      ^
 hint: it names a table that is joined by JOIN with another: the right side, or the first table of FROM
+====
+SELECT * FROM bid JOIN LATERAL SNAPSHOT(person) AS s ON bid.bidder = s.id
+---
+error[SQL-1102]: SNAPSHOT takes a table: input => TABLE name
+  1 | SELECT * FROM bid JOIN LATERAL SNAPSHOT(person) AS s ON bid.bidder = s.id
+    |                                         ^^^^^^
+hint: write SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), load_completed_time => TIMESTAMP '2026-01-01 00:00:00')
+====
+SELECT * FROM bid JOIN LATERAL SNAPSHT(TABLE person) AS s ON bid.bidder = s.id
+---
+error[SQL-1101]: table function "SNAPSHT" does not exist
+  1 | SELECT * FROM bid JOIN LATERAL SNAPSHT(TABLE person) AS s ON bid.bidder = s.id
+    |                                ^^^^^^^
+hint: did you mean "SNAPSHOT"?
