@@ -15,7 +15,7 @@ from engine.connectors.sink import Committable
 from engine.databases.writing import WritableDatabase
 from engine.failpoints import failpoint
 
-_EPOCHS = (
+EPOCHS = (
     "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "
     "epoch BIGINT NOT NULL, staged BIGINT NOT NULL, committed BIGINT NOT NULL, checkpoint_id BIGINT NOT NULL, PRIMARY KEY (job, operator, subtask))"
 )
@@ -42,9 +42,8 @@ class StagedTransactions:
     def take_over(self, pending: list[Committable]) -> None:
         """Fence off earlier attempts of this subtask and of those it stands for, and throw away what they staged but ``pending``."""
         database, kept = self._database, {(item["subtask"], item["number"]) for item in pending}
-        for table, text in (("penstock_epochs", _EPOCHS), ("penstock_staged", _STAGED.format(bytes=database.bytes_type))):
-            if not database.columns(table):
-                database.run(text)
+        self._need_table("penstock_epochs", EPOCHS)
+        self._need_table("penstock_staged", _STAGED.format(bytes=database.bytes_type))
         with database.transaction():
             mine = f"{_OWN} AND subtask % ? = ?"
             whose = (*self._sink, self._parallelism, self._subtask)
@@ -54,6 +53,15 @@ class StagedTransactions:
             for subtask, number in database.run(f"SELECT subtask, number FROM penstock_staged WHERE {mine}", whose):
                 if (subtask, number) not in kept:
                     self._forget(subtask, number)
+
+    def _need_table(self, name: str, text: str) -> None:
+        if self._database.columns(name):
+            return
+        try:
+            self._database.run(text)
+        except PenstockError:
+            if not self._database.columns(name):  # PostgreSQL refuses one of two subtasks that make it at one moment
+                raise
 
     def stage(self, rows: pa.RecordBatch) -> Committable:
         """Keep rows until they are committed or discarded."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import penstock
 from catalog.errors import PenstockError
+from engine.databases.staged_transactions import EPOCHS
 from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.databases.two_phase import batch, chaos, sink
@@ -52,6 +54,22 @@ def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: C
     assert out() == [1]
     old.close()
     new.close()
+
+
+def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) -> None:
+    place = Place("postgres", tmp_path)
+    place.run("CREATE TABLE out (k INTEGER, v VARCHAR(20))")
+    writer = sink(place)
+    with place.connection() as other, ThreadPoolExecutor(1) as pool:
+        other.execute("BEGIN")
+        other.execute(EPOCHS)
+        taken = pool.submit(writer.recover, [])
+        deadline = time.monotonic() + 10
+        while not place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        other.execute("COMMIT")
+        taken.result(10)
+    writer.close()
 
 
 def test_what_is_refused_for_good_fails_and_stays_staged(place: Place) -> None:
