@@ -78,6 +78,12 @@ def test_kernels_are_loaded_when_they_are_called() -> None:
     assert "numba" in modules_after(code)
 
 
+def test_machine_code_is_loaded_without_what_compiles_it() -> None:
+    code = "import numpy as np\nfrom engine.kernels.partition import counting_sort\ncounting_sort(np.arange(3), 3)"
+    modules_after(code)  # compiles it, unless that was done before
+    assert not modules_after(code) & {"numba.np.linalg", "numba.np.arraymath", "numba.typed.typeddict"}
+
+
 def test_classes_are_not_compiled_one_by_one() -> None:
     """A compiled dataclass costs 0.6 ms of every start: those that are many are ``catalog.frozen``'s."""
     code = first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s")

@@ -12,6 +12,7 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
 
 
 @functools.cache
@@ -24,10 +25,20 @@ def _sources() -> str:
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, whose machine code is not found again once any kernel's source has changed."""
+    """Numba's cache, whose machine code is not found again once any kernel's source has changed.
+
+    Machine code is loaded without numba's tables of all it can compile, 60 modules and a quarter of a second of every start: only what the code calls
+    of numba's runtime is made known before. A kernel that has to be compiled brings the tables by itself.
+    """
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), _sources())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+        return None
 
 
 class Kernel:

@@ -1,5 +1,8 @@
 """Kernels: when their machine code is loaded, and when it is no longer found."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -45,3 +48,26 @@ def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
 
     monkeypatch.setattr(room, "_KernelCache", refuse)
     assert Kernel(total, I64(IN_I64))(np.arange(4)) == 6
+
+
+ALL = """
+import importlib
+from pathlib import Path
+from engine.kernels import kernel as room
+from numba.core.registry import cpu_target
+
+names = sorted(path.stem for path in Path(room.__file__).parent.glob("[a-z]*.py"))
+kernels = {each for name in names for each in vars(importlib.import_module(f"engine.kernels.{name}")).values() if isinstance(each, room.Kernel)}
+loaded = 0
+for each in kernels:
+    cache = room._KernelCache(each._dispatcher.py_func)
+    loaded += cache.load_overload(each._signature, cpu_target.target_context) is not None
+assert len(kernels) > 50 and loaded, (len(kernels), loaded)
+"""
+
+
+def test_all_machine_code_there_is_can_be_loaded_where_nothing_was_compiled():
+    """A symbol of it that is not known ends the process."""
+    counting_sort(np.arange(3), 3)
+    done = subprocess.run([sys.executable, "-c", ALL], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
