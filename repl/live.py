@@ -82,7 +82,16 @@ class LiveTable:
         parts = [f"{count:,} row{'' if count == 1 else 's'}", f"{rate:,.0f} changes/s", f"{now - self._started:.1f} s"]
         if (watermark := _watermark_text(self._result)) is not None:
             parts.insert(2, watermark)
+        if (trouble := _trouble(self._result)) is not None:
+            parts.insert(0, trouble)
         return "-- " + ", ".join(parts) + " (Ctrl-C stops)"
+
+
+def _trouble(result: Result) -> str | None:
+    """Return why the job is being restarted, while it is."""
+    job = result.job
+    failure = None if job is None or job.state != "RESTARTING" else job.last_failure
+    return None if failure is None else f"restarting after {failure.code}: {failure.message}"
 
 
 def _watermark_text(result: Result) -> str | None:

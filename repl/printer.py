@@ -14,6 +14,7 @@ from catalog.settings import Settings
 from client.results import Result
 from repl.errors_out import Messages
 from repl.formats import MACHINE_FORMATS, Writer, writer_for
+from repl.job_news import news_told
 from repl.progress import progress_line
 from repl.render import Look, fits
 
@@ -46,7 +47,8 @@ class Printer:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
         started = time.perf_counter()
         try:
-            rows = self._rows(result)
+            with news_told(None if self._draws(result) else result.job, self.messages):
+                rows = self._rows(result)
         except BaseException:
             result.cancel()
             raise
@@ -64,7 +66,7 @@ class Printer:
         changing = not shape.insert_only
         if changing and self._wants_changes(result):
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
-        if changing and style.terminal and style.format == "table" and self._live is not None:
+        if self._live is not None and self._draws(result):
             return self._live(result, self.out, style)
         if not shape.finite and changing:
             return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
@@ -78,6 +80,12 @@ class Printer:
             return rows.num_rows
         self.table(rows, kinds_of(result))
         return rows.num_rows
+
+    def _draws(self, result: Result) -> bool:
+        """Whether a result that changes is drawn over itself."""
+        style = self.style
+        drawn = self._live is not None and style.terminal and style.format == "table" and result.has_rows
+        return drawn and not result.shape.insert_only and not self._wants_changes(result)
 
     def _wants_changes(self, result: Result) -> bool:
         """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in formats that programs read.

@@ -16,6 +16,7 @@ from catalog.errors import PenstockError
 from repl.arguments import EXIT_INTERRUPTED, EXIT_OK, EXIT_QUERY, Parser, key_values
 from repl.config import Config
 from repl.errors_out import Messages
+from repl.job_news import JobNews
 from repl.scripts import JobFailed, ScriptRunner, read_script
 from repl.setup import configured, messages_for, open_session, printer_for, refusal_code
 from repl.variables import substitute
@@ -145,14 +146,13 @@ class JobWaiter:
             self._messages.note(summary(result.job, result.elapsed_s))
 
     def _follow(self, job: Job, started: float) -> None:
-        state, checkpoints, asked, next_status = "", 0, 0, started + _STATUS_S
+        state, checkpoints, asked, next_status, news = "", 0, 0, started + _STATUS_S, JobNews(job, self._messages)
         while True:
             ended = job.wait(_POLL_S)
-            if (now_state := str(job.state)) != state and not job.state.terminal:
-                state = now_state
-                failure = job.last_failure if state == "RESTARTING" else None
-                cause = f" after {failure.code}: {failure.message}" if failure else ""
-                self._messages.note(f"job {job.job_id}: {state.lower()}{cause}")
+            before, state = state, str(job.state)
+            if state != before and not job.state.terminal and "RESTARTING" not in (state, before):
+                self._messages.note(f"job {job.job_id}: {state.lower()}")
+            news.tell()
             metrics = job.metrics()
             if self._verbose and metrics.checkpoints_completed > checkpoints:
                 checkpoints = metrics.checkpoints_completed

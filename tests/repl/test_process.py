@@ -168,6 +168,21 @@ def test_a_failed_job_is_exit_code_5(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("words", [["-f"], ["run"]])
+def test_restarts_are_told_while_somebody_waits(tmp_path, words):
+    settings = "SET 'restart-strategy.delay' = '10 ms'; SET 'execution.runtime-mode' = 'streaming';"
+    source = f"CREATE TEMPORARY TABLE s (a INT) WITH ('connector' = 'sqlite', 'path' = '{tmp_path}/empty.db', 'table-name' = 'gone');"
+    sink = "CREATE TEMPORARY TABLE n (a INT) WITH ('connector' = 'blackhole');"
+    query = "SELECT a FROM s" if words == ["-f"] else "INSERT INTO n SELECT a FROM s"
+    (tmp_path / "empty.db").touch()
+    script = tmp_path / "failing.sql"
+    script.write_text(f"{settings}\n{source}\n{sink}\n{query};")
+    done = penstock(*words, str(script))
+    told = [line for line in done.stderr.splitlines() if ": restarting (DAT-4702: " in line]
+    assert len(told) == 2 and " from the beginning, in 0.0 s" in told[0]
+    assert ": running: recovered in " in done.stderr
+
+
 def test_timeout_is_exit_code_4():
     done = penstock("-c", ENDLESS + "SELECT a FROM e", "--timeout", "1.5", "--jsonl")
     assert done.returncode == 4
