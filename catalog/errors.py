@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from catalog.frozen import dataclass
 
+DETAILS_MOST = 24  # VERIFY's twenty rows, what becomes of the state of most queries
 _LONG_WORD = re.compile(r"[\w$]{65,}")  # a name nobody reads to its end
 
 
@@ -143,7 +144,9 @@ class PenstockError(Exception):
         if self.operator:
             out.append(f"operator: {self.operator}")
         if self.detail:
-            out += [f"detail: {row}" for row in self.detail.split("\n")[:5]]
+            rows = self.detail.split("\n")
+            out += [f"detail: {row}" for row in rows[:DETAILS_MOST]]
+            out += [f"detail: and {len(rows) - DETAILS_MOST:,} more"] if len(rows) > DETAILS_MOST else []
         if self.hint:
             out.append(f"hint: {self.hint}")
         return "\n".join(out)
