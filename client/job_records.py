@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
 from client.results import Result
+from engine.checkpoint_reader import CheckpointReader
+from engine.checkpoint_store import CURRENT
 from engine.job_record import JOB, JobRecord, decode_record, refuse_withheld
 from engine.local_storage import LocalStorage
+from engine.manifest import Role
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -44,6 +48,25 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
             storage = LocalStorage(path)
             found.append(RecordedJob(path.name, decode_record(storage.read(JOB)), storage.in_use(), (path / "FINISHED").exists()))
     return found
+
+
+def left_behind(state_dir: Path, job_id: str, tables: Collection[str]) -> tuple[str, ...]:
+    """Say to a job that has no state which others of its directory have written to its tables and did not finish: it does not go on from theirs."""
+    if (state_dir / job_id / CURRENT).exists():
+        return ()
+    told = []
+    for job in recorded_jobs(state_dir):
+        if job.job_id == job_id or job.status in ("FINISHED", "CANCELED") or ".dropped-" in job.job_id:
+            continue
+        try:
+            operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
+        except PenstockError:  # it has no checkpoint that could be gone on from
+            continue
+        shared = ", ".join(o.place for o in operators if o.role is Role.SINK and o.place in tables)
+        if shared:
+            way = f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+            told.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
+    return tuple(told)
 
 
 def run_on(session: Session, job: RecordedJob) -> Result:

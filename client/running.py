@@ -10,6 +10,7 @@ from catalog.errors import PenstockError, Span
 from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.settings import Settings
+from catalog.tables import Table
 from client.feeds import BackendFeed, JobFeed, TableFeed
 from client.results import Result, Shape, note_result
 from optimizer.edges import lay_edges
@@ -128,10 +129,21 @@ def submit(road: Road, session: Session) -> Result:
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
     job_id = session.job_id_for(name) if options.state_dir else None
     options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
+    told = _told_at_start(road, options, job_id)
     job = submit_over_state(session, road, options, job_id)
+    job.told_at_start = told
     session.started[job.job_id] = Started(road)
     _keep_late_rows(session, road.graph, job)
     return Result(Shape(Schema(())), TableFeed(), job)
+
+
+def _told_at_start(road: Road, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
+    """What whoever starts a job should know when it has no state of its own: of other jobs that keep some."""
+    from client.job_records import left_behind  # it reads checkpoints: the engine is not loaded before a job starts
+
+    if options.state_dir is None or job_id is None or options.savepoint is not None or not options.state_dir.is_dir():
+        return ()
+    return left_behind(options.state_dir, job_id, [table.name.lower() for table in tables_of(road.plan)])
 
 
 def _keep_late_rows(session: Session, graph: JobGraph, job: Job) -> None:
@@ -187,8 +199,13 @@ def limit_of(query: LogicalPlan) -> int | None:
 
 def name_of(plan: LogicalPlan) -> str:
     """Return a job's name when nobody gave one: what it fills."""
-    tables = [sink.table.name for sink in plan.walk() if isinstance(sink, Sink) and sink.table is not None]
+    tables = [table.name for table in tables_of(plan)]
     return f"insert-into-{'-'.join(tables)}" if tables else "query"
+
+
+def tables_of(plan: LogicalPlan) -> list[Table]:
+    """Return the tables a plan writes to."""
+    return [sink.table for sink in plan.walk() if isinstance(sink, Sink) and sink.table is not None]
 
 
 def with_sink_of_its_own(graph: JobGraph, number: int) -> tuple[JobGraph, str]:

@@ -122,8 +122,8 @@ class JobWaiter:
     def wait(self, job: Job) -> str:
         """Wait for the end of a job and sum it up. Raises JobFailed when it fails and KeyboardInterrupt when it was stopped by a signal."""
         started = time.monotonic()
-        for change in job.state_diff.changes if job.state_diff is not None else ():
-            self._messages.note(f"job {job.job_id}: {change}")
+        for told in (*job.told_at_start, *(job.state_diff.changes if job.state_diff is not None else ())):
+            self._messages.note(f"job {job.job_id}: {told}")
         self._waiting = True
         try:
             self._follow(job, started)

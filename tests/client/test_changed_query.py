@@ -105,6 +105,20 @@ def kept(stopped: Path, tmp_path: Path) -> Kept:
     shutil.copytree(spare, stopped)
 
 
+def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> None:
+    with kept.opened(pipeline_name="") as made:
+        into_same, into_other = (made.execute(text).job for text in (PLAIN, COUNT % ("others", "k, COUNT(*), SUM(id)", "s", 10, "k")))
+        assert into_same is not None and into_other is not None
+        (told,) = into_same.told_at_start
+        assert told.startswith("begins anew; job job-1 has written to rows_of and has not finished") and "'pipeline.name' = 'job'" in told
+        assert into_other.told_at_start == ()
+        for job in (into_same, into_other):
+            job.cancel()
+    with kept.opened() as made:
+        job = made.execute(BOTH.format(PLAIN, COUNTED)).job
+        assert job is not None and job.told_at_start == ()
+
+
 def test_unchanged_it_goes_on_exactly(kept: Kept) -> None:
     assert kept.go_on(kept.opened(), BOTH.format(PLAIN, COUNTED)) == []
     assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
