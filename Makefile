@@ -2,6 +2,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
+# hundreds of processes are started: none compiles all modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test fuzz soak lint bench accept clean
 
 help: ## show this list

@@ -201,7 +201,11 @@ def test_a_reader_that_goes_away_ends_an_endless_query_quietly():
 
 
 def test_interrupted_query_is_exit_code_130():
-    endless = subprocess.Popen([*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET)
+    words = [*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"]
+    # a shell starts what runs behind it with Ctrl-C ignored, and who is started takes that over: so would the tests' own children
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    endless = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET)
+    signal.signal(signal.SIGINT, before)
     endless.stdout.readline()
     endless.send_signal(signal.SIGINT)
     _, errors = endless.communicate(timeout=20)

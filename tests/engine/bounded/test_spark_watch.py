@@ -122,7 +122,8 @@ def test_a_reader_that_leaves_cancels_the_job_and_leaves_no_zombies(conn: Connec
     assert time.monotonic() - before < 5  # a second, on a machine that is not busy
     tracker = place.session().sparkContext.statusTracker()
     until((), lambda: tuple(tracker.getActiveStageIds()))
-    assert "Z" not in processes(place.jvm.process.pid).values()
+    # a worker that ended is a zombie until Spark's daemon comes round to it: none may stay
+    until(False, lambda: "Z" in processes(place.jvm.process.pid).values())
     assert conn.execute("SELECT COUNT(*) FROM n").fetchall() == [(100_000,)]
 
 
