@@ -46,6 +46,7 @@ examples:
   penstock doctor                                   exit code 1 when something must be mended
   penstock doctor --json --state out/state
   penstock doctor --set bounded.backend=duckdb      without Spark
+  penstock doctor --compile                         so that no query waits for it
 """
 
 _SPARK_EXAMPLES = """\
@@ -186,13 +187,14 @@ def doctor_parser() -> Parser:
     """Return the parser of ``penstock doctor``."""
     parser = Parser(
         prog="penstock doctor",
-        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend what is missing. Starts nothing.",
+        description="Say what Python, packages, Java and Spark there are, what can be written, and how to mend what is missing.",
         epilog=_DOCTOR_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--state", metavar="DIR", help="where jobs are to keep their checkpoints")
     parser.add_argument("--json", action="store_true", help="the findings as JSON")
+    parser.add_argument("--compile", action="store_true", help="compile all kernels for this machine now (half a minute, once)")
     _add_session(parser)
     parser.set_defaults(format=None, json_errors=False)
     return parser

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from engine.kernels.first_use import tell_of_compiling
 from repl.arguments import (
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -19,6 +20,8 @@ from repl.arguments import (
     shell_parser,
     spark_parser,
 )
+
+_COMPILING = "compiling kernels for this machine: once each, then they are kept (penstock doctor --compile: all at once)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,6 +113,8 @@ def _prepare(own_process: bool) -> None:
 
         gc.set_threshold(50_000, 20, 20)
         settle()
+        if sys.stderr.isatty():
+            tell_of_compiling(lambda: print(_COMPILING, file=sys.stderr))
 
 
 if __name__ == "__main__":

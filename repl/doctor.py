@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +31,7 @@ def run_doctor(arguments: argparse.Namespace, parser: Parser) -> int:
         return refusal_code(error)
     backend = config.settings.get("bounded.backend", "spark")
     state = arguments.state or config.settings.get("execution.checkpointing.dir")
-    findings = [*_own(), *_room(state), *_bounded(backend)]
+    findings = [*_own(), *_room(state), *_bounded(backend), *(_compiled() if arguments.compile else ())]
     ok = all(finding.state is not State.MISSING for finding in findings)
     if arguments.json:
         sys.stdout.write(json.dumps({"ok": ok, "backend": backend, "findings": [asdict(finding) for finding in findings]}, indent=2) + "\n")
@@ -58,6 +59,16 @@ def _own() -> Iterator[Finding]:
             yield Finding(name, State.MISSING, f"{found}, penstock needs {wanted} or later", f"pip install '{name}>={wanted}'")
         else:
             yield Finding(name, State.OK, found)
+
+
+def _compiled() -> Iterator[Finding]:
+    """Compile the kernels. The engine is imported for it, so only when asked."""
+    from engine.kernels.every_kernel import compile_every_kernel
+
+    started = time.monotonic()
+    kernels, missing = compile_every_kernel()
+    said = f"{kernels}, {missing} of them compiled now in {time.monotonic() - started:.0f} s" if missing else f"{kernels}, all compiled before"
+    yield Finding("kernels", State.OK, said)
 
 
 def _room(state: str | None) -> Iterator[Finding]:

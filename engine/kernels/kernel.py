@@ -7,12 +7,14 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import njit
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
+
+from engine.kernels.first_use import compiling
 
 
 @functools.cache
@@ -36,32 +38,45 @@ class _KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
+        found = None
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-        return None
+            found = self._load_overload(sig, target_context)
+        if found is None:
+            compiling()
+        return found
 
 
 class Kernel:
     """A compiled loop that looks for its machine code at the first call. Only Python calls it; what kernels share is plain ``njit``."""
+
+    every: ClassVar[list[Kernel]] = []
+    """Those of the modules that are imported."""
 
     def __init__(self, function: Callable[..., Any], signature: Any) -> None:
         functools.update_wrapper(self, function)
         self._signature = signature
         self._dispatcher = njit(function, nogil=True)
         self._run: Callable[..., Any] = self._first
+        Kernel.every.append(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop. TypeError when an argument is not what the signature says."""
         return self._run(*arguments)
 
-    def _first(self, *arguments: Any) -> Any:
+    def load(self) -> bool:
+        """Have the machine code, from the cache or compiled now; returns whether it had to be compiled."""
         with global_compiler_lock:
-            if self._run == self._first:
-                with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
-                    self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
-                self._dispatcher.compile(self._signature)
-                self._dispatcher.disable_compile()
-                self._run = self._dispatcher
+            if self._run != self._first:
+                return False
+            with suppress(RuntimeError):  # no directory can be written to: compiled in every process then
+                self._dispatcher._cache = _KernelCache(self._dispatcher.py_func)
+            self._dispatcher.compile(self._signature)
+            self._dispatcher.disable_compile()
+            self._run = self._dispatcher
+            return not self._dispatcher.stats.cache_hits
+
+    def _first(self, *arguments: Any) -> Any:
+        self.load()
         return self._run(*arguments)
 
 

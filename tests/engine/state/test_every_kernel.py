@@ -1,0 +1,38 @@
+"""All kernels are known by one list, and who asked for it is told when one is compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import engine.kernels
+from engine.kernels.every_kernel import ROOMS
+
+ROOT = Path(engine.kernels.__file__).parents[2]
+FIRST_CALL = """
+from engine.kernels.first_use import tell_of_compiling
+tell_of_compiling(lambda: print("compiling"))
+from engine.kernels.every_kernel import ROOMS
+from engine.kernels.kernel import Kernel
+kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "engine.kernels.slots"][:2]
+print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernels])
+"""
+
+
+def test_no_kernel_is_forgotten() -> None:
+    files = Path(engine.kernels.__file__).parent.glob("*.py")
+    having = {file.stem for file in files if "\n@kernel(" in file.read_text()}
+    assert having == {room.__name__.rpartition(".")[2] for room in ROOMS}
+
+
+def test_compiling_is_told_once_and_kept(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def printed() -> list[str]:
+        command = [sys.executable, "-c", FIRST_CALL]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+
+    assert printed() == ["compiling", "[True, True] [False, False]"]
+    assert printed() == ["[False, False] [False, False]"]
