@@ -14,10 +14,11 @@ from typing import Any
 from catalog.errors import Kind, PenstockError
 from engine.bounded.kept_spark import kept_spark
 from engine.bounded.own_spark import OwnSpark
+from engine.bounded.spark_launcher import configured, spark_home
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_server import SparkServer
 from engine.bounded.spark_watch import Call, SparkWatch
-from engine.bounded.submitted_spark import GATEWAY, SubmittedSpark
+from engine.bounded.submitted_spark import GATEWAY, Additions, SubmittedSpark, programs_spark
 
 _QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _START_TIMEOUT_S = 180.0
@@ -42,14 +43,14 @@ class SparkSessions:
         """Where Spark runs, ``None`` before the first session."""
         return self._place
 
-    def new(self, time_zone: str, settings: Mapping[str, str] | None = None, at_start: Mapping[str, str] | None = None) -> Any:
+    def new(self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None) -> Any:
         """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started.
 
         ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013 for one that is too late.
-        ``at_start``: what a Spark that is started now is given besides, where nobody has said otherwise.
+        ``additions``: gives what a Spark that is started now is started with besides.
         """
         wanted = settings or {}
-        place = self._running({**(at_start or {}), **self.settings, **wanted})
+        place = self._running({**self.settings, **wanted}, additions or _nothing)
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
     def release(self, session: Any) -> None:
@@ -62,24 +63,27 @@ class SparkSessions:
         assert self._place is not None
         return SparkWatch(self._place) if idle_s is None else SparkWatch(self._place, idle_s)
 
-    def _running(self, settings: Mapping[str, str]) -> SparkPlace:
+    def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
         with self._lock:
             if self._place is not None and not self._place.alive:
                 self._forget()
             if self._place is None:
-                self._place = _in_time("start", lambda: self._start(settings))
+                self._place = _in_time("start", lambda: self._start(settings, additions))
                 atexit.register(self.close)
             return self._place
 
-    def _start(self, settings: Mapping[str, str]) -> SparkPlace:
+    def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         if os.environ.get("SPARK_REMOTE"):
             return SparkServer(os.environ["SPARK_REMOTE"])
+        if (programs := programs_spark()) is not None:
+            return programs
         if GATEWAY in os.environ:
-            return SubmittedSpark()
+            return SubmittedSpark(settings, additions)
+        settings = {**settings, **additions(configured(spark_home(), settings))}
         if self.keep_alive_ms:
             return kept_spark(self.keep_alive_ms, settings)
         return OwnSpark(settings)
@@ -95,6 +99,10 @@ class SparkSessions:
         if place is not None:
             atexit.unregister(self.close)
             place.close()
+
+
+def _nothing(said: Mapping[str, str]) -> Mapping[str, str]:
+    return {}
 
 
 def _opened(place: SparkPlace, time_zone: str, settings: Mapping[str, str]) -> Any:

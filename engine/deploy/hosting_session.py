@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +11,30 @@ from catalog.errors import Kind, PenstockError
 from engine.bounded.spark_errors import spark_failures
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_session import SESSIONS
-from engine.deploy.shipped_code import shipped
+from engine.deploy import penstock_daemon
+from engine.deploy.shipped_code import ROOT, shipped
 
-HOSTING = {
+_HOSTING = {
     "spark.speculation": "false",
-    "spark.python.task.killTimeout": "1s",
+    "spark.python.task.killTimeout": "100ms",
     "spark.executor.defaultJavaOptions": "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
 }
-"""What Spark is started with for hosting, unless the user has said otherwise: executors do little themselves and shall be up soon."""
+"""What Spark is started with for hosting, unless the user has said otherwise: executors do little themselves and shall be up soon, and a
+worker that hangs shall be gone soon."""
+_ATTEMPTS = 4
+_LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
+_DAEMON = "spark.python.daemon.module"
+_FILES = "spark.files"
+
+
+def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster fork workers from our daemon."""
+    added = {key: value for key, value in _HOSTING.items() if key not in said}
+    if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
+        files = [said[_FILES]] if said.get(_FILES) else []
+        added |= {_DAEMON: "penstock_daemon", _FILES: ",".join([*files, penstock_daemon.__file__])}
+        added |= {f"spark.executorEnv.{penstock_daemon.ROOT}": str(ROOT)}
+    return added
 
 
 class HostingSession:
@@ -27,9 +44,12 @@ class HostingSession:
         self._settings = dict(settings)
         self._lock = threading.Lock()
         self._session: Any = None
+        self._profiles: dict[int, Any] = {}
         self._place: SparkPlace | None = None
         self._code = shipped()
         self.code_name = self._code.name
+        self.attempts = _ATTEMPTS
+        """How often Spark runs a task."""
 
     def begin(self, tag: str) -> Any:
         """Return the session; what this thread runs in it has the tag. BND-50xx when there is no Spark, RUN-2923 when Spark speculates."""
@@ -51,21 +71,45 @@ class HostingSession:
 
     def profile(self, cores: int) -> Any:
         """Return the resource profile of a task that takes so many cores; ``None`` where each takes what any task of this Spark takes."""
-        from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
-
-        master = str(self._session.conf.get("spark.master", ""))
-        if cores == int(self._session.conf.get("spark.task.cpus", "1")) or master.startswith("local["):
+        local = _LOCAL.fullmatch(str(self._session.conf.get("spark.master", "")))
+        if cores == int(self._session.conf.get("spark.task.cpus", "1")) or local is not None:
             return None
-        return ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores)).build
+        with self._lock:
+            if cores not in self._profiles:
+                self._profiles[cores] = _profile(self._session, cores)
+            return self._profiles[cores]
 
     def _start(self) -> None:
-        session = SESSIONS.new("UTC", self._settings, at_start=HOSTING)
+        session = SESSIONS.new("UTC", self._settings, additions=hosting_additions)
         if str(session.conf.get("spark.speculation", "false")).lower() == "true":
             hint = "SET 'spark.speculation' = 'false' before Spark is started, or in spark-defaults.conf"
             message = "Spark speculates: it would start a worker that takes long a second time, and a worker takes as long as its job"
             raise PenstockError("RUN-2923", message, hint=hint, kind=Kind.USER, sqlstate="55000")
-        if "connect" in type(session).__module__:
+        if _is_remote(session):
             session.addArtifacts(str(self._code), pyfile=True)
         else:
             session.sparkContext.addPyFile(str(self._code))
-        self._session, self._place = session, SESSIONS.place
+        self._session, self._place, self._profiles = session, SESSIONS.place, {}
+        local = _LOCAL.fullmatch(str(session.conf.get("spark.master", "")))
+        self.attempts = int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS))) if local is None else int(local[1] or 1)
+
+    def close(self) -> None:
+        """Let go of the session."""
+        with self._lock:
+            if self._place is not None and self._place is SESSIONS.place:
+                SESSIONS.release(self._session)
+            self._session = self._place = None
+
+
+def _profile(session: Any, cores: int) -> Any:
+    from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
+
+    profile = ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores)).build
+    if _is_remote(session):  # it is made by the session that is this thread's own, which none is yet
+        session._set_default_and_active_session(session)
+        assert profile.id
+    return profile
+
+
+def _is_remote(session: Any) -> bool:
+    return "connect" in type(session).__module__

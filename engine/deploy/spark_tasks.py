@@ -30,7 +30,7 @@ _TAGS = itertools.count(1)
 
 
 class SparkTask:
-    """One Spark job. When its Python worker or its executor dies, Spark runs the task again, and the worker connects anew."""
+    """One Spark job. When its Python worker or its executor dies, Spark runs the task again, and the worker connects anew; but not for ever."""
 
     pid: int | None = None
 
@@ -39,6 +39,7 @@ class SparkTask:
         self.token = secrets.token_hex(32)
         self.fault: PenstockError | None = None
         self.unwanted = False
+        self._lost = 0
         self._session = session
         self._options = options
         self._tag = f"penstock-worker-{os.getpid()}-{next(_TAGS)}"
@@ -51,12 +52,13 @@ class SparkTask:
     @property
     def running(self) -> bool:
         """Whether Spark has it, and may send its worker."""
-        return not self.unwanted and not self._ended.is_set()
+        return not self.unwanted and not self._ended.is_set() and self._lost < self._session.attempts
 
     def ended(self) -> str | None:
         return self._said if self._ended.is_set() else None
 
     def disconnected(self) -> str:
+        self._lost += 1
         return "its Python worker ended"
 
     def kill(self) -> None:
@@ -159,6 +161,7 @@ class SparkTasks:
                 task.leave()
         for task in self._tasks:
             task.wait(LEAVE_S + 2.0)
+        self._session.close()
 
 
 def _told(error: BaseException) -> tuple[str, PenstockError | None]:

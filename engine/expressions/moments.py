@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from catalog.time_functions import canonical_unit
 from catalog.types import TimestampLtz, to_arrow
+from engine.arrays import scalar_of
 from engine.expressions.calendar import DAY_US, add_days_kernel, add_interval_kernel, add_months_kernel
 from engine.expressions.columns import Datum, Kernel, array_of, columnwise, defined_values, nulls_of_any, values_of
 from engine.expressions.faults import bad_argument, out_of_range
@@ -91,8 +92,8 @@ def _timestampadd(site: Site) -> Kernel:
     unit, kind = _constant_unit(site, 0), site.call.type
     if unit in _MONTHS:
         add, factor = add_months_kernel(kind, 1, site.context.zone), _MONTHS[unit]
-        return columnwise(lambda _, n, t: add(t, pc.multiply_checked(n, pa.scalar(factor, pa.int64())).cast(pa.int32())))
-    move, size = add_interval_kernel(kind, 1, site.context.zone), pa.scalar(_FIXED_US[unit], pa.int64())
+        return columnwise(lambda _, n, t: add(t, pc.multiply_checked(n, scalar_of(factor, pa.int64())).cast(pa.int32())))
+    move, size = add_interval_kernel(kind, 1, site.context.zone), scalar_of(_FIXED_US[unit], pa.int64())
     return columnwise(lambda _, n, t: move(t, pc.multiply_checked(n, size).view(pa.duration("us"))))
 
 
@@ -120,7 +121,7 @@ def _scaled_instants(factor: int) -> Kernel:
             if not (inside if missing is None else inside | missing).all():
                 raise out_of_range("TIMESTAMP_LTZ")
             return array_of(np.where(inside, micros, 0).astype(np.int64), missing, INSTANT)
-        return pc.multiply_checked(n, pa.scalar(factor, pa.int64())).view(INSTANT)
+        return pc.multiply_checked(n, scalar_of(factor, pa.int64())).view(INSTANT)
 
     return columnwise(kernel)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
+from engine.arrays import scalar_of
 from engine.expressions import decimals
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Kernel, array_of, columnwise, defined_values, nulls_of_any, values_of
@@ -35,7 +36,7 @@ def _date_format(site: Site) -> Kernel:
 
 def _from_unixtime(site: Site) -> Kernel:
     write, zone = compile_format(_pattern(site, 1)), site.context.zone
-    micros = pa.scalar(1_000_000, pa.int64())
+    micros = scalar_of(1_000_000, pa.int64())
     return columnwise(lambda n, *_: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
 
 
@@ -57,10 +58,10 @@ def _read(kind: DataType) -> Factory:
     def factory(site: Site) -> Kernel:
         if len(site.kinds) == 1:
             if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String | type(TIMESTAMP_LTZ)):
-                return columnwise(lambda n: pc.multiply_checked(n, pa.scalar(1000, pa.int64())).view(INSTANT))
+                return columnwise(lambda n: pc.multiply_checked(n, scalar_of(1000, pa.int64())).view(INSTANT))
             return cast_kernel(site.kinds[0], kind, False, site.context.zone) or (lambda a: a)
         if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String):
-            factor = pa.scalar(1_000_000 if site.constant(1) == 0 else 1000, pa.int64())
+            factor = scalar_of(1_000_000 if site.constant(1) == 0 else 1000, pa.int64())
             return columnwise(lambda n, _: pc.multiply_checked(n, factor).view(INSTANT))
         read = _strict_reader(_pattern(site, 1), kind)
         if kind == DATE:

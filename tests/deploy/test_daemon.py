@@ -1,0 +1,88 @@
+"""The process workers of Spark are forked from: what it has imported, that it may be forked, and what a Spark is started with for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.cluster_options import ClusterOptions
+from engine.deploy import penstock_daemon
+from engine.deploy.hosting_session import hosting_additions
+from engine.deploy.shipped_code import ROOT
+from engine.deploy.spark_tasks import SparkTask, SparkTasks
+
+IMPORTED = """
+import json, os, sys
+import penstock_daemon
+import pyspark.daemon
+{before}
+def manager():
+    names = ("numba", "pyarrow", "pyspark.worker", "engine.operators.window_aggregate")
+    roots = [sys.modules[name].__file__ for name in ("engine",) if name in sys.modules]
+    print(json.dumps([len(os.listdir("/proc/self/task")), [name in sys.modules for name in names], roots, sys.path]))
+pyspark.daemon.manager = manager
+penstock_daemon.main()
+"""
+
+
+def as_daemon(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run code where Spark would run the daemon: the module alone lies in the working directory, and our packages on no path."""
+    (folder / "penstock_daemon.py").write_bytes(Path(penstock_daemon.__file__).read_bytes())
+    said = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    said |= {"OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder), **environment}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=said, input="", capture_output=True, text=True, encoding="latin-1", timeout=60, check=False
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_it_has_imported_what_workers_need_and_has_one_thread(tmp_path: Path) -> None:
+    done = as_daemon(tmp_path, IMPORTED.format(before=""), PENSTOCK_ROOT=str(ROOT))
+    threads, imported, roots, path = json.loads(done.stdout)
+    assert (threads, imported) == (1, [True] * 4), done.stderr
+    assert roots == [str(ROOT / "engine" / "__init__.py")] and str(ROOT) not in path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_with_a_second_thread_it_becomes_sparks_own(tmp_path: Path) -> None:
+    thread = "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"
+    done = as_daemon(tmp_path, IMPORTED.format(before=thread), PENSTOCK_ROOT="/nonexistent", PYTHON_WORKER_FACTORY_SECRET="s")
+    assert len(done.stdout) == 4, "Spark's own says its port, and ends with its input"
+
+
+def test_code_that_is_not_there_does_not_keep_spark_from_working(tmp_path: Path) -> None:
+    (tmp_path / "root" / "engine" / "deploy").mkdir(parents=True)
+    done = as_daemon(tmp_path, IMPORTED.format(before=""), PENSTOCK_ROOT=str(tmp_path / "root"))
+    assert json.loads(done.stdout)[1][2] is True and "ModuleNotFoundError" in done.stderr
+
+
+def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> None:
+    added = hosting_additions({"spark.master": "spark://head:7077", "spark.files": "a.txt", "spark.speculation": "true"})
+    assert added["spark.python.daemon.module"] == "penstock_daemon"
+    assert added["spark.files"] == f"a.txt,{penstock_daemon.__file__}"
+    assert "spark.speculation" not in added
+    for master in (
+        {},
+        {"spark.master": "local"},
+        {"spark.master": "local[2]"},
+        {"spark.master": "local[*,3]"},
+        {"spark.python.daemon.module": "mine"},
+    ):
+        assert "spark.files" not in hosting_additions(master), master
+    assert "spark.files" in hosting_additions({"spark.master": "local-cluster[2,1,1024]"})
+
+
+def test_a_task_that_spark_will_not_run_again_waits_for_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = SparkTasks(ClusterOptions())
+    task = tasks.container(1)
+    assert isinstance(task, SparkTask)
+    for _ in range(3):
+        task.disconnected()
+        assert tasks.lasting() == [task]
+    task.disconnected()
+    assert tasks.lasting() == []
