@@ -1,18 +1,20 @@
 """A job whose query has changed: which operators keep their state, which begin anew, what is dropped, and when that would answer wrongly.
 
 Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them. Sources and their watermarks also when
-only other columns or rows are read, for they go on from where they are. Sinks of one table are the same.
+only other columns or rows are read, for they go on from where they are. Sinks of one table are the same. Operators whose types are wider than they
+were, or whose rows have columns that were added to the end of a table, take the state there is when it is migrated (``engine.migration``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from enum import StrEnum
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
-from engine.manifest import Manifest, OperatorEntry, Role
+from engine.manifest import Manifest, Migration, OperatorEntry, Role
+from engine.migration import Migrations, Obstacle
 from engine.plan_identity import PlanIdentity
 from engine.restore import check_rows_in_flight
 
@@ -23,6 +25,7 @@ class Fate(StrEnum):
     """What becomes of an operator's state."""
 
     KEPT = "kept"
+    MIGRATED = "migrated"
     REBUILT = "rebuilt from the beginning"
     DROPPED = "dropped"
 
@@ -43,11 +46,15 @@ class StateChange:
 
 @dataclass(frozen=True)
 class StateDiff:
-    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``: why it would answer wrongly."""
+    """What a changed query makes of a checkpoint. ``matches``: new operator ids by old ones; ``refusals``: why it would answer wrongly.
+
+    ``migrations``: by new operator ids, how state goes on in other types.
+    """
 
     changes: tuple[StateChange, ...]
     matches: Mapping[str, str]
     refusals: tuple[str, ...]
+    migrations: Mapping[str, Migration] = field(default_factory=dict)
 
 
 def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple[Manifest, StateDiff | None]:
@@ -78,14 +85,14 @@ def continued(manifest: Manifest, plan: PlanIdentity, *, allowed: bool) -> tuple
         hint = "write into another table, or " + elsewhere
         raise PenstockError("STA-3043", message, detail="\n".join([*diff.refusals, *lines]), hint=hint, sqlstate="55000")
     check_rows_in_flight(manifest, ())
-    return _renamed(manifest, plan, diff.matches), diff
+    return replace(_renamed(manifest, plan, diff.matches), meaning=plan.meaning, migrations=diff.migrations), diff
 
 
 def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
     """Match the operators of a checkpoint with those of a plan."""
     old = {o.operator_id: o for o in manifest.operators if o.keeps_state}
     new = {o.operator_id: o for o in plan.operators if o.keeps_state}
-    matches = _matches(old, new)
+    matches, migrations, obstacles = _matches(old, new, Migrations(manifest, plan))
     begun = {operator_id for operator_id in matches.values() if new[operator_id].role is Role.SINK}
     refusals = []
     for operator in new.values():
@@ -95,28 +102,52 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         if not going_on:
             matches = {one: other for one, other in matches.items() if other != operator.operator_id}
         elif operator.operator_id not in matches.values():
-            refusals.append(_no_state(operator, going_on[0], (old[i] for i in old.keys() - matches.keys())))
+            said = _no_state(operator, going_on[0], (old[i] for i in old.keys() - matches.keys()))
+            refusals.append(said + "".join(f"; {obstacle}" for obstacle in obstacles.get(operator.operator_id, ())))
         elif fresh:
             refusals.append(f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where {going_on[0].name} is")
     sizes = _sizes(manifest)
-    kept = [StateChange(new[other], Fate.KEPT, sizes.get(one, 0), _moved(one, other)) for one, other in matches.items()]
+    kept = [_going_on(one, new[other], sizes.get(one, 0), migrations.get(other)) for one, other in matches.items()]
     rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
     dropped = [StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o)) for i, o in old.items() if i not in matches]
-    return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)))
+    return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
 
 
-def _matches(old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry]) -> dict[str, str]:
-    """Pair operators by id, then those that stand at the same place."""
+def _matches(
+    old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
+) -> tuple[dict[str, str], dict[str, Migration], dict[str, list[str]]]:
+    """Pair operators by id, then those that stand at the same place, then those that mean the same in wider types, or with columns added to rows.
+
+    Return new ids by old ones, how state is migrated and what stands in its way, both by new ids.
+    """
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
-    free: dict[tuple[Role, str], list[str]] = {}
-    for operator_id, operator in new.items():
-        if operator_id not in matches and operator.place:
-            free.setdefault((operator.role, operator.place), []).append(operator_id)
-    for operator_id, operator in old.items():
-        same = free.get((operator.role, operator.place), [])
-        if operator_id not in matches and same:
-            matches[operator_id] = same.pop(0)
-    return matches
+    found: dict[str, Migration] = {}
+    obstacles: dict[str, list[str]] = {}
+    for one, other in _candidates(old, new, migrations):
+        if one in matches or other in matches.values():
+            continue
+        way = migrations.of(one, other)
+        moves = new[other].place and not migrations.has_rows(one)  # positions, times and commits are of no types
+        if isinstance(way, Obstacle) and not moves:
+            obstacles.setdefault(other, []).append(f"the state of {old[one].name} ({old[one].columns}) cannot go on in it: {way.said}")
+            continue
+        matches[one] = other
+        if isinstance(way, Migration) and not moves:
+            found[other] = way
+    return matches, found, obstacles
+
+
+def _candidates(old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations) -> Iterator[tuple[str, str]]:
+    for one, was in old.items():
+        yield from ((one, other) for other, now in new.items() if now.place and (now.role, now.place) == (was.role, was.place))
+    for one in old:
+        yield from ((one, other) for other, now in new.items() if not now.place and migrations.alike(one, other))
+
+
+def _going_on(one: str, operator: OperatorEntry, size_bytes: int, migration: Migration | None) -> StateChange:
+    if migration is None:
+        return StateChange(operator, Fate.KEPT, size_bytes, "" if one == operator.operator_id else f", was {one}: goes on from where it is")
+    return StateChange(operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.said or 'what it reads is wider'}")
 
 
 def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[OperatorEntry]) -> str:
@@ -124,10 +155,6 @@ def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[Op
     said = f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the former query"
     alike = [o for o in dropped if o.role is operator.role and o.name.split(" ")[0] == operator.name.split(" ")[0]]
     return said + "".join(f"; there is {o.name} ({o.columns})" for o in alike[:3])
-
-
-def _moved(one: str, other: str) -> str:
-    return "" if one == other else f", was {one}: goes on from where it is"
 
 
 def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:

@@ -154,6 +154,7 @@ class StoreIo:
             operators=plan.operators,
             tasks=tuple(tasks),
             ended=ended,
+            meaning=plan.meaning,
         )
 
         def work() -> Published:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -13,9 +14,10 @@ from catalog.frozen import dataclass
 from engine.job_messages import TaskId
 from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, damaged
 from engine.storage import check_name
+from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning
 
 FORMAT = "penstock-checkpoint"
-VERSION = (1, 2)
+VERSION = (1, 3)
 FEATURES = ("layers", "passed times")
 """What a reader must know beyond version 1.0 to read what this engine writes."""
 MAX_BYTES = 1 << 28
@@ -49,8 +51,22 @@ class OperatorEntry:
 
 
 @dataclass(frozen=True)
+class Migration:
+    """How the state of an operator goes on in the types of another plan, by port: where each column of its rows stood before, -1: it is added, NULL.
+
+    ``said``: what was widened and added, for people.
+    """
+
+    ports: tuple[tuple[int, ...], ...]
+    said: str
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had."""
+    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had.
+
+    ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not written.
+    """
 
     job_id: str
     epoch: int
@@ -63,6 +79,8 @@ class Manifest:
     operators: tuple[OperatorEntry, ...]
     tasks: tuple[WrittenTask, ...]
     ended: frozenset[TaskId]
+    meaning: PlanMeaning = PlanMeaning()
+    migrations: Mapping[str, Migration] = field(default_factory=dict, hash=False)
 
     @property
     def files(self) -> tuple[FileEntry, ...]:
@@ -121,6 +139,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "max_parallelism": manifest.max_parallelism,
             "fingerprint": manifest.fingerprint,
             "operators": [_operator_fields(o) for o in manifest.operators],
+            "alike": {i: [told.alike, _port_fields(told)] for i, told in manifest.meaning.operators.items()},
+            "tables": [[t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]] for t in manifest.meaning.tables],
             "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
             "files": {f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256} for f in manifest.files},
         }
@@ -136,6 +156,26 @@ def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any
     role, place, columns, former = more or (Role.INNER, "", "", None)
     known = None if former is None else str(former)
     return OperatorEntry(str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known)
+
+
+def _port_fields(told: StateMeaning) -> list[Any]:
+    return [[[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port] for port in told.ports]
+
+
+def _meaning(fields: dict[str, Any]) -> PlanMeaning:
+    """Before version 1.3 it was not written."""
+    operators = {str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports)) for i, (alike, ports) in fields.get("alike", {}).items()}
+    return PlanMeaning(operators, tuple(_table(*told) for told in fields.get("tables", [])))
+
+
+def _port(columns: Any) -> tuple[CarriedColumn, ...]:
+    told = ((str(text), str(name), str(kind), tuple((str(t), str(c)) for t, c in origins)) for text, name, kind, origins in columns)
+    return tuple(CarriedColumn(*column) for column in told)
+
+
+def _table(key: Any, name: Any, columns: Any) -> DeclaredTable:
+    told = (DeclaredColumn(str(column), str(kind), bool(read), bool(optional)) for column, kind, read, optional in columns)
+    return DeclaredTable(str(key), str(name), tuple(told))
 
 
 def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
@@ -203,6 +243,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         operators=tuple(_operator(*entry) for entry in fields["operators"]),
         tasks=tasks,
         ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
+        meaning=_meaning(fields),
     )
 
 

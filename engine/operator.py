@@ -217,6 +217,10 @@ class Operator:
         """Name the keyed states that every subtask holds all of: each writes the entries of its own key groups, all are restored everywhere."""
         return frozenset()
 
+    def state_ports(self) -> dict[str, int]:
+        """Say of which port the rows are that a keyed state holds, for those that are not of port 0."""
+        return {}
+
     def list_states(self) -> dict[str, ListState]:
         """Declare redistributable state by name."""
         return {}

@@ -11,16 +11,21 @@ from engine.manifest import OperatorEntry, Role
 from engine.operators.build import keeps_state
 from planner.meaning import table_text
 from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec, WatermarkSpec
+from planner.state_meaning import PlanMeaning
 
 
 @dataclass(frozen=True)
 class PlanIdentity:
-    """What a manifest says of the plan. ``below``: by operator id all operators whose rows come to it."""
+    """What a manifest says of the plan. ``below``: by operator id all operators whose rows come to it.
+
+    ``meaning``: what the operators that keep state mean whatever the width of types.
+    """
 
     operators: tuple[OperatorEntry, ...]
     fingerprint: str
     max_parallelism: int
     below: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    meaning: PlanMeaning = field(default=PlanMeaning(), compare=False)
 
 
 def plan_identity(graph: JobGraph) -> PlanIdentity:
@@ -30,7 +35,8 @@ def plan_identity(graph: JobGraph) -> PlanIdentity:
     operators = tuple(_entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators)
     stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
     fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
-    return PlanIdentity(operators, fingerprint, graph.max_parallelism, below)
+    kept = {known: told for known, told in graph.meaning.operators.items() if known in stateful}
+    return PlanIdentity(operators, fingerprint, graph.max_parallelism, below, PlanMeaning(kept, graph.meaning.tables))
 
 
 def _entry(spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]) -> OperatorEntry:

@@ -15,8 +15,9 @@ from engine.elements import Batch
 from engine.frozen_state import WRITTEN
 from engine.in_flight import RESERVED, Goal, batches_of, goal_of
 from engine.input_gate import InputGate
-from engine.manifest import Manifest, OperatorEntry
-from engine.operator import Context, KeyedState
+from engine.manifest import Manifest, Migration, OperatorEntry
+from engine.migrated_rows import migrated
+from engine.operator import Context
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
 
@@ -56,6 +57,7 @@ class Restorer:
         self._manifest = manifest
         self._batch_max_rows = batch_max_rows
         self._known = {o.operator_id: o for o in manifest.operators}
+        self._migrations = manifest.migrations
 
     def restore(self, chain: OperatorChain, gate: InputGate | None) -> None:
         """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed states by the subtask's key groups.
@@ -91,12 +93,15 @@ class Restorer:
         groups = chained.context.key_groups
         for name, state in chained.operator.keyed_states().items():
             found = self._tasks_with(chained, name)
-            self._check_schema(chained, name, state, found)
+            migration = self._migrations.get(chained.context.operator_id)
+            wanted: pa.Schema = state.snapshot().schema
+            if migration is None:
+                _check_schema(chained, name, wanted, found)
             for task, layers in found:
                 start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
                 table = read_state(self._storage, task, layers, start, end)
                 if table is not None:
-                    state.restore(table)
+                    state.restore(table if migration is None else _migrated(chained, name, wanted, table, migration))
 
     def _restore_items(self, chained: ChainedOperator) -> None:
         for name, state in chained.operator.list_states().items():
@@ -117,11 +122,20 @@ class Restorer:
             raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
         return found
 
-    def _check_schema(self, chained: ChainedOperator, name: str, state: KeyedState, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
-        fresh: pa.Schema = state.snapshot().schema
-        for part in (part for _, layers in found for part in layers):
-            if len(fresh) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(fresh)):
-                raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(fresh)})", None)
+
+def _check_schema(chained: ChainedOperator, name: str, wanted: pa.Schema, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
+    for part in (part for _, layers in found for part in layers):
+        if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
+            raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(wanted)})", None)
+
+
+def _migrated(chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration) -> pa.Table:
+    """Return entries in the columns the state has now; STA-3009 when they do not fit."""
+    port = chained.operator.state_ports().get(name, 0)
+    found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
+    if found is None:
+        raise _foreign(chained, f"state {name} has columns ({schema_fingerprint(table.schema)}), wanted are ({schema_fingerprint(wanted)})", None)
+    return found
 
 
 def _lasting(fingerprint: str) -> str:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-
 from catalog.connectors import is_secret
 from catalog.frozen import dataclass
 from catalog.tables import Table
-from catalog.types import Row
 from planner.describe import emission_text
 from planner.emit import Emit
-from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
-from planner.lambdas import Lambda, LambdaVariable
+from planner.expression_texts import EXACT, ExactTexts, digest
 from planner.late_rows import LateMark
 from planner.logical import (
     Aggregate,
@@ -39,15 +34,12 @@ from planner.lookup_join import LookupJoin
 from planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
 from planner.over import Over, PartitionTop
 from planner.processing_time import ProcessingTime
-from planner.python_aggregates import PythonAggregateCall
-from planner.python_calls import PythonCall
 from planner.repeat import Repeat
 from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
 from planner.timed_join import TimedJoin
 from planner.unnest import Unnest
-from planner.windowing import AttachedWindow, Windowing
 
 # Options that say how fast, how often or in what pieces, never which rows.
 _IMMATERIAL_OPTIONS = frozenset(
@@ -77,16 +69,11 @@ class Meaning:
         return digest("operator", self.rows, *self.columns, *more)[:_ID_LENGTH]
 
 
-def digest(*parts: str) -> str:
-    """Return the SHA-256 of a list of strings as hex; each is framed by its length, so no two lists run together."""
-    framed = "".join(f"{len(part)}:{part}" for part in parts)
-    return hashlib.sha256(framed.encode()).hexdigest()
-
-
 class Meanings:
-    """Meanings of the nodes of one plan, each derived once."""
+    """Meanings of the nodes of one plan, each derived once; ``texts`` says what expressions mean."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: ExactTexts = EXACT) -> None:
+        self._texts = texts
         self._known: dict[int, tuple[LogicalPlan, Meaning]] = {}
 
     def of(self, node: LogicalPlan) -> Meaning:
@@ -98,9 +85,9 @@ class Meanings:
     def _derive(self, node: LogicalPlan) -> Meaning:
         match node:
             case Scan():
-                return _of_scan(node)
+                return _of_scan(node, self._texts)
             case Values(rows=rows):
-                text = digest("values", *(expression_text(cell, ()) for row in rows for cell in row), str(len(rows)))
+                text = digest("values", *(self._texts.expression(cell, ()) for row in rows for cell in row), str(len(rows)))
                 return Meaning(text, tuple(digest(text, str(i)) for i in range(len(node.schema))))
             case BoundedInput(plan=plan):
                 below = self.of(plan)
@@ -110,13 +97,13 @@ class Meanings:
             case Join():
                 return self._of_join(node)
             case TemporalJoin():
-                return _of_temporal_join(node, self.of(node.left), self.of(node.right))
+                return _of_temporal_join(node, self.of(node.left), self.of(node.right), self._texts)
             case LookupJoin():
-                return _of_lookup_join(node, self.of(node.left))
+                return _of_lookup_join(node, self.of(node.left), self._texts)
             case Union(branches=branches):
                 inputs = [self.of(branch) for branch in branches]
-                bag = digest("union", *(part for i in inputs for part in (i.rows, *i.columns)))
-                return Meaning(bag, tuple(digest("column", bag, str(i)) for i in range(len(node.schema))))
+                bag = digest("union", *(part for i in inputs for part in (i.rows, *self._texts.ties(i.columns))))
+                return Meaning(bag, tuple(digest("column", bag, *self._texts.place(i, [one.columns for one in inputs])) for i in range(len(node.schema))))
             case StatementSet(sinks=sinks):
                 return Meaning(digest("set", *(self.of(sink).rows for sink in sinks)), ())
         return self._of_unary(node, self.of(node.inputs[0]))
@@ -125,38 +112,38 @@ class Meanings:
         columns = below.columns
         match node:
             case Filter(predicate=predicate):
-                return Meaning(digest("filter", below.rows, expression_text(predicate, columns)), columns)
+                return Meaning(digest("filter", below.rows, self._texts.expression(predicate, columns)), columns)
             case Project(expressions=expressions):
-                return Meaning(below.rows, tuple(_column_text(e, columns) for e in expressions))
+                return Meaning(below.rows, tuple(self._texts.column(e, columns) for e in expressions))
             case WatermarkAssign(time_column=time, watermark=watermark):
-                return Meaning(digest("watermark", below.rows, columns[time], expression_text(watermark, columns)), columns)
+                return Meaning(digest("watermark", below.rows, columns[time], self._texts.expression(watermark, columns)), columns)
             case ProcessingTime(time_column=time):
                 rows = digest("processing time", below.rows, columns[time])
                 return Meaning(rows, (*columns[:time], digest("stamp", rows), *columns[time + 1 :]))
             case LateMark(window=window, lateness_us=lateness_us):
-                mark = digest("late", below.rows, _window_text(window, columns), str(lateness_us))
+                mark = digest("late", below.rows, self._texts.window(window, columns), str(lateness_us))
                 return Meaning(below.rows, columns + tuple(digest(mark, str(i)) for i in range(3)))
             case WindowTable(window=window):
-                rows = digest("windows", below.rows, _window_text(window, columns))
+                rows = digest("windows", below.rows, self._texts.window(window, columns))
                 return Meaning(rows, columns + tuple(digest("window", rows, str(i)) for i in range(3)))
             case Sort():
                 return below
             case TopN(keys=keys, limit=limit, offset=offset):
-                order = (_sort_text(key, columns) for key in keys)
-                return Meaning(digest("top", below.rows, str(limit), str(offset), *order, *columns), columns)
+                order = (self._texts.sort(key, columns) for key in keys)
+                return Meaning(digest("top", below.rows, str(limit), str(offset), *order, *self._texts.ties(columns)), columns)
             case Over():
-                return _of_over(node, below)
+                return _of_over(node, below, self._texts)
             case PartitionTop():
-                return _of_partition_top(node, below)
+                return _of_partition_top(node, below, self._texts)
             case Unnest():
-                return _of_unnest(node, below)
+                return _of_unnest(node, below, self._texts)
             case MatchRecognize():
-                return _of_matches(node, below)
+                return _of_matches(node, below, self._texts)
             case Repeat():
                 return Meaning(digest("repeat", below.rows, columns[-1]), columns[:-1])
             case TemporalSort(keys=keys):
-                order = (_sort_text(key, columns) for key in keys)
-                return Meaning(digest("temporal sort", below.rows, *order, *columns), columns)
+                order = (self._texts.sort(key, columns) for key in keys)
+                return Meaning(digest("temporal sort", below.rows, *order, *self._texts.ties(columns)), columns)
             case Emit(kind=kind, emission=emission):
                 return Meaning(digest("emit", below.rows, kind.value, str(emission)), columns)
             case Limit(limit=limit, offset=offset):
@@ -170,9 +157,9 @@ class Meanings:
     def _of_aggregate(self, node: Aggregate | WindowAggregate) -> Meaning:
         below = self.of(node.input)
         keys = tuple(below.columns[key] for key in node.keys)
-        window = _window_text(node.window, below.columns) + emission_text(node.emission) if isinstance(node, WindowAggregate) else ""
+        window = self._texts.window(node.window, below.columns) + emission_text(node.emission) if isinstance(node, WindowAggregate) else ""
         rows = digest("groups", below.rows, window, node.phase.value, *keys)
-        calls = tuple(digest("aggregate", rows, _call_text(call, below.columns)) for call in node.aggregates)
+        calls = tuple(digest("aggregate", rows, self._texts.call(call, below.columns)) for call in node.aggregates)
         added = len(node.schema) - len(keys) - len(calls)
         return Meaning(rows, keys + calls + tuple(digest("window", rows, str(i)) for i in range(added)))
 
@@ -180,7 +167,7 @@ class Meanings:
         left, right = self.of(node.left), self.of(node.right)
         keys = [part for a, b in zip(node.left_keys, node.right_keys, strict=True) for part in (left.columns[a], right.columns[b])]
         sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
-        residual = "" if node.residual is None else expression_text(node.residual, sides)
+        residual = "" if node.residual is None else self._texts.expression(node.residual, sides)
         times = ""
         if isinstance(node, TimedJoin):
             sides_time = zip(node.time.sides, (left, right), strict=True)
@@ -194,69 +181,69 @@ class Meanings:
         return Meaning(rows, columns)
 
 
-def _of_lookup_join(node: LookupJoin, left: Meaning) -> Meaning:
-    right = _of_scan(node.scan)
+def _of_lookup_join(node: LookupJoin, left: Meaning, texts: ExactTexts) -> Meaning:
+    right = _of_scan(node.scan, texts)
     keys = (f"{left.columns[a]}={right.columns[b]}" for a, b in zip(node.left_keys, node.right_keys, strict=True))
-    residual = "" if node.residual is None else expression_text(node.residual, left.columns + right.columns)
+    residual = "" if node.residual is None else texts.expression(node.residual, left.columns + right.columns)
     rows = digest("lookup", node.kind.value, left.rows, right.rows, *keys, residual)
     return Meaning(rows, tuple(digest("left", rows, c) for c in left.columns) + tuple(digest("found", rows, c) for c in right.columns))
 
 
-def _of_temporal_join(node: TemporalJoin, left: Meaning, right: Meaning) -> Meaning:
+def _of_temporal_join(node: TemporalJoin, left: Meaning, right: Meaning, texts: ExactTexts) -> Meaning:
     keys = [part for a, b in zip(node.left_keys, node.right_keys, strict=True) for part in (left.columns[a], right.columns[b])]
     sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
-    residual = "" if node.residual is None else expression_text(node.residual, sides)
+    residual = "" if node.residual is None else texts.expression(node.residual, sides)
     times = (left.columns[node.left_time], right.columns[node.right_time])
     rows = digest("temporal join", node.kind.value, left.rows, right.rows, residual, *times, *keys, "ties", *(right.columns[i] for i in node.ties))
     columns = tuple(digest("left", rows, c) for c in left.columns) + tuple(digest("right", rows, c) for c in right.columns)
     return Meaning(rows, columns)
 
 
-def _of_over(node: Over, below: Meaning) -> Meaning:
+def _of_over(node: Over, below: Meaning, texts: ExactTexts) -> Meaning:
     """What breaks ties takes part: all columns where the answer depends on them."""
     columns = below.columns
-    order = (_sort_text(key, columns) for key in node.order)
-    ties = columns if node.breaks_ties else ()
+    order = (texts.sort(key, columns) for key in node.order)
+    ties = texts.ties(columns) if node.breaks_ties else ()
     within = digest("within", str(node.timely), str(node.frame), *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
     rows = digest("over in time", below.rows, columns[node.time_column]) if node.timely else below.rows
-    return Meaning(rows, columns + tuple(digest("over", rows, within, _call_text(call, columns)) for call in node.calls))
+    return Meaning(rows, columns + tuple(digest("over", rows, within, texts.call(call, columns)) for call in node.calls))
 
 
-def _of_unnest(node: Unnest, below: Meaning) -> Meaning:
-    args = (expression_text(arg, below.columns) for arg in node.call.args)
+def _of_unnest(node: Unnest, below: Meaning, texts: ExactTexts) -> Meaning:
+    args = (texts.expression(arg, below.columns) for arg in node.call.args)
     rows = digest("unnest", below.rows, node.call.function, "" if node.call.body is None else node.call.body.version, str(node.outer), *args)
     if node.condition is not None:
         given_all = tuple(digest("given", rows, str(i)) for i in range(len(node.call.columns)))
-        rows = digest("unnest on", rows, expression_text(node.condition, (*below.columns, *given_all, digest("nth", rows))))
+        rows = digest("unnest on", rows, texts.expression(node.condition, (*below.columns, *given_all, digest("nth", rows))))
     given = tuple(digest("given", rows, str(i)) for i in node.gives) + ((digest("nth", rows),) if node.ordinality else ())
     return Meaning(rows, tuple(below.columns[i] for i in node.keep) + given)
 
 
-def _of_partition_top(node: PartitionTop, below: Meaning) -> Meaning:
+def _of_partition_top(node: PartitionTop, below: Meaning, texts: ExactTexts) -> Meaning:
     columns = below.columns
-    order = (_sort_text(key, columns) for key in node.order)
-    ties = columns if node.rank == "row_number" else ()
+    order = (texts.sort(key, columns) for key in node.order)
+    ties = texts.ties(columns) if node.rank == "row_number" else ()
     head = ("partition top", below.rows, node.rank, str(node.limit), str(node.window is not None))
     rows = digest(*head, *(columns[key] for key in node.partition), "by", *order, "ties", *ties)
     return Meaning(rows, columns if node.rank_name is None else (*columns, digest("rank", rows)))
 
 
-def _of_matches(node: MatchRecognize, below: Meaning) -> Meaning:
+def _of_matches(node: MatchRecognize, below: Meaning, texts: ExactTexts) -> Meaning:
     """What breaks ties takes part: all columns. So do the names of variables, which CLASSIFIER tells."""
     columns = below.columns
-    definitions = (digest(str(d.variable), expression_text(d.condition, _value_texts(d.values, columns))) for d in node.definitions)
-    order = (_sort_text(key, columns) for key in node.order)
+    definitions = (digest(str(d.variable), texts.expression(d.condition, _value_texts(d.values, columns, texts))) for d in node.definitions)
+    order = (texts.sort(key, columns) for key in node.order)
     how = (str(node.skip), *(str(number) for number in sorted(node.skip_rows)), str(node.within_us))
     partition = (columns[key] for key in node.partition)
-    rows = digest("matches", below.rows, str(node.pattern), *definitions, "how", *how, "per", *partition, "by", *order, "ties", *columns)
+    rows = digest("matches", below.rows, str(node.pattern), *definitions, "how", *how, "per", *partition, "by", *order, "ties", *texts.ties(columns))
     rows = digest("all rows", rows) if node.all_rows else rows
     kept = range(len(columns)) if node.all_rows else node.partition
-    texts = _value_texts(node.values, columns)
-    measures = (digest("measure", rows, expression_text(measure, texts)) for measure in node.measures)
+    values = _value_texts(node.values, columns, texts)
+    measures = (digest("measure", rows, texts.expression(measure, values)) for measure in node.measures)
     return Meaning(rows, (*(digest("matched", rows, columns[i]) for i in kept), *measures))
 
 
-def _value_texts(values: tuple[Value, ...], columns: tuple[str, ...]) -> tuple[str, ...]:
+def _value_texts(values: tuple[Value, ...], columns: tuple[str, ...], words: ExactTexts) -> tuple[str, ...]:
     """Return what identifies each value of a match."""
     texts = []
     for value in values:
@@ -264,21 +251,21 @@ def _value_texts(values: tuple[Value, ...], columns: tuple[str, ...]) -> tuple[s
         match value:
             case RowValue():
                 place = (*(str(number) for number in sorted(value.rows)), str(value.first), str(value.offset), str(value.before))
-                texts.append(digest("row", final, expression_text(value.expression, columns), *place))
+                texts.append(digest("row", final, words.expression(value.expression, columns), *place))
             case RowsAggregate():
                 rows = (str(number) for number in sorted(value.rows))
-                texts.append(digest("rows", final, _call_text(value.call, columns), *rows))
+                texts.append(digest("rows", final, words.call(value.call, columns), *rows))
             case MatchFact():
                 texts.append(digest("fact", final, value.fact.value))
     return tuple(texts)
 
 
-def _of_scan(node: Scan) -> Meaning:
+def _of_scan(node: Scan, texts: ExactTexts) -> Meaning:
     table = table_text(node.table)
     source = node.table.source_schema
     declared = {field.name: field.type for field in node.table.schema}  # not which fields of a row are read: one more changes nothing of the others
-    columns = tuple(digest("column", table, source[i].name.lower(), str(declared.get(source[i].name, source[i].type))) for i in node.columns)
-    predicate = "" if node.predicate is None else expression_text(node.predicate, columns)
+    columns = tuple(digest("column", table, source[i].name.lower(), texts.kind(declared.get(source[i].name, source[i].type))) for i in node.columns)
+    predicate = "" if node.predicate is None else texts.expression(node.predicate, columns)
     return Meaning(digest("scan", table, predicate), columns)
 
 
@@ -287,52 +274,3 @@ def table_text(table: Table) -> str:
     told = {key: text for key, text in table.options.items() if key not in _IMMATERIAL_OPTIONS and not key.startswith("lookup.")}
     options = (f"{key}={told[key]}" for key in sorted(told) if not is_secret(table.connector, key))
     return digest("table", table.name.lower(), *options)
-
-
-def expression_text(expression: Expression, columns: tuple[str, ...]) -> str:
-    """Return an expression as text over the meanings of its input's columns, types included."""
-    kind = str(expression.type)
-    match expression:
-        case Column(index=index):
-            return columns[index]
-        case Literal(value=value):
-            return digest("literal", kind, repr(value))
-        case PythonCall(function=function, body=body):
-            head = ("python", digest(function, body.version))
-        case Call(function="field", args=(row, Literal(value=int(place)))) if isinstance(row.type, Row):
-            return digest("field", row.type.fields[place][0].lower(), kind, expression_text(row, columns))
-        case Call(function=function):
-            head = ("call", function)
-        case Cast(safe=safe):
-            head = ("cast", str(safe))
-        case Case():
-            head = ("case", "")
-        case Lambda(parameters=parameters):
-            head = ("lambda", " ".join(str(one.number) for one in parameters))
-        case LambdaVariable(number=number):
-            head = ("parameter", str(number))
-        case _:
-            raise AssertionError(type(expression))
-    return digest(*head, kind, *(expression_text(child, columns) for child in expression.children))
-
-
-def _column_text(expression: Expression, columns: tuple[str, ...]) -> str:
-    return columns[expression.index] if isinstance(expression, Column) else expression_text(expression, columns)
-
-
-def _call_text(call: AggregateCall, columns: tuple[str, ...]) -> str:
-    keep = "" if call.filter is None else expression_text(call.filter, columns)
-    order = [str(way) for way in call.order]
-    order += [f"version {call.body.version}"] if isinstance(call, PythonAggregateCall) else []
-    return digest(call.function, str(call.type), str(call.distinct), keep, *(expression_text(arg, columns) for arg in call.args), *order)
-
-
-def _sort_text(key: SortKey, columns: tuple[str, ...]) -> str:
-    return digest(expression_text(key.expression, columns), str(key.descending), str(key.nulls_first))
-
-
-def _window_text(window: Windowing | AttachedWindow, columns: tuple[str, ...]) -> str:
-    if isinstance(window, AttachedWindow):
-        return digest("attached", columns[window.start_column], columns[window.end_column])
-    sizes: Iterable[object] = (window.size_us, window.step_us, window.offset_us, window.sliced)
-    return digest(window.kind.value, columns[window.time_column], *map(str, sizes), *(columns[key] for key in window.partition_keys))

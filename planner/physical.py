@@ -12,6 +12,7 @@ from planner.logical import JoinKind, LogicalPlan, Phase
 from planner.match_recognize import Definition, Rows, SkipTo, Value
 from planner.over import Frame
 from planner.row_pattern import Pattern
+from planner.state_meaning import PlanMeaning
 from planner.timed_join import JoinTime
 from planner.unnest import TableCall
 from planner.windowing import AttachedWindow, Windowing
@@ -375,11 +376,12 @@ class ChainEdge:
 
 @dataclass(frozen=True)
 class JobGraph:
-    """A whole job: chains in topological order, the edges between them, and the number of key groups."""
+    """A whole job: chains in topological order, the edges between them, the number of key groups, and what checkpoints say of its operators."""
 
     chains: tuple[Chain, ...]
     edges: tuple[ChainEdge, ...]
     max_parallelism: int = DEFAULT_MAX_PARALLELISM
+    meaning: PlanMeaning = PlanMeaning()
 
     def inputs_of(self, chain_id: int) -> tuple[ChainEdge, ...]:
         """Return the edges into a chain, by port."""
@@ -392,9 +394,7 @@ class JobGraph:
     def overtakable(self, edge: ChainEdge) -> bool:
         """Return whether a checkpoint's barrier may overtake the rows of an edge.
 
-        Not so before windows whose results are corrected: how far time has come there is one value for all subtasks, who agree on it only where
-        barriers wait their turn.
+        Not so before windows whose results are corrected: how far time has come is one value for all their subtasks only where barriers wait.
         """
         target = next(chain for chain in self.chains if chain.chain_id == edge.target)
-        corrected = any(isinstance(spec, WindowAggregateSpec) and spec.emission.corrects for spec in target.operators)
-        return edge.edge.overtakable and not corrected
+        return edge.edge.overtakable and not any(isinstance(o, WindowAggregateSpec) and o.emission.corrects for o in target.operators)

@@ -13,6 +13,7 @@ from planner.meaning import Meanings
 from planner.operator_specs import Facts, SettingValues, calc_of, spec_of
 from planner.parallelism import subtasks
 from planner.physical import DEFAULT_MAX_PARALLELISM, Chain, ChainEdge, JobGraph, OperatorSpec
+from planner.state_meaning import PlanMeaning, plan_meaning
 
 
 def plan_job(
@@ -32,7 +33,7 @@ def plan_job(
     planner = _Planner(facts, parallelism, settings)
     for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
         planner.site(sink, "")
-    return _graph(list(planner.sites()), max_parallelism)
+    return _graph(list(planner.sites()), max_parallelism, planner.meaning())
 
 
 class _Planner:
@@ -44,6 +45,12 @@ class _Planner:
         self.settings = settings
         self.meanings = Meanings()
         self._sites: dict[str, Site] = {}
+        self._nodes: dict[str, LogicalPlan] = {}
+        self._details: dict[str, tuple[str, ...]] = {}
+
+    def meaning(self) -> PlanMeaning:
+        """Return what its operators mean whatever the width of types."""
+        return plan_meaning(self._nodes, self._details)
 
     def sites(self) -> Iterator[Site]:
         """Yield all sites, inputs first."""
@@ -66,6 +73,7 @@ class _Planner:
         if operator_id not in self._sites:  # a node that only passes its input on may mean the same
             spec = self._spec(node, predicate, operator_id)
             self._sites[operator_id] = Site(spec, subtasks(node, self.parallelism), inputs)
+            self._nodes[operator_id], self._details[operator_id] = node, self._told_of(node)
             _check_forwards(self._sites[operator_id])
         return self._sites[operator_id]
 
@@ -80,11 +88,8 @@ class _Planner:
         return self.site(child, scope), Forward()
 
     def _operator_id(self, node: LogicalPlan, scope: str) -> str:
-        details: tuple[str, ...] = (type(node).__name__, scope)
-        if isinstance(node, Project):
-            details += node.names
-        if isinstance(node, Join):
-            details += tuple(map(str, self.facts.bounded_ports(node)))
+        name, *more = self._told_of(node)
+        details = (name, scope, *(node.names if isinstance(node, Project) else ()), *more)
         meaning = self.meanings.of(node)
         if not isinstance(node, Sink):
             return meaning.identity(*details)
@@ -93,6 +98,10 @@ class _Planner:
         while (found := meaning.identity(*details, str(number))) in self._sites:
             number += 1
         return found
+
+    def _told_of(self, node: LogicalPlan) -> tuple[str, ...]:
+        """Return what distinguishes a node beside its meaning."""
+        return (type(node).__name__, *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()))
 
 
 def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
@@ -117,7 +126,7 @@ def _check_forwards(site: Site) -> None:
             raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
 
 
-def _graph(sites: list[Site], max_parallelism: int) -> JobGraph:
+def _graph(sites: list[Site], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
     groups = chains_of(sites)
     number_of = {id(site): number for number, group in enumerate(groups) for site in group}
     chains = tuple(Chain(number, tuple(site.spec for site in group), group[0].parallelism) for number, group in enumerate(groups))
@@ -126,4 +135,4 @@ def _graph(sites: list[Site], max_parallelism: int) -> JobGraph:
         for number, group in enumerate(groups)
         for port, (source, edge) in enumerate(group[0].inputs)
     )
-    return JobGraph(chains, edges, max_parallelism)
+    return JobGraph(chains, edges, max_parallelism, meaning)

@@ -44,6 +44,7 @@ import planner.row_automaton
 import planner.row_pattern
 import planner.row_program
 import planner.snapshot_join
+import planner.state_meaning
 import planner.temporal_join
 import planner.temporal_sort
 import planner.timed_join
@@ -92,6 +93,7 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.row_pattern,
     planner.row_program,
     planner.snapshot_join,
+    planner.state_meaning,
     planner.temporal_join,
     planner.temporal_sort,
     planner.timed_join,

@@ -96,6 +96,9 @@ class JoinOperator(Operator, ListState):
         states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
         return states if self._held is None else {**states, "held": self._held}
 
+    def state_ports(self) -> dict[str, int]:
+        return {"right": 1, "held": 0 if self._load_first is None else 1 - self._load_first}
+
     def copied_states(self) -> frozenset[str]:
         return frozenset() if self._spec.copied is None else frozenset({("left", "right")[self._spec.copied]})
 

@@ -57,6 +57,9 @@ class SnapshotJoinOperator(JoinOperator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"right": self._sides[1], "held": self._rows_waiting, "pending": self._pending}
 
+    def state_ports(self) -> dict[str, int]:
+        return {"right": 1, "pending": 1}
+
     def list_states(self) -> dict[str, ListState]:
         return {"loaded": self}
 

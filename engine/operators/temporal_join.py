@@ -60,6 +60,9 @@ class TemporalJoinOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"waiting": self._waiting, "versions": self._versions}
 
+    def state_ports(self) -> dict[str, int]:
+        return {"versions": 1}
+
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         batch = on_time(batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics)
         whole = self._told(batch, port)

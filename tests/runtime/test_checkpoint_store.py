@@ -95,9 +95,9 @@ def test_newer_formats_are_refused_naming_both() -> None:
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))
-    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.2") as refused:
+    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.3") as refused:
         decode_manifest("m", seal({**fields, "version": [2, 0]}))
-    known = "this engine reads penstock-checkpoint 1.x up to 1.2 with layers, passed times"
+    known = "this engine reads penstock-checkpoint 1.x up to 1.3 with layers, passed times"
     with pytest.raises(PenstockError, match=f"format 1.7 requires ribbons; {known}"):
         decode_manifest("m", seal({**fields, "version": [1, 7], "requires": ["layers", "ribbons"]}))
     assert decode_manifest("m", seal({**fields, "version": [1, 7], "colour": "blue"})).checkpoint_id == 1

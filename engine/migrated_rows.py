@@ -1,0 +1,65 @@
+"""Columns of a state as another schema wants them: integers widened, decimals of more digits, columns that were added NULL. Values stay what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from engine.frozen_state import WRITTEN
+
+_ROW_COLUMN = re.compile(r"c(\d+)")
+
+
+def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
+    """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
+
+    ``places``: for each column of the rows a state holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
+    """
+    if WRITTEN not in table.column_names and WRITTEN in wanted.names:
+        wanted = pa.schema([field for field in wanted if field.name != WRITTEN])
+    sources = _sources(table.schema, wanted, places)
+    if sources is None:
+        return None
+    columns = []
+    for field, source in zip(wanted, sources, strict=True):
+        if source is None:
+            columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
+        elif fits(table.schema.field(source).type, field.type):
+            columns.append(table.column(source).cast(field.type))
+        else:
+            return None
+    found = pa.table(columns, schema=pa.schema(list(wanted)))
+    if WRITTEN in table.column_names and WRITTEN not in wanted.names:
+        found = found.append_column(WRITTEN, table.column(WRITTEN))
+    return found
+
+
+def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
+    """Return the name each wanted column had, None: it was not there. No column may be left over but the time an entry was written."""
+    extra = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names) - len(places)
+    kept = sum(place >= 0 for place in places)
+    all_places = [*places, *range(kept, kept + extra)]
+    named: list[str | None] = []
+    for name in wanted.names:
+        row = _ROW_COLUMN.fullmatch(name)
+        place = all_places[int(row[1])] if row and int(row[1]) < len(all_places) else None
+        named.append((None if place == -1 else f"c{place}") if row else name)
+    used = {name for name in named if name is not None}
+    return named if used | {WRITTEN} == {*old.names, WRITTEN} else None
+
+
+def fits(old: pa.DataType, new: pa.DataType) -> bool:
+    """Return whether every value of a type is the same value of another: equal, a wider integer, a decimal of more digits; also inside lists."""
+    if old == new:
+        return True
+    if pa.types.is_signed_integer(old) and pa.types.is_signed_integer(new):
+        return old.bit_width < new.bit_width
+    if pa.types.is_decimal128(old) and pa.types.is_decimal128(new):
+        return old.scale == new.scale and old.precision < new.precision
+    if pa.types.is_list(old) and pa.types.is_list(new):
+        return fits(old.value_type, new.value_type)
+    if pa.types.is_struct(old) and pa.types.is_struct(new):
+        return [field.name for field in old] == [field.name for field in new] and all(fits(a.type, b.type) for a, b in zip(old, new, strict=True))
+    return False
