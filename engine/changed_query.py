@@ -102,34 +102,35 @@ def state_diff(manifest: Manifest, plan: PlanIdentity) -> StateDiff:
         if not going_on:
             matches = {one: other for one, other in matches.items() if other != operator.operator_id}
         elif operator.operator_id not in matches.values():
-            said = _no_state(operator, going_on[0], (old[i] for i in old.keys() - matches.keys()))
-            refusals.append(said + "".join(f"; {obstacle}" for obstacle in obstacles.get(operator.operator_id, ())))
+            left = [o for i, o in old.items() if i not in matches]
+            refusals.append(_no_state(operator, going_on[0], left, obstacles.get(operator.operator_id, {})))
         elif fresh:
             refusals.append(f"{fresh[0].name} needs all rows of {operator.name}, which goes on from where {going_on[0].name} is")
     sizes = _sizes(manifest)
     kept = [_going_on(one, new[other], sizes.get(one, 0), migrations.get(other)) for one, other in matches.items()]
     rebuilt = [StateChange(o, Fate.REBUILT, 0) for o in new.values() if o.operator_id not in matches.values()]
     dropped = [StateChange(o, Fate.DROPPED, sizes.get(i, 0), _unfinished(manifest, o)) for i, o in old.items() if i not in matches]
+    kept.sort(key=lambda change: change.fate is not Fate.MIGRATED)
     return StateDiff((*kept, *rebuilt, *dropped), matches, tuple(dict.fromkeys(refusals)), migrations)
 
 
 def _matches(
     old: Mapping[str, OperatorEntry], new: Mapping[str, OperatorEntry], migrations: Migrations
-) -> tuple[dict[str, str], dict[str, Migration], dict[str, list[str]]]:
+) -> tuple[dict[str, str], dict[str, Migration], dict[str, dict[str, str]]]:
     """Pair operators by id, then those that stand at the same place, then those that mean the same in wider types, or with columns added to rows.
 
-    Return new ids by old ones, how state is migrated and what stands in its way, both by new ids.
+    Return new ids by old ones; by new ids how state is migrated, and what stands in the way of which old one's.
     """
     matches = {operator_id: operator_id for operator_id in old if operator_id in new}
     found: dict[str, Migration] = {}
-    obstacles: dict[str, list[str]] = {}
+    obstacles: dict[str, dict[str, str]] = {}
     for one, other in _candidates(old, new, migrations):
         if one in matches or other in matches.values():
             continue
         way = migrations.of(one, other)
         moves = new[other].place and not migrations.has_rows(one)  # positions, times and commits are of no types
         if isinstance(way, Obstacle) and not moves:
-            obstacles.setdefault(other, []).append(f"the state of {old[one].name} ({old[one].columns}) cannot go on in it: {way.said}")
+            obstacles.setdefault(other, {})[one] = way.said
             continue
         matches[one] = other
         if isinstance(way, Migration) and not moves:
@@ -150,11 +151,21 @@ def _going_on(one: str, operator: OperatorEntry, size_bytes: int, migration: Mig
     return StateChange(operator, Fate.MIGRATED, size_bytes, f", was {one}: {migration.said or 'what it reads is wider'}")
 
 
-def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[OperatorEntry]) -> str:
+def _no_state(operator: OperatorEntry, sink: OperatorEntry, dropped: Iterable[OperatorEntry], obstacles: Mapping[str, str]) -> str:
     """Say why rows of a new operator may not follow those of another one."""
     said = f"{operator.name} ({operator.columns}) has no state in it, and {sink.name} has rows of the former query"
-    alike = [o for o in dropped if o.role is operator.role and o.name.split(" ")[0] == operator.name.split(" ")[0]]
-    return said + "".join(f"; there is {o.name} ({o.columns})" for o in alike[:3])
+    alike = [o for o in dropped if o.operator_id in obstacles or (o.role is operator.role and _kind(o) == _kind(operator))]
+    alike.sort(key=lambda o: o.operator_id not in obstacles)
+    return said + "".join(f"; there is {o.name} ({o.columns}){_but(obstacles.get(o.operator_id))}" for o in alike[:3])
+
+
+def _but(obstacle: str | None) -> str:
+    return "" if obstacle is None else f", but {obstacle}"
+
+
+def _kind(operator: OperatorEntry) -> str:
+    """Return what an operator does, whether it is split in two or not."""
+    return operator.name.removeprefix("global ").split(" ")[0]
 
 
 def _unfinished(manifest: Manifest, operator: OperatorEntry) -> str:

@@ -1,4 +1,4 @@
-"""Columns of a state as another schema wants them: integers widened, decimals of more digits, columns that were added NULL. Values stay what they are."""
+"""Columns of state as another schema wants them: integers widened, decimals of more digits, added columns NULL. Values stay what they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ROW_COLUMN = re.compile(r"c(\d+)")
 def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Table | None:
     """Return a state's entries in the columns of ``wanted``; ``None`` when they do not fit.
 
-    ``places``: for each column of the rows a state holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
+    ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
     """
     if WRITTEN not in table.column_names and WRITTEN in wanted.names:
         wanted = pa.schema([field for field in wanted if field.name != WRITTEN])

@@ -51,7 +51,8 @@ class Migrations:
         if narrowed is not None:
             return Obstacle(narrowed)
         sums = any(_SUMS.search(text) for text in self._fingerprints.get(one, ()))
-        ports, said = [], []
+        ports: list[tuple[int, ...]] = []
+        said: list[str] = []
         for before, after in zip(old.ports, new.ports, strict=True):
             places = self._places(before, after, sums, said)
             if isinstance(places, Obstacle):
@@ -72,7 +73,9 @@ class Migrations:
                 if not keeps_layout(was, column.type):
                     return Obstacle(f"column {column.name} was {was} and is {column.type}")
                 if sums and crosses_words(was, column.type):
-                    return Obstacle(f"column {column.name} was {was} and is {column.type}: what is aggregated of more than 18 digits is kept otherwise")
+                    return Obstacle(
+                        f"column {column.name} was {was} and is {column.type}: what is aggregated of more than 18 digits is kept otherwise"
+                    )
                 said += [] if was == column.type else [f"{column.name} {was} is {column.type}"]
                 places.append(done)
                 done += 1

@@ -103,7 +103,9 @@ class Meanings:
             case Union(branches=branches):
                 inputs = [self.of(branch) for branch in branches]
                 bag = digest("union", *(part for i in inputs for part in (i.rows, *self._texts.ties(i.columns))))
-                return Meaning(bag, tuple(digest("column", bag, *self._texts.place(i, [one.columns for one in inputs])) for i in range(len(node.schema))))
+                return Meaning(
+                    bag, tuple(digest("column", bag, *self._texts.place(i, [one.columns for one in inputs])) for i in range(len(node.schema)))
+                )
             case StatementSet(sinks=sinks):
                 return Meaning(digest("set", *(self.of(sink).rows for sink in sinks)), ())
         return self._of_unary(node, self.of(node.inputs[0]))
@@ -194,7 +196,8 @@ def _of_temporal_join(node: TemporalJoin, left: Meaning, right: Meaning, texts: 
     sides = tuple(digest("left", c) for c in left.columns) + tuple(digest("right", c) for c in right.columns)
     residual = "" if node.residual is None else texts.expression(node.residual, sides)
     times = (left.columns[node.left_time], right.columns[node.right_time])
-    rows = digest("temporal join", node.kind.value, left.rows, right.rows, residual, *times, *keys, "ties", *(right.columns[i] for i in node.ties))
+    ties = texts.ties(tuple(right.columns[i] for i in node.ties))
+    rows = digest("temporal join", node.kind.value, left.rows, right.rows, residual, *times, *keys, "ties", *ties)
     columns = tuple(digest("left", rows, c) for c in left.columns) + tuple(digest("right", rows, c) for c in right.columns)
     return Meaning(rows, columns)
 

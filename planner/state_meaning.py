@@ -1,4 +1,4 @@
-"""What checkpoints say of a plan beyond operator ids, so that state can go on in wider types: what is alike, which rows are kept, tables as declared."""
+"""What checkpoints say of a plan beyond operator ids, so that state goes on in wider types: what is alike, what rows carry, tables as declared."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
     told = {field.name: field.type for field in table.schema}
     filled = {column.name for column in table.metadata}
     columns = (
-        DeclaredColumn(f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled) for f in table.source_schema
+        DeclaredColumn(f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled)
+        for f in table.source_schema
     )
     return DeclaredTable(key, table.name, tuple(columns))
 

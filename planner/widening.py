@@ -29,10 +29,10 @@ def keeps_layout(old: str, new: str) -> bool:
     if old in _DIGITS and new in _DIGITS:
         return _ORDER.index(old) < _ORDER.index(new)
     before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
-    return bool(before and after) and before[2] == after[2] and int(before[1]) < int(after[1])
+    return before is not None and after is not None and before[2] == after[2] and int(before[1]) < int(after[1])
 
 
 def crosses_words(old: str, new: str) -> bool:
     """Return whether a decimal that fits one machine word goes on in one that takes two: aggregates of it are kept otherwise."""
     before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
-    return bool(before and after) and int(before[1]) <= 18 < int(after[1])
+    return before is not None and after is not None and int(before[1]) <= 18 < int(after[1])

@@ -140,6 +140,13 @@ def test_columns_added_at_the_end_keep_all_state(kept: Kept) -> None:
     assert newest["twice"].to_pylist() == [k * 2 for k in newest["k"].to_pylist()]
 
 
+def test_a_key_cast_to_a_wider_type_is_migrated(kept: Kept) -> None:
+    wider = COUNT % ("counts", "CAST(CAST(k AS BIGINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS BIGINT)")
+    changes = kept.go_on(kept.opened(parallelism_default="2"), BOTH.format(PLAIN, wider))
+    assert any(change.startswith("migrated: ") and " INT is BIGINT" in change for change in changes)
+    assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
+
+
 def test_a_filter_added_holds_from_now_on(kept: Kept) -> None:
     before = sorted(kept.column("rows", "id"))
     kept.go_on(kept.opened(), BOTH.format("INSERT INTO rows_of SELECT id, k FROM s WHERE MOD(id, 2) = 0;", COUNTED))
@@ -169,7 +176,7 @@ REFUSED = {
     "window changed": (COUNT % ("counts", "k, COUNT(*), SUM(id)", "s", 20, "k"), {}),
     "source swapped": (COUNTED, {"seed": 6}),
     "table swapped": (COUNT % ("counts", "k, COUNT(*), SUM(id)", "s2", 10, "k"), {}),
-    "type widened": (COUNT % ("counts", "CAST(CAST(k AS BIGINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS BIGINT)"), {}),
+    "type narrowed": (COUNT % ("counts", "CAST(CAST(k AS SMALLINT) AS INT), COUNT(*), SUM(id)", "s", 10, "CAST(k AS SMALLINT)"), {}),
 }
 
 

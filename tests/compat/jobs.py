@@ -84,8 +84,11 @@ JOBS: dict[str, dict[str, tuple[str, str]]] = {
 APPENDS = {"windows", "in_time", "interval_join", "temporal_join", "match", "files"}
 
 
-def opened(job: str, rate: int, settings: Mapping[str, str] | None = None) -> penstock.Connection:
-    """Return a connection in which a job's tables are declared; its state and its output are below the current directory."""
+def opened(job: str, rate: int, settings: Mapping[str, str] | None = None, *, wide: bool = False) -> penstock.Connection:
+    """Return a connection in which a job's tables are declared; its state and its output are below the current directory.
+
+    ``wide``: numbers are declared BIGINT.
+    """
     made = penstock.connect(
         settings={
             "execution.checkpointing.dir": "state",
@@ -97,7 +100,8 @@ def opened(job: str, rate: int, settings: Mapping[str, str] | None = None) -> pe
             **(settings or {}),
         }
     )
-    made.executescript(_SOURCE % ("a", rate, 5, 9) + _SOURCE % ("b", rate, 6, 9))
+    source = _SOURCE.replace(" INT,", " BIGINT,") if wide else _SOURCE
+    made.executescript(source % ("a", rate, 5, 9) + source % ("b", rate, 6, 9))
     for sink, (columns, _) in JOBS[job].items():
         made.execute((_SINK % (sink, columns, "json" if job in APPENDS else "debezium-json", sink)).removesuffix(";"))
     return made
@@ -109,13 +113,14 @@ def statement(job: str) -> str:
     return inserts[0].removesuffix(";") if len(inserts) == 1 else f"EXECUTE STATEMENT SET BEGIN {' '.join(inserts)} END"
 
 
-def finish(job: str) -> None:
-    """Run a job to its end, from its checkpoint if it has one."""
-    with opened(job, 1_000_000) as made:
+def finish(job: str, *, wide: bool = False) -> list[str]:
+    """Run a job to its end, from its checkpoint if it has one; return what became of the state of a changed query."""
+    with opened(job, 1_000_000, {"execution.state-recovery.ignore-unclaimed-state": "true"} if wide else None, wide=wide) as made:
         running = made.execute(statement(job)).job
         assert running is not None and running.wait(60)
         if running.error is not None:
             raise running.error
+        return [] if running.state_diff is None else [str(change) for change in running.state_diff.changes]
 
 
 def stop_in_mid_run(job: str) -> None:

@@ -43,6 +43,15 @@ def test_restored(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert before != expected(golden)
 
 
+@pytest.mark.parametrize("golden", [f"1.3/{job}" for job in ("keyed", "layered", "windows", "ranks", "join")])
+def test_restored_in_wider_types(golden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What that version wrote of meanings is still what is compared."""
+    job = brought(golden, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert any(change.startswith("migrated: ") for change in finish(job, wide=True))
+    assert results(job) == expected(golden)
+
+
 @pytest.mark.parametrize(("golden", "operators"), [("1.1/layered", {"aggregate"}), ("1.2/in_time", {"hop", "over"})])
 def test_some_of_them_have_layers(golden: str, operators: set[str]) -> None:
     name = golden.split("/")[1]
