@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from engine.frozen_state import WRITTEN
+from engine.snapshots import plain_type
 
 _ROW_COLUMN = re.compile(r"c(\d+)")
 
@@ -26,11 +27,13 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
     for field, source in zip(wanted, sources, strict=True):
         if source is None:
             columns.append(pa.chunked_array([pa.nulls(table.num_rows, field.type)]))
-        elif fits(table.schema.field(source).type, field.type):
-            columns.append(table.column(source).cast(field.type))
-        else:
+            continue
+        column = table.column(source)
+        old, new = plain_type(column.type), plain_type(field.type)
+        if not fits(old, new):
             return None
-    found = pa.table(columns, schema=pa.schema(list(wanted)))
+        columns.append(column if old == new else column.cast(field.type))
+    found = pa.table(columns, names=wanted.names)
     if WRITTEN in table.column_names and WRITTEN not in wanted.names:
         found = found.append_column(WRITTEN, table.column(WRITTEN))
     return found

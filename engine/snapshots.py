@@ -122,16 +122,16 @@ class WrittenTask:
 
 def schema_fingerprint(schema: pa.Schema) -> str:
     """Return what two states must agree on: the names and types of their columns, in order."""
-    return ", ".join(f"{field.name} {_plain(field.type)}" for field in schema if field.name != SLOT)
+    return ", ".join(f"{field.name} {plain_type(field.type)}" for field in schema if field.name != SLOT)
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
-    """A type without what files call the values of lists and the parts of maps, and whether these may be NULL: that is no part of a type of ours."""
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return a type without what files call the values of lists and the parts of maps, and whether these may be NULL: that is no part of a type of ours."""
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _plain(field.type)) for field in kind])
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
-    return pa.list_(_plain(kind.value_type)) if pa.types.is_list(kind) else kind
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+    return pa.list_(plain_type(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
 def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> pa.Table | None:
