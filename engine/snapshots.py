@@ -126,7 +126,7 @@ def schema_fingerprint(schema: pa.Schema) -> str:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return a type without what files call the values of lists and the parts of maps, and whether these may be NULL: that is no part of a type of ours."""
+    """Return a type without what files call the values of lists and parts of maps, and whether these may be NULL: no part of a type of ours."""
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, plain_type(field.type)) for field in kind])
     if pa.types.is_map(kind):
