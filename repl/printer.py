@@ -47,7 +47,7 @@ class Printer:
         """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
         started = time.perf_counter()
         try:
-            with news_told(None if self._draws(result) else result.job, self.messages):
+            with news_told(result.job if result.has_rows and not self._draws(result) else None, self.messages):
                 rows = self._rows(result)
         except BaseException:
             result.cancel()
