@@ -116,7 +116,7 @@ def shell_parser() -> Parser:
     """Return the parser of ``penstock`` without a command."""
     parser = Parser(
         prog="penstock",
-        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, spark, serve.",
+        description="Continuous SQL. Without -c or -f: the shell. Commands: run FILE.., checkpoint, jobs, recover, doctor, spark.",
         epilog=_SHELL_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -225,7 +225,7 @@ def checkpoint_parser() -> Parser:
     )
     parser.add_argument("action", choices=("ls", "show", "verify", "diff", "export"), metavar="ls|show|verify|diff|export")
     parser.add_argument("directory", metavar="DIR", help="a directory of --state, or of one job in it")
-    parser.add_argument("numbers", nargs="*", type=_count, metavar="N", help="checkpoints: one for show, verify and export, two for diff")
+    parser.add_argument("numbers", nargs="*", default=[], type=_count, metavar="N", help="checkpoints: one for show, verify and export, two for diff")
     parser.add_argument("--job", metavar="JOB", help="the job, where the directory holds several")
     parser.add_argument("--to", metavar="DIR", help="where export writes")
     _add_output(parser)

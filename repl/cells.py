@@ -25,7 +25,8 @@ def text_column(column: pa.Array, zone: str | None = None) -> pa.Array:
     if pa.types.is_binary(kind):
         return _binary_text(column)
     if pa.types.is_nested(kind):
-        return json_column(column)
+        text = json_column(column)
+        return pc.if_else(pc.is_valid(column), text, pa.scalar(None, pa.string())) if column.null_count else text
     return pc.cast(column, pa.string())
 
 

@@ -31,6 +31,7 @@ def test_version():
         (("--format", "cvs"), 2, 'did you mean "csv"?'),
         (("run", "--chek"), 2, 'did you mean "--check"?'),
         (("run",), 2, "required: FILE"),
+        (("checkpoint", "ls"), 2, "required: DIR\n"),
         (("rnu",), 2, 'did you mean "run"?'),
         (("serve",), 2, "no server"),
         (("penstock://there:1",), 3, "cannot connect"),

@@ -58,6 +58,12 @@ def test_nested_values_are_json_also_when_sliced(start):
     assert [json.loads(cell) if cell else None for cell in text_column(NESTED.slice(start)).to_pylist()] == EXPECTED[start:]
 
 
+def test_a_nested_value_that_is_null_is_null_not_the_text():
+    assert [value is None for value in text_column(NESTED).to_pylist()] == [row is None for row in EXPECTED]
+    assert text([[1, None], None, []], pa.list_(pa.int64())) == ["[1, null]", None, "[]"]
+    assert text([[("k", None)], None], pa.map_(pa.string(), pa.int64())) == ['{"k": null}', None]
+
+
 def test_every_control_character_survives_json():
     every = "".join(map(chr, range(0x80)))
     assert json.loads(json_column(pa.array([every])).to_pylist()[0]) == every
