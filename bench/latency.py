@@ -6,19 +6,27 @@ falls behind counts as late, and every row of the stream is measured, not a samp
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
+
+from bench.latency_notes import FOLDER, noted_at_sink, noted_at_source, notes
+
+if TYPE_CHECKING:
+    import penstock
 
 KEYS = 1_000
 PEAK_ROWS = 4_000_000
 TIMEOUTS_MS = (0, 1, 5, 10, 50, 100)
 AIMS_MS = {10: (10.0, 50.0), 0: (3.0, 20.0)}
-_QUERY = "SELECT k, c, s, n FROM (SELECT n % {keys} AS k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS n FROM events GROUP BY n % {keys})"
-_MEASURED = _QUERY.replace("c, s, n", "c, s, noted_at_sink(n)", 1).replace("FROM events", "FROM (SELECT noted_at_source(n) AS n FROM events)")
+_QUERY = "SELECT k, c, s, n FROM (SELECT n % {keys} AS k, COUNT(*) AS c, SUM(n) AS s, MAX(n) AS n FROM {events} GROUP BY n % {keys})"
+_MEASURED = _QUERY.replace("c, s, n", "c, s, noted_at_sink(n)", 1).replace("FROM {events}", "FROM (SELECT noted_at_source(n) AS n FROM {events})")
 
 
 @dataclass
@@ -30,15 +38,10 @@ class Arrivals:
     seen: list[tuple[float, np.ndarray]] = field(default_factory=list)
     began_s: float = float("inf")
 
-    def leave(self, numbers: pa.Array) -> pa.Array:
-        """Note a batch of rows at the moment the source gives it: the newest of them is due now at the earliest."""
-        self.began_s = min(self.began_s, time.monotonic() - numbers[-1].as_py() / self.rate)
-        return numbers
-
-    def take(self, numbers: pa.Array) -> pa.Array:
-        """Note a batch of result rows at the moment it is given to the sink."""
-        self.seen.append((time.monotonic(), numbers.to_numpy(zero_copy_only=False).copy()))
-        return numbers
+    def read(self, folder: Path) -> None:
+        """Take what was noted of a job that is over."""
+        left, self.seen = notes(folder)
+        self.began_s = min(at - int(numbers[0]) / self.rate for at, numbers in left)
 
     def latencies_ms(self, warm_s: float) -> np.ndarray:
         """Return the latency of every row after the warm-up: of a key's rows, those since its result before came with this one."""
@@ -65,53 +68,60 @@ def run(
     import penstock
 
     arrivals = Arrivals(rate, keys)
-
-    @penstock.udf(["BIGINT"], "BIGINT")
-    def left(numbers: pa.Array) -> pa.Array:
-        return arrivals.leave(numbers)
-
-    @penstock.udf(["BIGINT"], "BIGINT")
-    def seen(numbers: pa.Array) -> pa.Array:
-        return arrivals.take(numbers)
-
-    with penstock.connect(settings={"execution.runtime-mode": "streaming", **(settings or {})}) as connection:
-        connection.execute(f"SET 'parallelism.default' = '{parallelism}'")
-        connection.execute(f"SET 'execution.buffer-timeout' = '{timeout_ms} ms'")
-        connection.create_function(left, "noted_at_source")
-        connection.create_function(seen, "noted_at_sink")
-        paced = f", 'rows-per-second' = '{rate}'"
-        connection.execute(
-            "CREATE TEMPORARY TABLE events (n BIGINT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "
-            f"'number-of-rows' = '{rows}', 'splits' = '{parallelism}'{paced})"
-        )
+    wanted = {"execution.runtime-mode": "streaming", "python.modules": "bench.latency_notes", "parallelism.default": str(parallelism)}
+    wanted |= {"execution.buffer-timeout": f"{timeout_ms} ms", **(settings or {})}
+    with tempfile.TemporaryDirectory() as folder, penstock.connect(settings=wanted) as connection:
+        os.environ[FOLDER] = folder
+        if rate:
+            connection.create_function(noted_at_source)
+            connection.create_function(noted_at_sink)
         connection.execute("CREATE TEMPORARY TABLE changes (k BIGINT, c BIGINT, s BIGINT, n BIGINT) WITH ('connector' = 'blackhole')")
-        start = time.perf_counter()
-        job = connection.execute(f"INSERT INTO changes {(_MEASURED if rate else _QUERY).format(keys=keys)}").job
-        job.wait()
-        elapsed = time.perf_counter() - start
-        if job.error is not None:
-            raise job.error
+        if wanted.get("deployment") == "processes":
+            _insert(connection, "first", parallelism, 0, 1000, keys)  # workers are there then, and have loaded what they need
+        elapsed = _insert(connection, "events", parallelism, rate, rows, keys)
+        if rate:
+            arrivals.read(Path(folder))
     return elapsed, arrivals
 
 
+def _insert(connection: penstock.Connection, events: str, parallelism: int, rate: int, rows: int, keys: int) -> float:
+    """Run the query over so many rows of a new table; return the seconds it takes."""
+    connection.execute(
+        f"CREATE TEMPORARY TABLE {events} (n BIGINT) WITH ('connector' = 'datagen', 'fields.n.kind' = 'sequence', "
+        f"'number-of-rows' = '{rows}', 'splits' = '{parallelism}', 'rows-per-second' = '{rate}')"
+    )
+    start = time.perf_counter()
+    query = (_MEASURED if rate else _QUERY).format(keys=keys, events=events)
+    job = connection.execute(f"INSERT INTO changes {query}").job
+    job.wait()
+    elapsed = time.perf_counter() - start
+    if job.error is not None:
+        raise job.error
+    return elapsed
+
+
+PLACES = (("1 slot", 1, {}), ("2 slots", 2, {}), ("2 workers", 2, {"deployment": "processes"}))
+"""Where the tasks run: slots are threads of one process, workers are processes of one slot each."""
+
+
 def report(runs: int, seconds: float) -> None:
-    """Print throughput and latency per buffer timeout, at one slot and at two; figures are those of the best of the runs."""
-    print(f"{'keyed aggregate, embedded':38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
-    for parallelism in (1, 2):
-        run(parallelism, 10, 0, 200_000)  # warm: kernels
+    """Print throughput and latency per buffer timeout, at one slot, at two and in two workers; figures are those of the best of the runs."""
+    print(f"{'keyed aggregate':38} {'peak M/s':>9} {'rate M/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8}")
+    for place, parallelism, settings in PLACES:
+        run(parallelism, 10, 0, 200_000, settings)  # warm: kernels
         for timeout_ms in (10, *(t for t in TIMEOUTS_MS if t != 10)):
-            peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS)[0] for _ in range(runs))
+            peak = max(PEAK_ROWS / run(parallelism, timeout_ms, 0, PEAK_ROWS, settings)[0] for _ in range(runs))
             half = int(peak / 2)
-            best = min((_figures(parallelism, timeout_ms, half, seconds) for _ in range(runs)), key=lambda figures: figures[1])
+            best = min((_figures(parallelism, timeout_ms, half, seconds, settings) for _ in range(runs)), key=lambda figures: figures[1])
             aim = AIMS_MS.get(timeout_ms)
             told = "" if aim is None else f"   aim {aim[0]:g} / {aim[1]:g}: {'met' if best[0] <= aim[0] and best[1] <= aim[1] else 'NOT MET'}"
-            name = f"{parallelism} slot{'s' if parallelism > 1 else ''}, buffer timeout {timeout_ms} ms"
+            name = f"{place}, buffer timeout {timeout_ms} ms"
             print(f"{name:38} {peak / 1e6:9.1f} {half / 1e6:9.1f} {best[0]:8.1f} {best[1]:8.1f} {best[2]:8.1f}{told}", flush=True)
 
 
-def _figures(parallelism: int, timeout_ms: int, rate: int, seconds: float) -> tuple[float, float, float]:
+def _figures(parallelism: int, timeout_ms: int, rate: int, seconds: float, settings: Mapping[str, str]) -> tuple[float, float, float]:
     warm_s = 1.0
-    _, arrivals = run(parallelism, timeout_ms, rate, int(rate * (seconds + warm_s)))
+    _, arrivals = run(parallelism, timeout_ms, rate, int(rate * (seconds + warm_s)), settings)
     median, high = np.percentile(lags := arrivals.latencies_ms(warm_s), [50, 99])
     return float(median), float(high), float(lags.max())
 

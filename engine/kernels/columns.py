@@ -12,24 +12,29 @@ NO_BYTES = np.zeros(0, np.uint8)
 NO_WORDS = np.zeros(0, np.int64)
 CANONICAL_NAN_BITS = 0x7FF8000000000000
 
-_WIDTHS: dict[str, type] = {
-    "int8": np.int8,
-    "int16": np.int16,
-    "int32": np.int32,
-    "int64": np.int64,
-    "uint8": np.uint8,
-    "uint16": np.uint16,
-    "uint32": np.uint32,
-    "uint64": np.uint64,
-    "date32[day]": np.int32,
-    "time32[s]": np.int32,
-    "time32[ms]": np.int32,
+_NARROW = {
+    kind.id: np.dtype(width)
+    for kind, width in (
+        (pa.int8(), np.int8),
+        (pa.int16(), np.int16),
+        (pa.int32(), np.int32),
+        (pa.uint8(), np.uint8),
+        (pa.uint16(), np.uint16),
+        (pa.uint32(), np.uint32),
+        (pa.uint64(), np.uint64),
+        (pa.date32(), np.int32),
+        (pa.time32("ms"), np.int32),
+    )
 }
+_WIDE = {kind.id for kind in (pa.int64(), pa.timestamp("us"), pa.duration("us"), pa.time64("us"))}
+_BYTES = {pa.string().id, pa.binary().id}
+"""Ids of types: to ask a type what it is, one question after another, takes longer than a kernel does over a small batch."""
+_WORD = np.dtype(np.int64)
 
 
 def is_bytes(kind: pa.DataType) -> bool:
     """Return whether values of a type are strings of bytes (STRING, BINARY)."""
-    return pa.types.is_string(kind) or pa.types.is_binary(kind)
+    return kind.id in _BYTES
 
 
 def is_wide(kind: pa.DataType) -> bool:
@@ -52,12 +57,11 @@ def validity(array: pa.Array) -> np.ndarray:
     return truths(array.is_valid()).view(np.uint8)
 
 
-def _buffer(array: pa.Array, dtype: type, per_value: int = 1) -> np.ndarray:
-    data = array.buffers()[1]
-    if data is None or not len(array):
-        return np.zeros(len(array) * per_value, dtype)
-    item = np.dtype(dtype).itemsize
-    return np.frombuffer(data, dtype, len(array) * per_value, array.offset * per_value * item)
+def _buffer(array: pa.Array, dtype: np.dtype, per_value: int = 1) -> np.ndarray:
+    data, count = array.buffers()[1], len(array) * per_value
+    if data is None or not count:
+        return np.zeros(count, dtype)
+    return np.frombuffer(data, dtype, count, array.offset * per_value * dtype.itemsize)
 
 
 def words(array: pa.Array) -> np.ndarray:
@@ -66,30 +70,32 @@ def words(array: pa.Array) -> np.ndarray:
     Decimals give their low word, which decides up to 18 digits; see ``wide_words``.
     """
     kind = array.type
+    if kind.id in _WIDE:
+        return _buffer(array, _WORD)
+    narrow = _NARROW.get(kind.id)
+    if narrow is not None:
+        return _buffer(array, narrow).astype(np.int64)
     if pa.types.is_floating(kind):
         return float_words(floats(array))
     if pa.types.is_boolean(kind):
         return array.cast(pa.uint8()).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     if pa.types.is_decimal128(kind):
-        return np.ascontiguousarray(_buffer(array, np.int64, 2)[::2])
+        return np.ascontiguousarray(_buffer(array, _WORD, 2)[::2])
     if pa.types.is_null(kind):
         return np.zeros(len(array), np.int64)
     refuse_nested(kind)
-    narrow = _WIDTHS.get(str(kind))
-    if narrow is not None:
-        return _buffer(array, narrow).astype(np.int64, copy=False)
-    return _buffer(array, np.int64)
+    return _buffer(array, _WORD)
 
 
 def wide_words(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the low and the high int64 word of decimal128 values."""
-    pairs = _buffer(array, np.int64, 2)
+    pairs = _buffer(array, _WORD, 2)
     return np.ascontiguousarray(pairs[::2]), np.ascontiguousarray(pairs[1::2])
 
 
 def floats(array: pa.Array) -> np.ndarray:
     """Return floating-point values as float64; undefined under NULL."""
-    return _buffer(array, np.float32 if array.type == pa.float32() else np.float64).astype(np.float64, copy=False)
+    return _buffer(array, np.dtype(np.float32 if array.type == pa.float32() else np.float64)).astype(np.float64, copy=False)
 
 
 def float_words(values: np.ndarray) -> np.ndarray:
@@ -112,6 +118,8 @@ def string_parts(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
     """Return the Arrow array of a type whose ``words`` are these; ``valid`` bytes mark what is not NULL (none: all)."""
+    if kind.id in _WIDE:
+        return _from_buffer(values, valid, kind)
     if pa.types.is_decimal128(kind):
         return array_of_wide_words(values, values >> 63, valid, kind)
     if pa.types.is_null(kind):
@@ -121,7 +129,7 @@ def array_of_words(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> 
     if pa.types.is_floating(kind):
         numbers = np.ascontiguousarray(values).view(np.float64)
         return _from_buffer(numbers.astype(np.float32) if kind == pa.float32() else numbers, valid, kind)
-    narrow = _WIDTHS.get(str(kind))
+    narrow = _NARROW.get(kind.id)
     return _from_buffer(values if narrow is None else values.astype(narrow, copy=False), valid, kind)
 
 

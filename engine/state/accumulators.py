@@ -52,6 +52,8 @@ class Accumulators:
             self._part_of.append(shared[key])
             if call.filter not in self._filters[shared[key]]:
                 self._filters[shared[key]].append(call.filter)
+        alike = [(i, c.function, c.type, c.values[1:], c.distinct, c.filter) for c, i in zip(self._calls, self._part_of, strict=True)]
+        self._first_alike = [alike.index(key) for key in alike]
         self._feeds = [feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)]
         self._begin()
 
@@ -135,15 +137,14 @@ class Accumulators:
 
     def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
         """Return the aggregates of these columns of the shared table; the other parts are asked for ``slots``."""
-        known: dict[tuple[object, ...], pa.Array] = {}
-        columns = []
-        for call, index in zip(self._calls, self._part_of, strict=True):
-            key = (index, call.function, call.type, call.values[1:], call.distinct, call.filter)
+        columns: list[pa.Array] = []
+        for call, index, first in zip(self._calls, self._part_of, self._first_alike, strict=True):
+            if first < len(columns):
+                columns.append(columns[first])
+                continue
             try:
-                if key not in known:
-                    part, state = self._part_and_state(index, call, table, slots)
-                    known[key] = result(call, part, state)
-                columns.append(known[key])
+                part, state = self._part_and_state(index, call, table, slots)
+                columns.append(result(call, part, state))
             except OutOfRange:
                 hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
                 raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None

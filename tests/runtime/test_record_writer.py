@@ -8,8 +8,9 @@ import pytest
 from engine.channels import Channel
 from engine.clock import ManualClock
 from engine.elements import Barrier, Batch, Watermark
+from engine.gathered import gathered
 from engine.kernels.hash import stable_hash
-from engine.record_writer import TaskOutput, gather, record_writer
+from engine.record_writer import TaskOutput, record_writer
 from engine.state.key_groups import groups_of_hashes, subtask_of_groups
 from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 from tests.runtime.fakes import batch, rows_of
@@ -113,7 +114,7 @@ def test_control_elements_ship_what_is_buffered_first() -> None:
 
 def test_gathered_pieces_fill_missing_weights_and_lateness() -> None:
     pieces = [batch(ROWS[:2]), Batch(batch(ROWS[2:4]).rows, np.array([-1, 2]), np.array([5, 6]))]
-    (whole,) = gather(pieces)
+    (whole,) = gathered(pieces)
     assert whole.weights is not None
     assert whole.weights.tolist() == [1, 1, -1, 2]
     assert whole.behind is not None

@@ -141,17 +141,51 @@ def test_computed_arguments_and_filters():
     assert out.rows == Counter({("a", 10): 1})
 
 
-def test_local_phase_keeps_nothing():
+def phases(options=OPTIONS):
+    """Return the operators of an aggregate in two phases."""
     calls = (AggregateCall("count", (V,), BIGINT, False), AggregateCall("max", (V,), INT))
-    local = opened(build_operator(spec((0,), calls, True, Phase.LOCAL), OPTIONS))
-    last = opened(build_operator(spec((0,), (merge("sum0", BIGINT, 1), merge("max", INT, 2)), True, Phase.GLOBAL, local_schema(calls)), OPTIONS))
-    out, folded = Folded(), Folded()
-    for rows in ([("a", 0, 1), ("b", 0, 2), ("a", 0, None)], [("a", 0, 7)]):
-        local.on_batch(batch_of(INPUT.to_arrow(), rows), 0, out)
-    assert [batch.num_rows for batch in out.batches] == [2, 1]
+    local = opened(build_operator(spec((0,), calls, True, Phase.LOCAL), options))
+    merged = (merge("sum0", BIGINT, 1), merge("max", INT, 2))
+    return local, opened(build_operator(spec((0,), merged, True, Phase.GLOBAL, local_schema(calls)), options))
+
+
+def given(last, out):
+    """Return what the second phase makes of what the first has given."""
+    folded = Folded()
     for batch in out.batches:
         last.on_batch(batch, 0, folded)
-    assert folded.rows == Counter({("a", 2, 7): 1, ("b", 1, 2): 1})
+    return folded.rows
+
+
+def test_local_phase_keeps_nothing_past_a_barrier():
+    (local, last), out = phases(), Folded()
+    for rows in ([("a", 0, 1), ("b", 0, 2), ("a", 0, None)], [("a", 0, 7)]):
+        local.on_batch(batch_of(INPUT.to_arrow(), rows), 0, out)
+        local.before_barrier(1, out)
+    assert [batch.num_rows for batch in out.batches] == [2, 1]
+    assert given(last, out) == Counter({("a", 2, 7): 1, ("b", 1, 2): 1})
+
+
+def test_small_batches_are_aggregated_at_once_when_half_the_buffer_timeout_is_over():
+    """Ten batches cost as one, and their rows go on sooner than they would behind the exchange's own timeout."""
+    (local, last), out = phases(), Folded()
+    calls = []
+    local._index.lookup_or_insert, insert = lambda columns, rows: calls.append(rows) or insert(columns, rows), local._index.lookup_or_insert
+    for number in range(10):
+        local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, number), ("b", 0, 2)]), 0, out)
+    assert not out.batches and local.held_until_ms() == OPTIONS.buffer_timeout_ms / 2
+    local.release(out)
+    assert calls == [20] and [batch.num_rows for batch in out.batches] == [2]
+    assert given(last, out) == Counter({("a", 10, 9): 1, ("b", 10, 2): 1})
+
+
+def test_where_nothing_waits_the_rows_of_small_batches_go_on_as_they_are():
+    (local, last), out = phases(replace(OPTIONS, buffer_timeout_ms=0)), Folded()
+    few = [("a", 0, 1), ("b", 0, 2), ("a", 0, None)]
+    local.on_batch(batch_of(INPUT.to_arrow(), few), 0, out)
+    local.on_batch(batch_of(INPUT.to_arrow(), [("a", 0, 7)] * OPTIONS.batch_max_rows), 0, out)
+    assert [batch.num_rows for batch in out.batches] == [3, 1]
+    assert given(last, out) == Counter({("a", 1 + OPTIONS.batch_max_rows, 7): 1, ("b", 1, 2): 1})
 
 
 def merge(function, kind, index):
