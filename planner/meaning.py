@@ -46,6 +46,7 @@ _IMMATERIAL_OPTIONS = frozenset(
     {
         "source.monitor-interval",
         "scan.reload.interval",
+        "source.missing-columns",  # without it such a file is not read at all
         "source.rows-per-second",
         "rows-per-second",
         "print-identifier",

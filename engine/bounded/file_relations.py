@@ -58,6 +58,8 @@ def file_relation(relation: Relation) -> FileRelation | None:
     table = relation.table
     if table.connector != "filesystem" or file_format(table) not in ("csv", "parquet") or option(table, "on-error") != "fail":
         return None
+    if option(table, "source.missing-columns") != "fail":
+        return None
     stored = stored_fields(table)
     if not all(field in stored and _readable(field.type) for field in relation.schema):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import unquote
 
@@ -44,9 +45,9 @@ class FilesystemReader:
         self._ended = False
         schema = request.table.source_schema
         self._fields = tuple(schema[index] for index in request.columns)
-        self._facts = _facts(request, split, listing)
         self._as_stored = stored == self._fields
         self._places = {field.name: place for place, field in enumerate(stored)}
+        self._facts = _facts(request, split, listing, self._places)
 
     @property
     def ended(self) -> bool:
@@ -142,8 +143,11 @@ class FilesystemReader:
         return pa.array(piece.ordinals[begin:end])
 
 
-def _facts(request: ScanRequest, split: FileSplit, listing: FileListing) -> list[pa.Scalar | str | None]:
-    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or "row" for the ordinal."""
+def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]) -> list[pa.Scalar | str | None]:
+    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or "row" for the ordinal.
+
+    A column that should stand in the file and does not is NULL: a reader that is to fail then has failed.
+    """
     table = request.table
     keys = {column.name: column.key for column in table.metadata}
     directories = dict(part.split("=", 1) for part in listing.relative(split.path).split("/")[:-1] if "=" in part)
@@ -159,7 +163,7 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing) -> list
         if field.name in table.partitioned_by:
             facts.append(_partition_value(field, partitions, split))
         elif field.name not in keys:
-            facts.append(None)
+            facts.append(None if field.name in stored else pa.scalar(None, to_arrow(field.type)))
         elif keys[field.name] == "file.row":
             facts.append("row")
         else:

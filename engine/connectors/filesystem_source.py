@@ -11,6 +11,7 @@ from engine.connectors.change_sequence import SEQUENCE, ChangeSequence
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_reader import FilesystemReader
 from engine.connectors.source import Position, ScanRequest, SplitReader
+from engine.formats.columns_there import with_columns_there
 from engine.formats.file_task import CsvDialect, FileTask
 from engine.formats.parquet import row_group_ranges
 from engine.formats.readers import READERS
@@ -53,6 +54,8 @@ class FilesystemSource:
         split = FileSplit.parse(split_id)
         check_unchanged(self._listing, split)
         task = self._task(split)
+        if option(self._table, "source.missing-columns") == "null":
+            task = with_columns_there(task, self._format)
         reader = READERS[self._format](task, (position or {}).get("anchor"))
         return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
 

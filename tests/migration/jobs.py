@@ -148,7 +148,7 @@ class Tables:
 
     def stop_in_mid_run(self, columns: str, statement: str | None = None, rows: int = ROWS // 4, **opened: str) -> list[str]:
         """Run the job until it has read some rows and stop it with a checkpoint; return what became of its state."""
-        with self.opened(columns, rate=900, **opened) as made:
+        with self.opened(columns, rate=400, **opened) as made:
             made.execute(f"SET '{FLAG}' = 'true'")
             running = made.execute(statement or self.statement()).job
             assert running is not None

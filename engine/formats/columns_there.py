@@ -1,0 +1,50 @@
+"""Which of a table's columns a file has: files written before a column was added to the table have it not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.formats.csv import header_names
+from engine.formats.file_task import FileTask, unreadable
+
+
+def with_columns_there(task: FileTask, kind: str) -> FileTask:
+    """Return what to read of a file without the columns it has not and that may be NULL. The others are for its reader to miss (DAT-4203).
+
+    A csv file without a header has the first of the declared columns, as many as its first record has values. In json any row may lack any.
+    """
+    names = _names(task, kind)
+    if names is None:
+        return task
+    there = {name.lower() for name in names}
+    wanted = tuple(field for field in task.wanted if field.name.lower() in there or not field.nullable)
+    headless = kind == "csv" and not task.dialect.header
+    declared = task.declared[: len(names)] if headless else task.declared
+    return replace(task, wanted=wanted, declared=declared, predicate=task.predicate if wanted == task.wanted else None)
+
+
+def _names(task: FileTask, kind: str) -> list[str] | None:
+    """Return the names of a file's columns, None where nothing tells them."""
+    if kind == "csv":
+        first = header_names(task)
+        return first if first is None or task.dialect.header else [field.name for field in task.declared[: len(first)]]
+    if kind not in ("parquet", "arrow"):
+        return None
+    try:
+        with task.open_seekable() if task.compression is None else task.open_stream() as file:
+            return list(_schema(file, kind).names)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise unreadable(task.path, error) from error
+
+
+def _schema(file: pa.NativeFile, kind: str) -> pa.Schema:
+    if kind == "parquet":
+        return pq.read_schema(file)
+    try:
+        return pa.ipc.open_file(file).schema
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file).schema
