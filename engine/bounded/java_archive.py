@@ -25,6 +25,19 @@ def archive_file(java: Java, spark_jars: Path) -> Path:
     return cache_directory() / _name(java, spark_jars)
 
 
+def executors_options(java: Java, spark_jars: Path) -> list[str]:
+    """Return the options that have executors use the archive of this machine; one that is not where they are, or of another Java, is ignored."""
+    if os.environ.get(SWITCH) == "off" or java.version >= _AHEAD_OF_TIME_FROM:
+        return []
+    archive = archive_file(java, spark_jars)
+    return [f"-XX:SharedArchiveFile={archive}"] if archive.is_file() and " " not in str(archive) else []
+
+
+def class_path(spark_jars: Path) -> list[str]:
+    """Return the jars as Spark's own launcher, by which executors are started, names them."""
+    return [*(str(path) for path in sorted(spark_jars.glob("slf4j-api-*.jar"))), str(spark_jars / "*")]
+
+
 def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
 
@@ -51,7 +64,7 @@ def _name(java: Java, spark_jars: Path) -> str:
     core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
     spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
     home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
-    place = zlib.crc32(str(spark_jars).encode())  # Java takes an archive only for the very class path it was written with
+    place = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())  # Java takes an archive only for the very class path it was written with
     return f"{spark}-{home}-{java.build}-{place:08x}.jsa"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
 from engine.bounded.java import Java, find_java
-from engine.bounded.java_archive import archive_options
+from engine.bounded.java_archive import archive_options, class_path
 from engine.bounded.local_cluster import executors_environment
 
 START_TIMEOUT_S = 120.0
@@ -169,7 +169,7 @@ def start_machine(
 
 def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
     confs = [word for key, value in configuration.items() for word in ("--conf", f"{key}={value}")]
-    jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), str(home / "jars" / "*")))
+    jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars")))
     quiet = directory / "log4j2.properties"
     quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
     return [

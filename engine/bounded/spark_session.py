@@ -37,6 +37,7 @@ class SparkSessions:
         self.settings: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._place: SparkPlace | None = None
+        self._started_with: Mapping[str, str] = {}
 
     @property
     def place(self) -> SparkPlace | None:
@@ -51,6 +52,7 @@ class SparkSessions:
         """
         wanted = settings or {}
         place = self._running({**self.settings, **wanted}, additions or _nothing)
+        wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}  # Spark writes some in its own way
         return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
 
     def release(self, session: Any) -> None:
@@ -76,15 +78,18 @@ class SparkSessions:
         for name in _QUIET_LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._started_with = {}
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         if os.environ.get("SPARK_REMOTE"):
             return SparkServer(os.environ["SPARK_REMOTE"])
         if (programs := programs_spark()) is not None:
             return programs
+        self._started_with = settings
         if GATEWAY in os.environ:
             return SubmittedSpark(settings, additions)
         settings = {**settings, **additions(configured(spark_home(), settings))}
         if self.keep_alive_ms:
+            self._started_with = {}  # it may be there already
             return kept_spark(self.keep_alive_ms, settings)
         return OwnSpark(settings)
 

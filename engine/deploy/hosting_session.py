@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
+from engine.bounded.java import find_java
+from engine.bounded.java_archive import executors_options
 from engine.bounded.spark_errors import spark_failures
+from engine.bounded.spark_launcher import spark_home
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_session import SESSIONS
 from engine.deploy import penstock_daemon
 from engine.deploy.shipped_code import ROOT, shipped
 
-_HOSTING = {
-    "spark.speculation": "false",
-    "spark.python.task.killTimeout": "100ms",
-    "spark.executor.defaultJavaOptions": "-XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData",
-}
-"""What Spark is started with for hosting, unless the user has said otherwise: executors do little themselves and shall be up soon, and a
-worker that hangs shall be gone soon."""
+_HOSTING = {"spark.speculation": "false", "spark.python.task.killTimeout": "100ms"}
+_OPTIONS = "spark.executor.defaultJavaOptions"
+_JAVA = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+"""Executors do little themselves and shall be up soon."""
 _ATTEMPTS = 4
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
 _DAEMON = "spark.python.daemon.module"
@@ -29,7 +29,8 @@ _FILES = "spark.files"
 
 def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
     """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster fork workers from our daemon."""
-    added = {key: value for key, value in _HOSTING.items() if key not in said}
+    wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
+    added = {key: value for key, value in wanted.items() if key not in said}
     if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
         files = [said[_FILES]] if said.get(_FILES) else []
         added |= {_DAEMON: "penstock_daemon", _FILES: ",".join([*files, penstock_daemon.__file__])}
@@ -99,6 +100,13 @@ class HostingSession:
             if self._place is not None and self._place is SESSIONS.place:
                 SESSIONS.release(self._session)
             self._session = self._place = None
+
+
+def _archived() -> list[str]:
+    try:
+        return executors_options(find_java(), spark_home() / "jars")
+    except PenstockError:  # Spark may be elsewhere
+        return []
 
 
 def _profile(session: Any, cores: int) -> Any:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.bounded.java import Java
+from engine.bounded.java_archive import SWITCH, archive_file
+from engine.bounded.spark_launcher import spark_home
 from engine.cluster_options import ClusterOptions
 from engine.deploy import penstock_daemon
 from engine.deploy.hosting_session import hosting_additions
@@ -75,6 +78,24 @@ def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> Non
     ):
         assert "spark.files" not in hosting_additions(master), master
     assert "spark.files" in hosting_additions({"spark.master": "local-cluster[2,1,1024]"})
+
+
+def test_executors_use_the_archive_of_classes_when_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = Java(Path("/opt/java/bin/java"), 17, has_vector=True, origin="a test", build="17.0.1")
+    monkeypatch.setattr("engine.deploy.hosting_session.find_java", lambda: java)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(SWITCH, raising=False)
+
+    def options() -> str:
+        return hosting_additions({"spark.master": "spark://head:7077"})["spark.executor.defaultJavaOptions"]
+
+    assert "SharedArchiveFile" not in options()
+    archive = archive_file(java, spark_home() / "jars")
+    archive.parent.mkdir()
+    archive.write_bytes(b"archive")
+    assert options().endswith(f"-XX:SharedArchiveFile={archive}")
+    monkeypatch.setenv(SWITCH, "off")
+    assert "SharedArchiveFile" not in options()
 
 
 def test_a_task_that_spark_will_not_run_again_waits_for_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
