@@ -50,7 +50,7 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
     return found
 
 
-def left_behind(state_dir: Path, job_id: str, tables: Collection[str]) -> tuple[str, ...]:
+def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
     """Say to a job that has no state which others of its directory have written to its tables and did not finish: it does not go on from theirs."""
     if (state_dir / job_id / CURRENT).exists():
         return ()
@@ -64,7 +64,8 @@ def left_behind(state_dir: Path, job_id: str, tables: Collection[str]) -> tuple[
             continue
         shared = ", ".join(o.place for o in operators if o.role is Role.SINK and o.place in tables)
         if shared:
-            way = f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+            own = f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that name in another session"
+            way = own if job.record.name == name else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
             told.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
     return tuple(told)
 

@@ -130,7 +130,12 @@ def submit(road: Road, session: Session) -> Result:
     job_id = session.job_id_for(name) if options.state_dir else None
     options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
     told = _told_at_start(road, options, job_id)
-    job = submit_over_state(session, road, options, job_id)
+    try:
+        job = submit_over_state(session, road, options, job_id)
+    except PenstockError:
+        if job_id is not None:
+            session.give_back_id(name, job_id)
+        raise
     job.told_at_start = told
     session.started[job.job_id] = Started(road)
     _keep_late_rows(session, road.graph, job)
@@ -143,7 +148,7 @@ def _told_at_start(road: Road, options: JobOptions, job_id: str | None) -> tuple
 
     if options.state_dir is None or job_id is None or options.savepoint is not None or not options.state_dir.is_dir():
         return ()
-    return left_behind(options.state_dir, job_id, [table.name.lower() for table in tables_of(road.plan)])
+    return left_behind(options.state_dir, job_id, options.name, [table.name.lower() for table in tables_of(road.plan)])
 
 
 def _keep_late_rows(session: Session, graph: JobGraph, job: Job) -> None:

@@ -280,6 +280,11 @@ class Session:
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "job"
         return f"{stem[:80]}-{self._names[name]}"
 
+    def give_back_id(self, name: str, job_id: str) -> None:
+        """Let the next job of a name have the id that was made for one that was refused: only with it the state that is there is found."""
+        if job_id.endswith(f"-{self._names[name]}"):
+            self._names[name] -= 1
+
     def jobs(self) -> list[Job]:
         """Return the jobs of this session in the order they were started."""
         return [] if self._job_manager is None else self._job_manager.jobs()

@@ -115,14 +115,26 @@ def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> N
         for job in (into_same, into_other):
             job.cancel()
     with kept.opened() as made:
-        job = made.execute(BOTH.format(PLAIN, COUNTED)).job
+        job, second = (made.execute(text).job for text in (BOTH.format(PLAIN, COUNTED), PLAIN))
         assert job is not None and job.told_at_start == ()
+        assert second is not None and "goes on from its state as the 1. of that name in another session" in second.told_at_start[0]
 
 
 def test_unchanged_it_goes_on_exactly(kept: Kept) -> None:
     assert kept.go_on(kept.opened(), BOTH.format(PLAIN, COUNTED)) == []
     assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
     assert (kept.total("counts", "n"), kept.total("counts", "ids")) == (ROWS, ROWS * (ROWS + 1) // 2)
+
+
+def test_said_again_as_the_refusal_says_it_goes_on_with_the_same_state(kept: Kept) -> None:
+    plain = "INSERT INTO rows_of SELECT id, k FROM s WHERE id > 0;"
+    made = kept.opened()
+    for _ in range(2):
+        with pytest.raises(penstock.Error, match="STA-3007"):
+            made.execute(BOTH.format(plain, COUNTED))
+    assert {change.split(":")[0] for change in kept.go_on(made, BOTH.format(plain, COUNTED))} == {"kept"}
+    assert sorted(kept.column("rows", "id")) == list(range(1, ROWS + 1))
+    assert [path.name for path in (kept.root / "state").iterdir()] == ["job-1"]
 
 
 def test_columns_added_at_the_end_keep_all_state(kept: Kept) -> None:
