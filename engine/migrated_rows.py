@@ -41,7 +41,10 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
 
 def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
     """Return the name each wanted column had, None: it was not there. No column may be left over but the time an entry was written."""
-    extra = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names) - len(places)
+    held = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
+    extra = held - len(places)
+    if held and extra < 0:
+        return None
     kept = sum(place >= 0 for place in places)
     all_places = [*places, *range(kept, kept + extra)]
     named: list[str | None] = []

@@ -104,7 +104,7 @@ class Migrations:
             if names[: len(before)] != before:
                 return f"it is not at the end of table {table.name} as it was declared"
             if not table.columns[names.index(name)].optional:
-                return "it is NOT NULL or filled by the connector"
+                return "it is NOT NULL, filled by the connector, or of a table of changes, which may take rows back with another value"
         return None
 
     def _narrowed(self, other: str) -> Iterator[str]:

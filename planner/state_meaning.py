@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
+from catalog.connectors import gives_changes
 from catalog.frozen import dataclass
 from catalog.tables import Table
 from planner.expression_texts import ALIKE, digest
@@ -133,8 +134,9 @@ def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
 
 
 def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
+    """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back with the value that is told by then."""
     told = {field.name: field.type for field in table.schema}
-    filled = {column.name for column in table.metadata}
+    filled = {f.name for f in table.source_schema} if gives_changes(table) else {column.name for column in table.metadata}
     columns = (
         DeclaredColumn(f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled)
         for f in table.source_schema

@@ -13,7 +13,7 @@ ROWS = 900
 FLAG = "execution.state-recovery.ignore-unclaimed-state"
 NARROW = "id INT, k TINYINT, v SMALLINT, d DECIMAL(10, 2), name STRING, ts TIMESTAMP(3)"
 WIDE = "id BIGINT, k INT, v BIGINT, d DECIMAL(16, 2), name STRING, ts TIMESTAMP(3)"
-LONGER = NARROW + ", note STRING"
+LONGER = WIDE + ", note STRING"
 _SOURCE = (
     "CREATE TABLE {name} ({columns}, WATERMARK FOR ts AS ts - INTERVAL '1' SECOND{more}) WITH ('connector' = 'filesystem', 'path' = '{path}', "
     "'format' = '{format}', 'source.replay' = 'true', 'source.rows-per-second' = '{rate}');"

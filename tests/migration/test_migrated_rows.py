@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from catalog.schema import Field, Schema
+from catalog.tables import Table
 from catalog.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, STRING, TIMESTAMP, TINYINT, DataType, Decimal, to_arrow
 from engine.deploy.job_codec import decode, encode
 from engine.frozen_state import WRITTEN
 from engine.kernels.hash import stable_hash
 from engine.manifest import Manifest, Migration, decode_manifest, encode_manifest
 from engine.migrated_rows import fits, migrated
-from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning
+from planner.logical import Scan
+from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning, plan_meaning
 from planner.widening import keeps_layout, widens
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
@@ -42,7 +45,7 @@ def wider_of(kind: DataType) -> st.SearchStrategy[DataType]:
     return st.sampled_from([other for other in KINDS if keeps_layout(str(kind), str(other))])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_values_and_their_hashes_stay(data: st.DataObject) -> None:
     """Columns of any kinds are widened at random, others added anywhere among them; those a state adds behind its rows follow."""
@@ -102,6 +105,16 @@ def test_the_plan_and_the_columns_are_told_alike(old: DataType) -> None:
     for new in KINDS:
         assert keeps_layout(str(old), str(new)) == fits(to_arrow(old), to_arrow(new)), (old, new)
         assert old == new or not keeps_layout(str(old), str(new)) or widens(old, new)
+
+
+def test_columns_of_tables_of_changes_are_not_taken_for_null() -> None:
+    """Rows kept with NULL would not be found when they are taken back with the default a database gave them."""
+    schema = Schema((Field("id", INT, nullable=False), Field("note", STRING)))
+    for kind, optional in (("json", True), ("debezium-json", False)):
+        table = Table("t", schema, schema, {"connector": "filesystem", "path": "t", "format": kind})
+        scan = Scan(table, (0, 1))
+        (told,) = plan_meaning({"s": scan}, {"s": ("Scan",)}).tables
+        assert [(c.name, c.read, c.optional) for c in told.columns] == [("id", True, False), ("note", True, optional)]
 
 
 def manifest() -> Manifest:

@@ -37,7 +37,7 @@ def test_every_operator_goes_on_in_wider_types(root: Path, group: str) -> None:
     assert kept.results() == fresh.results() and before != fresh.results()
 
 
-def test_rows_kept_have_null_in_a_column_added_to_the_end(tmp_path: Path) -> None:
+def test_rows_kept_are_widened_and_have_null_in_a_column_added_to_the_end(tmp_path: Path) -> None:
     write_rows(tmp_path, noted=True)
     fresh, kept = (Tables(tmp_path, name, CARRIED) for name in ("fresh", "kept"))
     fresh.finish(LONGER)
@@ -80,7 +80,7 @@ REFUSED = {
     "computed column": (NARROW, ["its rows have a column", "that those kept have not, and it is computed"]),
     "known column": (NARROW, ["its rows have a column name STRING that those kept have not, and table b had it then"]),
     "added in the middle": (NARROW.replace("k TINYINT", "note STRING, k TINYINT"), ["and it is not at the end of table b as it was declared"]),
-    "added as not null": (NARROW + ", note STRING NOT NULL", ["and it is NOT NULL or filled by the connector"]),
+    "added as not null": (NARROW + ", note STRING NOT NULL", ["and it is NOT NULL, filled by the connector, or of a table of changes"]),
 }
 REWRITTEN = {
     "key changed": ("FROM a GROUP BY k", "FROM a GROUP BY k + 1", "SELECT k,", "SELECT k + 1,"),
