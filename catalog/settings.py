@@ -138,6 +138,7 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("result-mode", SettingKind.ENUM, "table", "how a changing result is shown", ("table", "changelog")),
     Setting("python.modules", SettingKind.STRING, "", "Python modules a stored catalog's functions may come from, separated by commas"),
     Setting("optimizer.disabled-rules", SettingKind.STRING, "", "names of optimizer rules to skip, separated by commas"),
+    Setting("optimizer.runtime-filters", SettingKind.BOOL, "true", "the keys of a join's bounded side prune the scan of the other"),
     Setting("optimizer.split-aggregates", SettingKind.BOOL, "true", "aggregate before an exchange and again after it"),
 )
 

@@ -50,6 +50,8 @@ class Switches:
         disabled = [name.strip() for name in names if name.strip()]
         if not settings.get("optimizer.split-aggregates"):
             disabled.append("split_aggregates")
+        if not settings.get("optimizer.runtime-filters"):
+            disabled.append("runtime_filters")
         return cls(
             tuple(disabled),
             mode or str(settings.get("execution.runtime-mode")),

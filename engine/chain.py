@@ -13,6 +13,7 @@ from engine.layers import Layers
 from engine.marker_path import MarkerPath
 from engine.metrics import OperatorMetrics
 from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
+from engine.operator_news import KeysKnown
 from engine.record_writer import TaskOutput
 from engine.state_budget import StateBudget
 
@@ -274,6 +275,11 @@ class OperatorChain:
         keyed = {name: self._layers.freeze(operator_id, name, state, checkpoint_id) for name, state in operator.keyed_states().items()}
         items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
         return OperatorSnapshot(operator_id, keyed, items)
+
+    def keys_known(self, known: KeysKnown) -> None:
+        """Tell every operator the keys of a join ahead."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda chained=chained: chained.operator.on_keys(known))
 
     def checkpoint_complete(self, checkpoint_id: int) -> None:
         """Tell every operator that a checkpoint is durable."""

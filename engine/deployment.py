@@ -13,7 +13,7 @@ from engine.clock import Clock
 from engine.connectors.late_row_store import late_log
 from engine.in_flight import Way
 from engine.input_gate import InputGate
-from engine.job_messages import TaskId, TaskReport
+from engine.job_messages import OperatorTold, TaskId, TaskReport
 from engine.job_options import JobOptions
 from engine.manifest import Manifest
 from engine.metrics import OperatorMetrics
@@ -71,7 +71,7 @@ class Deployer:
         for chain in self.graph.chains:
             for subtask in filter(placement.here, range(chain.parallelism)):
                 output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
-                specs = [self._operator(chain, spec, subtask, attempt) for spec in chain.operators]
+                specs = [self._operator(chain, spec, subtask, attempt, report) for spec in chain.operators]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
                 made.append(
                     Task(
@@ -174,7 +174,7 @@ class Deployer:
     def _ancestors(self, chain_id: int) -> set[int]:
         return {chain_id}.union(*(self._ancestors(edge.source) for edge in self.graph.inputs_of(chain_id)))
 
-    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int, attempt: int) -> ChainedOperator:
+    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int, attempt: int, report: Callable[[TaskReport], None]) -> ChainedOperator:
         context = Context(
             operator_id=spec.operator_id,
             name=spec.name,
@@ -186,6 +186,7 @@ class Deployer:
             services=self.services,
             job_id=self.job_id,
             attempt=attempt,
+            tell=lambda news: report(OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)),
         )
         return ChainedOperator(self.build(spec, self.options), context)
 

@@ -9,7 +9,9 @@ from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointCoordinator
 from engine.checkpoint_store import CheckpointStore
 from engine.clock import Clock
+from engine.job_messages import OperatorTold
 from engine.manifest import Manifest
+from engine.operator_news import Recovered, Warned
 from engine.restart import RestartBudget
 
 KEPT = 100
@@ -34,6 +36,7 @@ class JobEvents:
         coordinator.on_given_up = self._checkpoint_failed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
         self._failed_ms: float | None = None
+        self._warned: dict[str, set[tuple[str, str]]] = {}
 
     def all(self) -> tuple[JobEvent, ...]:
         """Return the events kept, oldest first."""
@@ -54,6 +57,17 @@ class JobEvents:
             took_s = (self._clock.monotonic_ms() - self._failed_ms) / 1e3
             self._failed_ms = None
             self._tell("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.told}")
+
+    def told(self, report: OperatorTold) -> None:
+        """An operator has news; a failure that the job goes on with is told once, whichever of its subtasks it meets, until it is over."""
+        warned = self._warned.setdefault(report.operator_id, set())
+        match report.news:
+            case Warned(code, sentence) if (code, sentence) not in warned:
+                warned.add((code, sentence))
+                self._tell("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
+            case Recovered(sentence) if warned:
+                warned.clear()
+                self._tell("RECOVERED", f"{report.operator}: {sentence}")
 
     def _checkpoint_failed(self, cause: str) -> None:
         """A checkpoint was given up, the job goes on."""

@@ -37,6 +37,7 @@ from engine.job_messages import (
     CompletionTaken,
     EndSource,
     HistoryRead,
+    OperatorTold,
     SnapshotTaken,
     StopRequested,
     TaskEnded,
@@ -51,6 +52,7 @@ from engine.manifest import Manifest
 from engine.plan_identity import PlanIdentity
 from engine.rescaling import RescaleRequested
 from engine.restart import RestartBudget
+from engine.runtime_filters import RuntimeFilters
 from engine.task_handle import TaskHandle
 from engine.workers import Workers
 
@@ -82,21 +84,16 @@ class JobMaster:
         self.last_failure: PenstockError | None = None
         self.tasks: Sequence[TaskHandle] = ()
         self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
-        self._deployer = deployer
-        self._plan = plan
-        self._workers = workers
-        self._store = store
-        self._opened = opened
-        self._wake = wake
-        self._on_end = on_end
+        self._deployer, self._plan, self._workers = deployer, plan, workers
+        self._store, self._opened = store, opened
+        self._wake, self._on_end = wake, on_end
         self._clock = deployer.clock
         self._budget = RestartBudget(deployer.options.restart, job_id)
         self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
         self._mailbox: deque[Posted] = deque()
         self._attempt = self._rescales = 0
         self._deployed = self._releasing = False
-        self._deployed_ms = 0.0
-        self._restart_at_ms = float("inf")
+        self._deployed_ms, self._restart_at_ms = 0.0, float("inf")
         self._ending: JobState | None = None
         self._io_outstanding = 0
         self._stop_wanted = self._drain_wanted = False
@@ -178,7 +175,7 @@ class JobMaster:
 
     def _handle(self, message: Posted) -> None:
         match message:
-            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | HistoryRead() | TaskFailed():
+            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | HistoryRead() | OperatorTold() | TaskFailed():
                 if message.attempt == self._attempt and self._running:
                     self._on_task(message)
             case WrittenElsewhere(outcome=outcome):
@@ -199,7 +196,7 @@ class JobMaster:
                 self._io_outstanding -= 1
                 self._on_io(message)
 
-    def _on_task(self, report: TasksStarted | SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | TaskFailed) -> None:
+    def _on_task(self, report: TaskReport) -> None:
         match report:
             case TasksStarted():
                 self.events.deployed(self._budget, self._store)
@@ -214,6 +211,9 @@ class JobMaster:
                 self.coordinator.on_completion_taken(report.checkpoint_id, report.task)
                 if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
                     self._last.to_commit.discard(report.task)
+            case OperatorTold():
+                self._filters.told(report)
+                self.events.told(report)
             case TaskFailed(error=error):
                 self._fail(error)
 
@@ -262,6 +262,7 @@ class JobMaster:
             return
         by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
         self._history.begins(sources)
+        self._filters = RuntimeFilters(self._deployer.graph, self.tasks)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
         if self._stop_wanted or self._drain_wanted:

@@ -6,6 +6,7 @@ import dataclasses
 
 from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
+from engine.operator_news import KeysKnown, News
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -46,7 +47,7 @@ class EndSource:
     """End a source task as if it had given all it had: time runs to its end, windows close."""
 
 
-TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource
+TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource | KeysKnown
 
 
 # From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for what it is.
@@ -90,6 +91,17 @@ class HistoryRead:
 
 
 @dataclass(frozen=True)
+class OperatorTold:
+    """An operator of a task has news."""
+
+    attempt: int
+    task: TaskId
+    operator_id: str
+    operator: str
+    news: News
+
+
+@dataclass(frozen=True)
 class TaskFailed:
     """A task cannot go on."""
 
@@ -112,7 +124,7 @@ class TasksReleased:
     attempt: int
 
 
-TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | TaskFailed | TasksStarted | TasksReleased
+TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | OperatorTold | TaskFailed | TasksStarted | TasksReleased
 
 
 # From the user.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from engine.clock import Clock
 from engine.elements import Batch
 from engine.metrics import OperatorMetrics
+from engine.operator_news import KeysKnown, News
 
 
 class Output(Protocol):
@@ -110,7 +111,7 @@ class Context:
     """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends).
 
     ``job_id`` is the same after every restart of the job and of no other job: sinks put it into the names of what they publish. ``attempt`` numbers
-    the deployments of the job in this process.
+    the deployments of the job in this process. ``tell`` takes news for the job's master.
     """
 
     operator_id: str
@@ -123,6 +124,7 @@ class Context:
     services: Services
     job_id: str = ""
     attempt: int = 1
+    tell: Callable[[News], None] = lambda news: None
 
 
 class Services:
@@ -227,6 +229,9 @@ class Operator:
 
     def succeeds(self, operator_id: str) -> None:
         """Learn, before state is restored, that an operator of this id in a former query wrote it."""
+
+    def on_keys(self, known: KeysKnown) -> None:
+        """Learn the keys of the loaded side of a join ahead, between two batches."""
 
     def on_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Learn that a checkpoint is durable (sinks commit here)."""

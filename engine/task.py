@@ -29,6 +29,7 @@ from engine.job_messages import (
 )
 from engine.metrics import TaskMetrics
 from engine.operator import Context
+from engine.operator_news import KeysKnown
 from engine.record_writer import TaskOutput
 from engine.state_budget import StateBudget
 from engine.task_figures import NO_QUEUES, TaskFigures, task_figures
@@ -312,6 +313,9 @@ class Task:
             case EndSource():
                 if self.phase is Phase.RUNNING and self._gate is None and not (self._paused or self._ending):
                     self._finish()
+            case KeysKnown():
+                if self.phase is Phase.RUNNING:
+                    self.chain.keys_known(message)
             case CheckpointComplete(checkpoint_id):
                 if self.phase is not Phase.CLOSED:
                     self.chain.checkpoint_complete(checkpoint_id)

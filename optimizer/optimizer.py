@@ -22,6 +22,7 @@ from optimizer.rules.prune_columns import prune_columns
 from optimizer.rules.push_filters import push_filters
 from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
 from optimizer.rules.remove_redundant import remove_redundant
+from optimizer.rules.runtime_filters import runtime_filters
 from optimizer.rules.share_sources import share_sources
 from optimizer.rules.simplify_predicates import simplify_predicates
 from optimizer.rules.split_aggregates import split_aggregates
@@ -55,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     Rule(merge_projects),
     Rule(remove_redundant),
     Rule(narrow_rows, only="streaming"),
+    Rule(runtime_filters, only="streaming"),
 )
 
 BETWEEN = ("share_bounded",)

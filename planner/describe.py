@@ -282,7 +282,15 @@ def _describe_join(node: Join) -> str:
         conditions.append(named(node.residual, left.concat(right)))
     kind = "cross" if node.kind is JoinKind.INNER and not conditions else node.kind.value
     loading = _loading(node) if isinstance(node, SnapshotJoin) else ""
-    return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}{loading}"
+    pruning = "" if node.pruned is None else f", {_pruning(node, node.pruned)}"
+    return f"{_timing(node)}Join {kind}{f' on {_and(conditions)}' if conditions else ''}{loading}{pruning}"
+
+
+def _pruning(node: Join, port: int) -> str:
+    """Which rows a runtime filter keeps from the join, by the tables they are read of."""
+    side, keys = (node.left, node.left_keys) if port == 0 else (node.right, node.right_keys)
+    tables = dict.fromkeys(scan.table.name for scan in side.walk() if isinstance(scan, Scan))
+    return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables) or 'the other side'}"
 
 
 def _describe_temporal_join(node: TemporalJoin) -> str:

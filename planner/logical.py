@@ -278,6 +278,7 @@ class Join(LogicalPlan):
     """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI).
 
     ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a hint sends to every subtask.
+    ``pruned``: the side whose rows need not come here unless they have a key of the other, which is loaded first (``runtime_filters``).
     """
 
     left: LogicalPlan
@@ -288,6 +289,7 @@ class Join(LogicalPlan):
     residual: Expression | None = None
     ttl_ms: tuple[int | None, int | None] | None = None
     copied: int | None = None
+    pruned: int | None = None
 
     def __post_init__(self) -> None:
         demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")

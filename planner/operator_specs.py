@@ -44,7 +44,6 @@ from planner.physical import (
     OverSpec,
     PartitionTopSpec,
     ProcessingTimeSpec,
-    RepeatSpec,
     SinkSpec,
     SnapshotJoinSpec,
     SourceSpec,
@@ -60,7 +59,7 @@ from planner.physical import (
     WindowTableSpec,
 )
 from planner.processing_time import ProcessingTime
-from planner.repeat import Repeat
+from planner.repeat import Repeat, RepeatSpec
 from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort
@@ -177,6 +176,7 @@ def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
         node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
         facts.copied(node),
         (facts.side_ttl_ms(node, 0), facts.side_ttl_ms(node, 1)),
+        node.pruned,
     )
     if isinstance(node, SnapshotJoin):
         told: dict[str, Any] = {field.name: getattr(joined, field.name) for field in fields(joined)}

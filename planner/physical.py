@@ -31,11 +31,15 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class SourceSpec(OperatorSpec):
-    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those columns) already skipped."""
+    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those columns) already skipped.
+
+    ``skips``: of joins whose runtime filters all its rows come to, the id, and where among ``columns`` the keys are.
+    """
 
     table: Table
     columns: tuple[int, ...]
     predicate: Expression | None
+    skips: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,8 @@ class JoinSpec(OperatorSpec):
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
     ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
-    ``copied``: the port whose rows every subtask has. ``ttl_ms``: how long the rows of each port live untouched, 0 for ever.
+    ``copied``: the port whose rows every subtask has. ``ttl_ms``: how long the rows of each port live untouched, 0 for ever. ``pruned``: the one
+    with a runtime filter before it.
     """
 
     left_schema: Schema
@@ -167,6 +172,7 @@ class JoinSpec(OperatorSpec):
     time: JoinTime | None = None
     copied: int | None = None
     ttl_ms: tuple[int, int] = (0, 0)
+    pruned: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,11 +209,6 @@ class UnionSpec(OperatorSpec):
     """Pass on rows of every port."""
 
     ports: int
-
-
-@dataclass(frozen=True)
-class RepeatSpec(OperatorSpec):
-    """Give each row as often as its last column says, without that column."""
 
 
 @dataclass(frozen=True)
@@ -251,8 +252,7 @@ class OverSpec(OperatorSpec):
 class PartitionTopSpec(OperatorSpec):
     """The first rows of each partition by a rank, kept up to date; see ``planner.over.PartitionTop``.
 
-    With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``: how long a partition lives untouched,
-    0 for ever.
+    With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``: as OVER's.
     """
 
     input_schema: Schema

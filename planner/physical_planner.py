@@ -13,6 +13,7 @@ from planner.meaning import Meanings
 from planner.operator_specs import Facts, SettingValues, calc_of, spec_of
 from planner.parallelism import subtasks
 from planner.physical import DEFAULT_MAX_PARALLELISM, Chain, ChainEdge, JobGraph, OperatorSpec
+from planner.runtime_filter import runtime_filter, skipping
 from planner.state_meaning import PlanMeaning, plan_meaning
 
 
@@ -70,12 +71,21 @@ class _Planner:
         predicate, base = _fused(node)
         inner = operator_id if isinstance(node, WatermarkAssign) else scope
         inputs = tuple(self._feed(child, inner) for child in base.inputs)
+        if isinstance(base, Join) and base.pruned is not None:
+            inputs = self._pruned(base, base.pruned, operator_id, inputs)
         if operator_id not in self._sites:  # a node that only passes its input on may mean the same
             spec = self._spec(node, predicate, operator_id)
             self._sites[operator_id] = Site(spec, subtasks(node, self.parallelism), inputs)
             self._nodes[operator_id], self._details[operator_id] = node, self._told_of(node)
             _check_forwards(self._sites[operator_id])
         return self._sites[operator_id]
+
+    def _pruned(self, join: Join, port: int, join_id: str, inputs: tuple[tuple[Site, Edge], ...]) -> tuple[tuple[Site, Edge], ...]:
+        """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id depends on it."""
+        site, edge = inputs[port]
+        spec = runtime_filter(join, port, join_id)
+        made = self._sites.setdefault(spec.operator_id, Site(spec, site.parallelism, ((site, Forward()),)))
+        return tuple((made, edge) if number == port else way for number, way in enumerate(inputs))
 
     def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> OperatorSpec:
         if isinstance(node, Filter | Project):
@@ -129,7 +139,7 @@ def _check_forwards(site: Site) -> None:
 def _graph(sites: list[Site], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
     groups = chains_of(sites)
     number_of = {id(site): number for number, group in enumerate(groups) for site in group}
-    chains = tuple(Chain(number, tuple(site.spec for site in group), group[0].parallelism) for number, group in enumerate(groups))
+    chains = tuple(Chain(number, skipping(tuple(site.spec for site in group)), group[0].parallelism) for number, group in enumerate(groups))
     edges = tuple(
         ChainEdge(number_of[id(source)], number, port, edge)
         for number, group in enumerate(groups)

@@ -1,4 +1,4 @@
-"""Repetition in the logical plan: rows that say how often they stand."""
+"""Repetition: rows that say how often they stand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.types import BIGINT
 from planner.logical import LogicalPlan
+from planner.physical import OperatorSpec
 from planner.windowing import demand
 
 
@@ -31,3 +32,8 @@ class Repeat(LogicalPlan):
     @cached_property
     def schema(self) -> Schema:
         return Schema(self.input.schema.fields[:-1])
+
+
+@dataclass(frozen=True)
+class RepeatSpec(OperatorSpec):
+    """Give each row as often as its last column says, without that column."""

@@ -128,6 +128,7 @@ class FilesystemSource:
             request.predicate if wanted == asked else None,
             min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
             bool(option(self._table, "debezium-json.schema-include")),
+            request.skipping,
         )
 
 

@@ -11,6 +11,7 @@ from catalog.frozen import dataclass
 from catalog.tables import Table
 from engine.clock import Clock
 from engine.elements import Batch
+from engine.formats.skipping import Skipping
 from engine.metrics import OperatorMetrics
 from engine.operator import Services
 from planner.expressions import Expression
@@ -20,7 +21,10 @@ Position = dict[str, Any]
 
 @dataclass(frozen=True)
 class ScanRequest:
-    """What one subtask asks of a connector: ``columns`` are positions of ``table.source_schema``; ``predicate`` reads positions of ``columns``."""
+    """What one subtask asks of a connector: ``columns`` are positions of ``table.source_schema``; ``predicate`` reads positions of ``columns``.
+
+    ``skipping``: what becomes known, while it reads, of the rows that are wanted.
+    """
 
     table: Table
     columns: tuple[int, ...]
@@ -29,6 +33,7 @@ class ScanRequest:
     clock: Clock
     services: Services
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
+    skipping: Skipping | None = None
 
 
 class SplitReader(Protocol):

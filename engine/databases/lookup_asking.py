@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import PenstockError
 from catalog.lookups import lookup_option, reload_ms
 from catalog.tables import Table
 from engine.clock import Clock
@@ -25,6 +26,8 @@ class LookupAsking(Protocol):
     misses: int
     loads: int
     failed_loads: int
+    failure: PenstockError | None
+    """Why the last load failed; ``None`` when it did not."""
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
         """Return a batch with its request sent, if it needs one."""
@@ -51,6 +54,7 @@ class AskingByKey:
     def __init__(self, client: LookupClient, what: LookupTable, keys: tuple[int, ...]) -> None:
         self._client, self._what, self._keys = client, what, keys
         self.hits = self.misses = self.loads = self.failed_loads = 0
+        self.failure: PenstockError | None = None
         self._cache: LookupCache | None = None
         table = what.table
         if lookup_option(table, "lookup.cache") == "partial":
@@ -97,6 +101,7 @@ class WholeTable:
         self._loaded: LookupCache | None = None
         self._asked_ms = 0.0
         self.hits = self.misses = self.loads = self.failed_loads = 0
+        self.failure: PenstockError | None = None
 
     def ask(self, batch: Batch, now_ms: float) -> Asked:
         rows = asked(batch, self._keys, self._what.key_types, self._what.schema)
@@ -126,6 +131,7 @@ class WholeTable:
         """Take a load that has come as the table."""
         assert self._loading is not None
         load, self._loading = self._loading, None
+        self.failure = load.error
         if load.error is not None:
             if not self._stays or self._loaded is None:
                 raise load.error

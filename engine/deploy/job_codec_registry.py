@@ -22,6 +22,7 @@ import engine.deploy.worker_facts
 import engine.job_messages
 import engine.latency_histogram
 import engine.manifest
+import engine.operator_news
 import engine.restart
 import engine.snapshots
 import engine.task_figures
@@ -43,6 +44,7 @@ import planner.repeat
 import planner.row_automaton
 import planner.row_pattern
 import planner.row_program
+import planner.runtime_filter
 import planner.snapshot_join
 import planner.state_meaning
 import planner.temporal_join
@@ -71,6 +73,7 @@ _MODULES: tuple[ModuleType, ...] = (
     engine.job_messages,
     engine.latency_histogram,
     engine.manifest,
+    engine.operator_news,
     engine.restart,
     engine.snapshots,
     engine.task_figures,
@@ -92,6 +95,7 @@ _MODULES: tuple[ModuleType, ...] = (
     planner.row_automaton,
     planner.row_pattern,
     planner.row_program,
+    planner.runtime_filter,
     planner.snapshot_join,
     planner.state_meaning,
     planner.temporal_join,

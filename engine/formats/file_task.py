@@ -9,6 +9,7 @@ from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
 from catalog.schema import Field
+from engine.formats.skipping import Skipping
 from planner.expressions import Expression
 
 
@@ -29,6 +30,7 @@ class FileTask:
 
     ``start``/``end`` bound a range: bytes for text formats, row groups for parquet. ``predicate`` reads ``wanted`` positions and may be used to
     skip what cannot match; rows given may still fail it. ``in_payload``: each Debezium change stands in a payload beside its schema.
+    ``skipping``: what else may be skipped, asked while the file is read.
     """
 
     filesystem: pafs.FileSystem
@@ -42,6 +44,7 @@ class FileTask:
     predicate: Expression | None = None
     batch_rows: int = 32_768
     in_payload: bool = False
+    skipping: Skipping | None = None
 
     def open_seekable(self) -> pa.NativeFile:
         """Open the raw bytes for random access (memory-mapped where the file is local). DAT-4104/4105 when that fails."""

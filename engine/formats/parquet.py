@@ -41,7 +41,7 @@ class ParquetReader:
         while self._group < self._end:
             if self._batches is None:
                 self._group_start = self._ordinal
-                if not self._filter.may_match(self._group):
+                if not (self._filter.may_match(self._group) and self._filter.is_wanted(self._group)):
                     self._skip_group()
                     continue
                 self._batches = self._open_group()

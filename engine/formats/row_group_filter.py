@@ -21,6 +21,7 @@ class RowGroupFilter:
 
     def __init__(self, task: FileTask, file: pq.ParquetFile, names: list[str]) -> None:
         self._metadata = file.metadata
+        self._skipping = task.skipping
         leaves = {file.schema.column(index).path: index for index in range(len(file.schema))}
         self._bounds = []
         for part in conjuncts(task.predicate) if task.predicate is not None else ():
@@ -28,19 +29,28 @@ class RowGroupFilter:
                 field, name = task.wanted[column], names[column]
                 if name in leaves and _comparable(field.type) and file.schema_arrow.field(name).type == to_arrow(field.type):
                     self._bounds.append((leaves[name], operator, values))
+        self._leaves = {
+            field.name: leaves[name]
+            for field, name in zip(task.wanted, names, strict=True)
+            if name in leaves and _comparable(field.type) and file.schema_arrow.field(name).type == to_arrow(field.type)
+        }
 
     def may_match(self, group: int) -> bool:
         """Return whether a row group can hold a row for which the predicate is TRUE."""
         return all(self._overlaps(group, *bound) for bound in self._bounds)
 
+    def is_wanted(self, group: int) -> bool:
+        """Return whether a row group can hold a row somebody wants, by what is known now; those of one that cannot are counted."""
+        if self._skipping is None:
+            return True
+        rows = self._metadata.row_group(group)
+        return self._skipping.wants({name: ends for name, leaf in self._leaves.items() if (ends := _ends(rows, leaf))}, rows.num_rows)
+
     def _overlaps(self, group: int, leaf: int, operator: str, values: tuple[Any, ...]) -> bool:
-        chunk = self._metadata.row_group(group).column(leaf)
-        if not chunk.is_stats_set or not chunk.statistics.has_min_max:
+        ends = _ends(self._metadata.row_group(group), leaf)
+        if ends is None:
             return True
-        try:
-            least, greatest = chunk.statistics.min, chunk.statistics.max
-        except UnicodeDecodeError:  # a bound cut inside a character
-            return True
+        least, greatest = ends
         if any(type(value) is not type(least) for value in values):
             return True
         match operator:
@@ -53,6 +63,17 @@ class RowGroupFilter:
             case "greater":
                 return greatest > values[0]
         return greatest >= values[0]
+
+
+def _ends(group: pq.RowGroupMetaData, leaf: int) -> tuple[Any, Any] | None:
+    """Return the least and the greatest value of a column of a row group, where it says them."""
+    chunk = group.column(leaf)
+    if not chunk.is_stats_set or not chunk.statistics.has_min_max:
+        return None
+    try:
+        return chunk.statistics.min, chunk.statistics.max
+    except UnicodeDecodeError:  # a bound cut inside a character
+        return None
 
 
 def _comparable(kind: DataType) -> bool:

@@ -25,7 +25,6 @@ from planner.physical import (
     PartitionTopSpec,
     ProcessingTimeSpec,
     ReadSplitsSpec,
-    RepeatSpec,
     SinkSpec,
     SnapshotJoinSpec,
     SourceSpec,
@@ -40,9 +39,11 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
+from planner.repeat import RepeatSpec
+from planner.runtime_filter import RuntimeFilterSpec
 from planner.windowing import Windowing, WindowKind
 
-STATELESS = (CalcSpec, UnionSpec, UnnestSpec, WindowTableSpec, RepeatSpec)
+STATELESS = (CalcSpec, UnionSpec, UnnestSpec, WindowTableSpec, RepeatSpec, RuntimeFilterSpec)
 
 
 def build_operator(spec: OperatorSpec, options: JobOptions) -> Operator:
@@ -98,6 +99,12 @@ def _calc(spec: CalcSpec, options: JobOptions) -> Operator:
     from engine.operators.calc import CalcOperator
 
     return CalcOperator(spec, options)
+
+
+def _runtime_filter(spec: RuntimeFilterSpec, options: JobOptions) -> Operator:
+    from engine.operators.runtime_filter import RuntimeFilterOperator
+
+    return RuntimeFilterOperator(spec, options)
 
 
 def _watermark(spec: WatermarkSpec, options: JobOptions) -> Operator:
@@ -291,6 +298,7 @@ _MAKERS: dict[type, Callable[..., Operator]] = {
     ValuesSpec: _values,
     BoundedSourceSpec: _bounded_source,
     CalcSpec: _calc,
+    RuntimeFilterSpec: _runtime_filter,
     WatermarkSpec: _watermark,
     ProcessingTimeSpec: _processing_time,
     LateMarkSpec: _late_mark,

@@ -12,6 +12,7 @@ from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.pair_condition import PairCondition
+from engine.runtime_filters import keys_told
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
@@ -66,6 +67,7 @@ class JoinOperator(Operator, ListState):
         self._load_first = max(spec.bounded_ports, default=None)
         self._ended = [False, False]
         self._ended_held = False
+        self._tells = spec.pruned is not None
 
     def open(self, context: Context) -> None:
         self._context = context
@@ -119,7 +121,15 @@ class JoinOperator(Operator, ListState):
             self._held.add(batch)
         else:
             self._join(batch, port, out)
+        self._tell_keys()
         self._count_entries()
+
+    def _tell_keys(self) -> None:
+        """Once the loaded side is complete, tell what prunes the other: after a restore with the first rows that come."""
+        if self._tells and self._load_first is not None and not self._loading:
+            self._tells = False
+            if not self._ended[1 - self._load_first]:
+                self._context.tell(keys_told(self._index))
 
     @property
     def wants_ticks(self) -> bool:
@@ -150,6 +160,7 @@ class JoinOperator(Operator, ListState):
         for ended in (0, 1):
             if self._ended[ended] and self._spec.copied != 1 - ended:
                 self._forget(1 - ended)
+        self._tell_keys()
         self._count_entries()
 
     @property

@@ -18,6 +18,7 @@ from engine.expressions.compiler import compile_predicate
 from engine.expressions.site import EvaluationContext
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator_news import Recovered, Warned
 from engine.state.rows_under_way import RowsUnderWay
 from planner.logical import JoinKind
 from planner.physical import LookupJoinSpec
@@ -44,9 +45,10 @@ class LookupJoinOperator(Operator):
         self._under_way: deque[Asked | Watermark] = deque()
         self._batches = 0
         self._passed_us = MIN_WATERMARK_US
+        self._warned: set[tuple[str, str]] = set()
 
     def open(self, context: Context) -> None:
-        self._clock, self._metrics = context.clock, context.metrics
+        self._context, self._clock, self._metrics = context, context.clock, context.metrics
         spec = self._spec
         self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
         arrow = spec.left_schema.to_arrow()
@@ -178,7 +180,20 @@ class LookupJoinOperator(Operator):
         self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = self._asking.hits, self._asking.misses
         if self._asking.loads:
             self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = self._asking.loads, self._asking.failed_loads
+            self._tell_failure()
         self._join(rows, out)
+
+    def _tell_failure(self) -> None:
+        """Tell of a table that could not be read again, once per reason until it could."""
+        failure = self._asking.failure
+        reason = None if failure is None else (failure.code, failure.message.splitlines()[0][:160])
+        if reason is None and self._warned:
+            self._warned.clear()
+            self._context.tell(Recovered(f"table {self._spec.table.name} was read again"))
+        elif reason is not None and reason not in self._warned:
+            self._warned.add(reason)
+            code, message = reason
+            self._context.tell(Warned(code, f"table {self._spec.table.name} could not be read again and stays as it was: {message}"))
 
     def _count(self, name: str, by: int) -> None:
         self._metrics.count(name, by)

@@ -16,9 +16,11 @@ from engine.connectors.source import Position, ScanRequest, SplitReader
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.expressions.compiler import compile_expression, compile_predicate
 from engine.expressions.site import EvaluationContext
+from engine.formats.skipping import Skipping
 from engine.job_options import JobOptions
 from engine.operator import Context, ListState, Output, SourceStatus, SplitEvent, SplitNews
 from engine.operator import SourceOperator as PolledOperator
+from engine.operator_news import KeysKnown
 from planner.physical import SourceSpec
 
 MAX_OPEN = 64
@@ -71,8 +73,9 @@ class SourceOperator(PolledOperator, ListState):
     def open(self, context: Context) -> None:
         self._context = context
         table, columns = self._spec.table, self._spec.columns
-        request = ScanRequest(table, columns, self._spec.predicate, self._options.batch_max_rows, context.clock, context.services, context.metrics)
-        self._connector = source_connector(request)
+        told = table, columns, self._spec.predicate, self._options.batch_max_rows, context.clock, context.services, context.metrics
+        self._skipping = Skipping(context.metrics) if self._spec.skips else None
+        self._connector = source_connector(ScanRequest(*told, self._skipping))
         self._discover_ms = self._connector.discover_every_ms()
         self._next_discovery_ms = 0.0
         self._rate = 0.0
@@ -97,6 +100,11 @@ class SourceOperator(PolledOperator, ListState):
             item = states[split.split_id]
             split.position, split.finished = item["position"], item["finished"]
         self._looked = True
+
+    def on_keys(self, known: KeysKnown) -> None:
+        for join_id, places in self._spec.skips:
+            if self._skipping is not None and join_id == known.join_id:
+                self._skipping.learn(known.told, [self._spec.schema.names[place] for place in places])
 
     def poll(self, out: Output) -> SourceStatus:
         now_ms = self._context.clock.monotonic_ms()

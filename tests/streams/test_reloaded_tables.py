@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -57,6 +58,11 @@ def wait_for(cursor: penstock.Cursor, holds: Callable[[set[str | None], dict[str
     raise AssertionError("it does not come to that")
 
 
+def told(cursor: penstock.Cursor) -> list[tuple[str, str]]:
+    assert cursor.job is not None
+    return [(event.kind, event.text) for event in cursor.job.metrics().events]
+
+
 @pytest.mark.parametrize("deployment", ["embedded", "processes"])
 def test_rows_meet_what_the_table_was_when_it_was_last_read(made: Connection, tmp_path: Path, deployment: str) -> None:
     made.execute(f"SET 'deployment' = '{deployment}'")
@@ -72,7 +78,10 @@ def test_rows_meet_what_the_table_was_when_it_was_last_read(made: Connection, tm
         cursor.close()
 
 
-def test_a_failure_keeps_what_was_read_and_is_counted(made: Connection, tmp_path: Path) -> None:
+@pytest.mark.parametrize("deployment", ["embedded", "processes"])
+def test_a_failure_keeps_what_was_read_and_is_told_once(made: Connection, tmp_path: Path, deployment: str) -> None:
+    made.execute(f"SET 'deployment' = '{deployment}'")
+    made.execute("SET 'parallelism.default' = '2'")
     made.execute(STREAM.format("'rows-per-second' = '400', "))
     cursor = made.execute(JOIN)
     try:
@@ -81,8 +90,15 @@ def test_a_failure_keeps_what_was_read_and_is_counted(made: Connection, tmp_path
         (tmp_path / "bad.part").rename(tmp_path / "dim.csv")
         met = wait_for(cursor, lambda met, counters: counters.get("failed_table_loads", 0) >= 2)
         assert met == {"old"}
+        assert [kind for kind, _ in told(cursor)] == ["WARNING"]
+        assert re.search(r"lookup.*: DAT-4201: table dim could not be read again and stays as it was: .*; the job goes on", told(cursor)[0][1])
         write(tmp_path / "dim.csv", "new")
         wait_for(cursor, lambda met, counters: met == {"new"})
+        assert [kind for kind, _ in told(cursor)] == ["WARNING", "RECOVERED"]
+        (tmp_path / "dim.csv").unlink()
+        wait_for(cursor, lambda met, counters: len(told(cursor)) == 3)
+        assert "DAT-4101" in told(cursor)[2][1], "another reason, after a success"
+        assert f"event" in " ".join(name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     finally:
         cursor.close()
 

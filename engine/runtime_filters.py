@@ -1,0 +1,126 @@
+"""Runtime filters: what the loaded sides of joins tell of their keys, gathered for the scans of the other sides.
+
+A filter means nothing: rows it keeps from a join would have met no one there. So none is part of a checkpoint; a job that is restored has its
+filters again when the joins have told the keys of their restored state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.formats.skipping import is_ranged
+from engine.job_messages import OperatorTold, TaskId, TaskMessage
+from engine.operator_news import JoinKeys, KeysKnown
+from engine.state.key_index import KeyIndex
+from planner.physical import JobGraph, JoinSpec
+from planner.runtime_filter import RuntimeFilterSpec
+
+KEYS_MOST = 10_000
+RANGE_KEYS_MOST = 1_000_000
+
+Mask = Callable[[Sequence[pa.Array]], np.ndarray]
+"""Key columns of some rows to which of them have one of the keys."""
+
+
+class FilteredTask(Protocol):
+    """What is asked of a task's handle."""
+
+    @property
+    def task_id(self) -> TaskId:
+        """Which task it is."""
+
+    def post(self, message: TaskMessage) -> None:
+        """Leave a message for the task."""
+
+
+def keys_told(index: KeyIndex) -> JoinKeys:
+    """Return what a subtask tells of its keys: all of them while they are few, else the least and the greatest, of very many nothing."""
+    if len(index) > RANGE_KEYS_MOST:
+        return JoinKeys(None)
+    columns = index.keys(index.live_slots())
+    keys = pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))])
+    return JoinKeys(keys) if keys.num_rows <= KEYS_MOST else ranged(keys)
+
+
+def ranged(keys: pa.RecordBatch) -> JoinKeys:
+    """Return the least and the greatest value of each column as two rows, NULLs where a type has no order a filter can go by."""
+    columns = [_range_of(column) for column in keys.columns]
+    if all(column.null_count for column in columns):
+        return JoinKeys(None)
+    return JoinKeys(pa.RecordBatch.from_arrays(columns, schema=keys.schema), exact=False)
+
+
+def _range_of(column: pa.Array) -> pa.Array:
+    if not is_ranged(column.type):
+        return pa.nulls(2, column.type)
+    ends = pc.min_max(column)
+    return pa.array([ends["min"].as_py(), ends["max"].as_py()], column.type)
+
+
+def gathered(parts: Sequence[JoinKeys]) -> JoinKeys:
+    """Return what the subtasks of a join know together."""
+    known = [part.keys for part in parts if part.keys is not None]
+    if len(known) < len(parts):
+        return JoinKeys(None)
+    keys = pa.concat_batches(known)
+    return JoinKeys(keys) if all(part.exact for part in parts) and keys.num_rows <= KEYS_MOST else ranged(keys)
+
+
+def mask_of(told: JoinKeys) -> Mask | None:
+    """Return what tests rows, as the join would find them: NaN equals NaN, and a NULL has no match. ``None`` where nothing is known."""
+    if told.keys is None:
+        return None
+    if not told.exact:
+        return _within(told.keys)
+    index = KeyIndex([column.type for column in told.keys.columns])
+    index.lookup_or_insert(told.keys.columns, told.keys.num_rows)
+    return lambda columns: index.lookup(columns, len(columns[0])) >= 0
+
+
+def _within(ends: pa.RecordBatch) -> Mask:
+    bounds = [(place, column[0], column[1]) for place, column in enumerate(ends.columns) if not column.null_count]
+
+    def mask(columns: Sequence[pa.Array]) -> np.ndarray:
+        kept = np.ones(len(columns[0]), np.bool_)
+        for place, least, greatest in bounds:
+            inside = pc.and_(pc.greater_equal(columns[place], least), pc.less_equal(columns[place], greatest))
+            kept &= pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
+        return kept
+
+    return mask
+
+
+class RuntimeFilters:
+    """Gathers, for one deployment, the keys each subtask of a join tells, and passes them on once all have."""
+
+    def __init__(self, graph: JobGraph, tasks: Sequence[FilteredTask]) -> None:
+        self._told: dict[str, dict[TaskId, JoinKeys]] = {}
+        self._subtasks: dict[str, int] = {}
+        filtering: dict[int, set[str]] = {}
+        for chain in graph.chains:
+            for spec in chain.operators:
+                if isinstance(spec, JoinSpec) and spec.pruned is not None:
+                    self._subtasks[spec.operator_id] = chain.parallelism
+                if isinstance(spec, RuntimeFilterSpec):
+                    filtering.setdefault(chain.chain_id, set()).add(spec.join_id)
+        self._tasks = [(task, filtering[task.task_id.chain]) for task in tasks if task.task_id.chain in filtering]
+
+    def told(self, report: OperatorTold) -> None:
+        """Take the keys of one subtask of a join, if it is that which is told."""
+        if not isinstance(report.news, JoinKeys):
+            return
+        join_id, told = report.operator_id, self._told.setdefault(report.operator_id, {})
+        told[report.task] = report.news
+        if len(told) < self._subtasks[join_id]:
+            return
+        known = gathered(list(told.values()))
+        if known.keys is None:
+            return
+        for task, joins in self._tasks:
+            if join_id in joins:
+                task.post(KeysKnown(join_id, known))

@@ -1,0 +1,50 @@
+"""Runtime filters: the keys of a join's loaded side, held against the rows of the other side before they travel to the join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from catalog.frozen import dataclass
+from planner.expressions import Column
+from planner.logical import Join
+from planner.meaning import digest
+from planner.physical import CalcSpec, OperatorSpec, SourceSpec
+
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class RuntimeFilterSpec(OperatorSpec):
+    """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known, all."""
+
+    join_id: str
+    keys: tuple[int, ...]
+
+
+def runtime_filter(join: Join, port: int, join_id: str) -> RuntimeFilterSpec:
+    """Return the filter before a port of a join."""
+    side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
+    name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
+    return RuntimeFilterSpec(digest("runtime filter", join_id)[:_ID_LENGTH], name, side.schema, join_id, keys)
+
+
+def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
+    """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as they were read.
+
+    Not so where time is made of the rows in between, or where an expression over them may fail: it fails with and without the filter.
+    """
+    source = chain[0]
+    if not isinstance(source, SourceSpec):
+        return chain
+    places: tuple[int | None, ...] = tuple(range(len(source.schema)))
+    skips: list[tuple[str, tuple[int, ...]]] = []
+    for spec in chain[1:]:
+        if isinstance(spec, RuntimeFilterSpec):
+            found = tuple(place for key in spec.keys if (place := places[key]) is not None)
+            if len(found) == len(spec.keys):
+                skips.append((spec.join_id, found))
+        elif isinstance(spec, CalcSpec) and spec.predicate is None and spec.projections and all(isinstance(e, Column) for e in spec.projections):
+            places = tuple(places[e.index] for e in spec.projections if isinstance(e, Column))
+        else:
+            break
+    return (replace(source, skips=tuple(skips)), *chain[1:]) if skips else chain
