@@ -162,6 +162,11 @@ class OperatorChain:
             self._guarded(index, lambda chained=chained: chained.operator.open(chained.context))
         self._stateful = tuple(i for i, o in enumerate(self.operators) if o.operator.keyed_states())
 
+    def restored(self) -> None:
+        """Tell every operator that its state is restored."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, chained.operator.on_restored)
+
     def poll(self) -> SourceStatus:
         """Poll the source at the head."""
         source = self._head.operator

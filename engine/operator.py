@@ -160,6 +160,9 @@ class Operator:
     def open(self, context: Context) -> None:
         """Get ready; state is restored after this and before the first row."""
 
+    def on_restored(self) -> None:
+        """Learn that state is restored, rows in flight among it."""
+
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         """Take rows of one port."""
         raise AssertionError(f"{type(self).__name__} takes no rows")

@@ -207,6 +207,7 @@ class Task:
         if self._restore is not None:
             failpoint("R1")
             self._restore(self.chain, self._gate)
+            self.chain.restored()
             self._restore = None
         self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
         if self._finished:

@@ -289,8 +289,9 @@ def _describe_join(node: Join) -> str:
 def _pruning(node: Join, port: int) -> str:
     """Which rows a runtime filter keeps from the join, by the tables they are read of."""
     side, keys = (node.left, node.left_keys) if port == 0 else (node.right, node.right_keys)
-    tables = dict.fromkeys(scan.table.name for scan in side.walk() if isinstance(scan, Scan))
-    return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables) or 'the other side'}"
+    reads = (below for node in side.walk() for below in (node.plan.walk() if isinstance(node, BoundedInput) else (node,)))
+    tables = dict.fromkeys(scan.table.name for scan in reads if isinstance(scan, Scan))
+    return f"runtime filter on {', '.join(side.schema[key].name for key in keys)} of {', '.join(tables)}"
 
 
 def _describe_temporal_join(node: TemporalJoin) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.frozen import dataclass
-from planner.expressions import Column
+from catalog.types import INTEGERS, is_integer
+from planner.expressions import Cast, Column, Expression
 from planner.logical import Join
 from planner.meaning import digest
 from planner.physical import CalcSpec, OperatorSpec, SourceSpec
@@ -36,15 +37,24 @@ def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
     source = chain[0]
     if not isinstance(source, SourceSpec):
         return chain
-    places: tuple[int | None, ...] = tuple(range(len(source.schema)))
+    places = tuple(range(len(source.schema)))
     skips: list[tuple[str, tuple[int, ...]]] = []
     for spec in chain[1:]:
         if isinstance(spec, RuntimeFilterSpec):
-            found = tuple(place for key in spec.keys if (place := places[key]) is not None)
-            if len(found) == len(spec.keys):
-                skips.append((spec.join_id, found))
-        elif isinstance(spec, CalcSpec) and spec.predicate is None and spec.projections and all(isinstance(e, Column) for e in spec.projections):
-            places = tuple(places[e.index] for e in spec.projections if isinstance(e, Column))
+            skips.append((spec.join_id, tuple(places[key] for key in spec.keys)))
+        elif isinstance(spec, CalcSpec) and spec.predicate is None and spec.projections:
+            columns = [_column(expression) for expression in spec.projections]
+            if None in columns:
+                break
+            places = tuple(places[column] for column in columns if column is not None)
         else:
             break
     return (replace(source, skips=tuple(skips)), *chain[1:]) if skips else chain
+
+
+def _column(expression: Expression) -> int | None:
+    """Return the column an expression is, perhaps as a wider integer, which is ordered alike."""
+    if isinstance(expression, Cast) and is_integer(expression.type) and is_integer(expression.arg.type):
+        widens = INTEGERS.index(expression.type) >= INTEGERS.index(expression.arg.type)
+        return _column(expression.arg) if widens else None
+    return expression.index if isinstance(expression, Column) else None

@@ -121,11 +121,13 @@ class JoinOperator(Operator, ListState):
             self._held.add(batch)
         else:
             self._join(batch, port, out)
-        self._tell_keys()
         self._count_entries()
 
+    def on_restored(self) -> None:
+        self._tell_keys()
+
     def _tell_keys(self) -> None:
-        """Once the loaded side is complete, tell what prunes the other: after a restore with the first rows that come."""
+        """Once the loaded side is complete, tell what prunes the other."""
         if self._tells and self._load_first is not None and not self._loading:
             self._tells = False
             if not self._ended[1 - self._load_first]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optimizer.properties import PlanFacts
-from planner.logical import BoundedInput, Join, JoinKind, LogicalPlan, Scan
+from planner.logical import BoundedInput, Filter, Join, JoinKind, LogicalPlan, Project, Scan, WatermarkAssign, WindowTable
+from planner.processing_time import ProcessingTime
 from planner.snapshot_join import SnapshotJoin
 
 # The sides whose rows without a match are never seen.
@@ -16,17 +17,30 @@ _PRUNABLE = {
 
 
 def runtime_filters(plan: LogicalPlan) -> LogicalPlan:
-    """Have the loaded side of each equi-join tell its keys, where rows of the other side that have none of them would come to nothing."""
+    """Have the loaded side of each equi-join tell its keys, where rows of the other side that have none of them would come to nothing.
+
+    Only where rows come as they were read: those of aggregates are few.
+    """
     facts = PlanFacts()
 
     def rewrite(node: LogicalPlan) -> LogicalPlan:
         if not isinstance(node, Join) or isinstance(node, SnapshotJoin) or not node.left_keys:
             return node
         loaded = facts.bounded_ports(node)
-        if not loaded:
-            return node
-        port = 1 - loaded[0]
-        reads = any(isinstance(below, Scan | BoundedInput) for below in node.inputs[port].walk())
-        return replace(node, pruned=port) if reads and node.kind in _PRUNABLE[port] else node
+        port = 1 - loaded[0] if loaded else None
+        return replace(node, pruned=port) if port is not None and node.kind in _PRUNABLE[port] and _as_read(node.inputs[port], facts) else node
 
     return plan.transform(rewrite)
+
+
+def _as_read(node: LogicalPlan, facts: PlanFacts) -> bool:
+    """Whether rows come from a scan, perhaps through joins with sides that are loaded first."""
+    while not isinstance(node, Scan | BoundedInput):
+        match node:
+            case Project(input=inner) | Filter(input=inner) | WatermarkAssign(input=inner) | ProcessingTime(input=inner) | WindowTable(input=inner):
+                node = inner
+            case Join() if facts.bounded_ports(node):
+                node = node.inputs[1 - facts.bounded_ports(node)[0]]
+            case _:
+                return False
+    return True

@@ -98,7 +98,7 @@ def test_a_failure_keeps_what_was_read_and_is_told_once(made: Connection, tmp_pa
         (tmp_path / "dim.csv").unlink()
         wait_for(cursor, lambda met, counters: len(told(cursor)) == 3)
         assert "DAT-4101" in told(cursor)[2][1], "another reason, after a success"
-        assert f"event" in " ".join(name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
+        assert "event" in " ".join(name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     finally:
         cursor.close()
 
