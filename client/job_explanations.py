@@ -108,6 +108,9 @@ def _verdict(job: Job, metrics: JobMetrics) -> str:
         return f"the job has failed: {job.error.message}"
     if rows_out(metrics):
         return f"there is output: {rows_out(metrics):,} rows have come to the sinks"
+    pruned, skipped = (sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped"))
+    if pruned + skipped and pruned >= metrics.rows_in:
+        return f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were dropped by runtime filters"
     if not metrics.rows_in:
         return "no source has given a row" + ("" if job.state.terminal else " yet")
     swallowed = [o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")]

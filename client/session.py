@@ -130,7 +130,8 @@ class Session:
         runtime, chosen = choose_runtime(optimized, switches.mode, speaks=spoken)
         wish = wish_of(bound)
         shape = max(2, switches.parallelism) if self.keeps_state or wish is not None else switches.parallelism
-        plan = optimize(chosen, disabled=switches.disabled_rules, runtime=runtime, parallelism=shape, observer=observer)
+        disabled = switches.disabled_rules if wish is None else (*switches.disabled_rules, "runtime_filters")  # history has no scans to prune
+        plan = optimize(chosen, disabled=disabled, runtime=runtime, parallelism=shape, observer=observer)
         if runtime == "batch":
             if wish is not None:
                 raise no_stream(wish)

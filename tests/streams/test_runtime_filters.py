@@ -185,7 +185,7 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path
             assert batch is not None
             found.update(tuple(row.values()) for row in batch.rows.to_pylist())
             if found.total() == 99 and not (tmp_path / "w" / "2.parquet").exists():
-                time.sleep(0.5)
+                time.sleep(1)  # the keys are told by then
                 for part in (1, 2):
                     shutil.copy(tables / "e" / f"{part}.parquet", tmp_path / "w" / f".{part}")
                     (tmp_path / "w" / f".{part}").rename(tmp_path / "w" / f"{part}.parquet")
@@ -243,6 +243,22 @@ def test_a_filter_that_lacks_a_key_is_found(tables: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("engine.operators.join.keys_told", forgetful)
     with pytest.raises(AssertionError):
         both(tables, QUERIES["widened"])
+
+
+def test_what_was_dropped_is_shown(tables: Path) -> None:
+    session = made(tables)
+    try:
+        with patient_sources():
+            rows, job = straight(session, QUERIES["empty"])
+        assert not rows
+        told = {}
+        for words in ("ANALYZE JOB", "WHY NO OUTPUT FOR JOB"):
+            lines = session.execute(f"EXPLAIN {words} '{job.job_id}'").final_rows()
+            told[words] = " ".join(str(value) for column in lines.columns for value in column.to_pylist())
+    finally:
+        session.close()
+    assert "rows skipped 6,000" in told["ANALYZE JOB"]
+    assert "no row has a key of the side of its join that was loaded first: 6,000 were dropped" in told["WHY NO OUTPUT FOR JOB"]
 
 
 def wait_until(holds: Callable[[], bool], job: Job) -> None:
