@@ -68,7 +68,13 @@ def gathered(parts: Sequence[JoinKeys]) -> JoinKeys:
     if len(known) < len(parts):
         return JoinKeys(None)
     keys = pa.concat_batches(known)
-    return JoinKeys(keys) if all(part.exact for part in parts) and keys.num_rows <= KEYS_MOST else ranged(keys)
+    return keys_told(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)
+
+
+def _index_of(keys: pa.RecordBatch) -> KeyIndex:
+    index = KeyIndex([column.type for column in keys.columns])
+    index.lookup_or_insert(keys.columns, keys.num_rows)
+    return index
 
 
 def mask_of(told: JoinKeys) -> Mask | None:
@@ -77,8 +83,7 @@ def mask_of(told: JoinKeys) -> Mask | None:
         return None
     if not told.exact:
         return _within(told.keys)
-    index = KeyIndex([column.type for column in told.keys.columns])
-    index.lookup_or_insert(told.keys.columns, told.keys.num_rows)
+    index = _index_of(told.keys)
     return lambda columns: index.lookup(columns, len(columns[0])) >= 0
 
 

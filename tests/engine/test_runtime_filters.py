@@ -120,6 +120,13 @@ def test_very_many_keys_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gathered([keys_told(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
 
 
+def test_what_several_subtasks_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_filters, "KEYS_MOST", 3)
+    parts = [keys_told(index_of([pa.array([1, 2, 3])])) for _ in range(4)]
+    assert gathered(parts).exact
+    assert not gathered([*parts, keys_told(index_of([pa.array([4])]))]).exact
+
+
 class Posted:
     """A task's handle that keeps what it is sent."""
 
