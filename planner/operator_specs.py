@@ -44,6 +44,7 @@ from planner.physical import (
     OverSpec,
     PartitionTopSpec,
     ProcessingTimeSpec,
+    RepeatSpec,
     SinkSpec,
     SnapshotJoinSpec,
     SourceSpec,
@@ -59,7 +60,7 @@ from planner.physical import (
     WindowTableSpec,
 )
 from planner.processing_time import ProcessingTime
-from planner.repeat import Repeat, RepeatSpec
+from planner.repeat import Repeat
 from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
 from planner.temporal_sort import TemporalSort

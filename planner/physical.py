@@ -31,7 +31,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class SourceSpec(OperatorSpec):
-    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those columns) already skipped.
+    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those) already skipped.
 
     ``skips``: of joins whose runtime filters all its rows come to, the id, and where among ``columns`` the keys are.
     """
@@ -137,10 +137,7 @@ class WindowAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class GroupAggregateSpec(OperatorSpec):
-    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only`` says the input never retracts.
-
-    ``ttl_ms``: how long a group lives untouched, 0 for ever.
-    """
+    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only``: the input never retracts. ``ttl_ms``: as a partition's of OVER."""
 
     input_schema: Schema
     keys: tuple[int, ...]
@@ -157,8 +154,7 @@ class JoinSpec(OperatorSpec):
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
     ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
-    ``copied``: the port whose rows every subtask has. ``ttl_ms``: how long the rows of each port live untouched, 0 for ever. ``pruned``: the one
-    with a runtime filter before it.
+    ``copied``: the port whose rows every subtask has. ``pruned``: that behind a runtime filter. ``ttl_ms``: how long rows live untouched, 0 for ever.
     """
 
     left_schema: Schema
@@ -209,6 +205,11 @@ class UnionSpec(OperatorSpec):
     """Pass on rows of every port."""
 
     ports: int
+
+
+@dataclass(frozen=True)
+class RepeatSpec(OperatorSpec):
+    """Give each row as often as its last column says, without that column."""
 
 
 @dataclass(frozen=True)

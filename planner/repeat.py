@@ -1,4 +1,4 @@
-"""Repetition: rows that say how often they stand."""
+"""Repetition in the logical plan: rows that say how often they stand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from catalog.frozen import dataclass
 from catalog.schema import Schema
 from catalog.types import BIGINT
 from planner.logical import LogicalPlan
-from planner.physical import OperatorSpec
 from planner.windowing import demand
 
 
@@ -32,8 +31,3 @@ class Repeat(LogicalPlan):
     @cached_property
     def schema(self) -> Schema:
         return Schema(self.input.schema.fields[:-1])
-
-
-@dataclass(frozen=True)
-class RepeatSpec(OperatorSpec):
-    """Give each row as often as its last column says, without that column."""

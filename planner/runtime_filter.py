@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from catalog.frozen import dataclass
 from catalog.types import INTEGERS, is_integer
+from planner.expression_texts import digest
 from planner.expressions import Cast, Column, Expression
 from planner.logical import Join
-from planner.meaning import digest
 from planner.physical import CalcSpec, OperatorSpec, SourceSpec
 
 _ID_LENGTH = 16

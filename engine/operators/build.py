@@ -25,6 +25,7 @@ from planner.physical import (
     PartitionTopSpec,
     ProcessingTimeSpec,
     ReadSplitsSpec,
+    RepeatSpec,
     SinkSpec,
     SnapshotJoinSpec,
     SourceSpec,
@@ -39,7 +40,6 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
-from planner.repeat import RepeatSpec
 from planner.runtime_filter import RuntimeFilterSpec
 from planner.windowing import Windowing, WindowKind
 

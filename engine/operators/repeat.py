@@ -9,7 +9,7 @@ from engine.elements import Batch
 from engine.expressions.columns import values_of
 from engine.job_options import JobOptions
 from engine.operator import Operator, Output
-from planner.repeat import RepeatSpec
+from planner.physical import RepeatSpec
 
 
 class RepeatOperator(Operator):
