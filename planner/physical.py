@@ -31,10 +31,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class SourceSpec(OperatorSpec):
-    """Read the splits of a table: ``columns`` of its source schema, rows failing ``predicate`` (over those) already skipped.
-
-    ``skips``: of joins whose runtime filters all its rows come to, the id, and where among ``columns`` the keys are.
-    """
+    """Read ``columns`` of a table, no rows failing ``predicate`` over them. ``skips``: per join that filters all rows its id, and its keys' places."""
 
     table: Table
     columns: tuple[int, ...]
