@@ -31,7 +31,7 @@ class OperatorSpec:
 
 @dataclass(frozen=True)
 class SourceSpec(OperatorSpec):
-    """Read ``columns`` of a table, no rows failing ``predicate`` over them. ``skips``: per join that filters all rows its id, and its keys' places."""
+    """Read ``columns`` of a table, no rows failing ``predicate`` over them. ``skips``: per join that filters all rows its id, its keys' places."""
 
     table: Table
     columns: tuple[int, ...]
