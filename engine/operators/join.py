@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from engine.elements import Batch
 from engine.job_options import JobOptions
+from engine.join_keys import keys_told
 from engine.operator import Context, KeyedState, ListState, Operator, Output
 from engine.operators.pair_condition import PairCondition
-from engine.runtime_filters import keys_told
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex

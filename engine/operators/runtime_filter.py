@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from engine.elements import Batch
 from engine.job_options import JobOptions
+from engine.join_keys import Mask, mask_of
 from engine.operator import Context, Operator, Output
 from engine.operator_news import KeysKnown
-from engine.runtime_filters import Mask, mask_of
 from planner.runtime_filter import RuntimeFilterSpec
 
 PRUNED = "rows_pruned"

@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
-from engine import runtime_filters
+from engine import join_keys
 from engine.elements import Batch
 from engine.formats.skipping import SKIPPED, Skipping
 from engine.job_messages import OperatorTold, TaskId
 from engine.job_options import JobOptions
+from engine.join_keys import gathered, keys_told, mask_of
 from engine.metrics import OperatorMetrics
 from engine.operator_news import JoinKeys, KeysKnown
 from engine.operators import runtime_filter
 from engine.operators.runtime_filter import GIVEN_UP, PRUNED, RuntimeFilterOperator
-from engine.runtime_filters import RuntimeFilters, gathered, keys_told, mask_of
+from engine.runtime_filters import RuntimeFilters
 from engine.state.key_index import KeyIndex
 from planner.edges import Forward
 from planner.logical import JoinKind
@@ -69,11 +70,11 @@ def told_by(columns: list[pa.Array], owners: list[int]) -> JoinKeys:
 @given(sides=sides(), most=st.sampled_from([2, 10_000]))
 def test_rows_with_a_partner_are_kept_and_of_few_keys_no_others(sides: Any, most: int) -> None:
     built, probed, owners = sides
-    before, runtime_filters.KEYS_MOST = runtime_filters.KEYS_MOST, most
+    before, join_keys.KEYS_MOST = join_keys.KEYS_MOST, most
     try:
         told = told_by(built, owners)
     finally:
-        runtime_filters.KEYS_MOST = before
+        join_keys.KEYS_MOST = before
     meets = index_of(built).lookup(probed, len(probed[0])) >= 0
     mask = mask_of(told)
     assert (mask is None) == (told.keys is None), "what has no order is not filtered by ranges"
@@ -115,13 +116,13 @@ def test_without_keys_nothing_is_wanted() -> None:
 
 
 def test_very_many_keys_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_filters, "RANGE_KEYS_MOST", 3)
+    monkeypatch.setattr(join_keys, "RANGE_KEYS_MOST", 3)
     assert keys_told(index_of([pa.array([1, 2, 3, 4])])).keys is None
     assert gathered([keys_told(index_of([pa.array([1])])), JoinKeys(None)]).keys is None
 
 
 def test_what_several_subtasks_have_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_filters, "KEYS_MOST", 3)
+    monkeypatch.setattr(join_keys, "KEYS_MOST", 3)
     parts = [keys_told(index_of([pa.array([1, 2, 3])])) for _ in range(4)]
     assert gathered(parts).exact
     assert not gathered([*parts, keys_told(index_of([pa.array([4])]))]).exact
