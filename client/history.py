@@ -64,6 +64,9 @@ def _part_text(spec: HistorySpec, backends: BoundedBackends) -> str:
     files = sorted({(split.path, split.size) for split in map(FileSplit.parse, spec.splits)})
     last = f", the last {files[-1][0].rpartition('/')[2]} of {files[-1][1]:,} bytes" if files else ""
     times = "; event times are read first, and files with late rows as a stream" if spec.timing else ""
-    head = f"{spec.name} up to {len(files)} file{'' if len(files) == 1 else 's'}{last}, computed by {spec.backend}{times}:"
+    by = "read by penstock's operators" if spec.backend is None else f"computed by {spec.backend}"
+    head = f"{spec.name} up to {len(files)} file{'' if len(files) == 1 else 's'}{last}, {by}{times}:"
+    if spec.backend is None:
+        return f"{head}\n{explain(spec.plan)}"
     text = backends.backend(spec.backend).explain(spec.plan)
     return f"{head}\n{explain(spec.plan)}\n{text}"

@@ -7,7 +7,7 @@ from sqlglot import exp
 from catalog.connectors import is_in_database
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
-from catalog.python_functions import PythonScalar
+from catalog.python_functions import PythonAggregate, PythonScalar
 from catalog.schema import Schema
 from catalog.tables import Table
 from planner import sql_temporal as temporal
@@ -78,7 +78,7 @@ class BoundedQuery:
     text: str
     relations: tuple[Relation, ...]
     schema: Schema
-    python_functions: tuple[PythonScalar, ...] = ()
+    python_functions: tuple[PythonScalar | PythonAggregate, ...] = ()
 
 
 def bounded_query(plan: LogicalPlan, flavour: Flavour) -> BoundedQuery:

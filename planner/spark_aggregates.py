@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, Map, to_spark
+from catalog.coercion import is_orderable
+from catalog.types import BIGINT, Map, YearMonthInterval, to_spark
 from planner.expressions import AggregateCall, Direction
 from planner.sql_flavour import AggregateSpelling, Filtered, cast, function, integer, is_null, not_null, when
 
@@ -131,6 +132,17 @@ def _histogram(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) ->
     )
     some = exp.GT(this=filtered(function("count", args[0].copy())), expression=integer(0))
     return when(some, function("map_from_arrays", keys, counts), cast(exp.null(), exp.DataType.build(to_spark(call.type), dialect="spark")))
+
+
+def takes_rows(call: AggregateCall) -> bool:
+    """Return whether Spark can sort rows of an aggregate's arguments and hand them over in Arrow's form."""
+    return all(is_orderable(arg.type) and not isinstance(arg.type, YearMonthInterval) for arg in call.args)
+
+
+def rows_of_group(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+    """Return the rows of a group as an array of structs in ascending order, NULLs first; with DISTINCT each once."""
+    row = function("struct", *(args or [integer(0)]))
+    return function("array_sort", filtered(function("collect_set" if call.distinct else "collect_list", row)))
 
 
 AGGREGATES: dict[str, AggregateSpelling] = {

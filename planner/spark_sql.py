@@ -20,11 +20,12 @@ from catalog.types import (
     to_spark,
 )
 from planner.bounded_query import BoundedQuery, bounded_query
-from planner.expressions import Literal
+from planner.expressions import AggregateCall, Literal
 from planner.logical import LogicalPlan
-from planner.spark_aggregates import AGGREGATES
+from planner.python_aggregates import PythonAggregateCall
+from planner.spark_aggregates import AGGREGATES, rows_of_group, takes_rows
 from planner.spark_functions import FUNCTIONS
-from planner.sql_flavour import Flavour, binary, cast, function, integer, text
+from planner.sql_flavour import Filtered, Flavour, binary, cast, function, integer, python_name, text
 
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
 _EPOCH = "1970-01-01 00:00:00"
@@ -73,6 +74,16 @@ class SparkFlavour(Flavour):
             case int() if str(kind) == "INT":
                 return integer(value)
         return cast(text(literal_text(value)), self.kind(kind))
+
+    def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+        """As for any dialect; an aggregate of Python is an Arrow function of the sorted array of a group's rows."""
+        if not isinstance(call, PythonAggregateCall):
+            return super().spell_aggregate(call, args, filtered)
+        if not takes_rows(call):
+            raise self.refusal(f"aggregate {call.function} of values without an order", call.span)
+        name = python_name(call.body)
+        self.python_functions[name] = call.body
+        return function(name, rows_of_group(call, args, filtered))
 
     def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
         return cast(arg, self.kind(target), safe)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
-from catalog.python_functions import PythonScalar
+from catalog.python_functions import PythonAggregate, PythonScalar
 from catalog.types import DataType, to_spark
 from planner.expressions import AggregateCall, Call, Literal
 from planner.logical import JoinKind
@@ -37,7 +37,7 @@ class Flavour:
     aggregates: Mapping[str, AggregateSpelling] = {}
 
     def __init__(self) -> None:
-        self.python_functions: dict[str, PythonScalar] = {}
+        self.python_functions: dict[str, PythonScalar | PythonAggregate] = {}
 
     def kind(self, kind: DataType) -> exp.DataType:
         """Return the dialect's type."""
@@ -104,7 +104,7 @@ class Flavour:
         )
 
 
-def python_name(python: PythonScalar) -> str:
+def python_name(python: PythonScalar | PythonAggregate) -> str:
     """Return the name under which a backend knows a Python function."""
     return f"penstock_python_{python.name.lower()}"
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
+from engine.bounded.catalog_jars import catalog_jars
 from engine.bounded.java import OLDEST_JAVA, java_homes
 from engine.bounded.java_archive import SWITCH, archive_file, cache_directory
 from engine.bounded.kept_spark import kept_states, missing_modules
-from engine.bounded.spark_launcher import spark_home
+from engine.bounded.spark_launcher import configured, spark_home
 
 SPARK_VERSIONS = ((4, 2), (5, 0))
 _DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"
@@ -109,6 +110,20 @@ def _home() -> Iterator[Finding]:
     defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
     if defaults.is_file():
         yield Finding("spark settings", State.NOTE, f"{defaults} goes before penstock's own settings")
+    yield from _catalogs(home, found)
+
+
+def _catalogs(home: Path, spark_version: str) -> Iterator[Finding]:
+    """For which catalogs of 'type' = 'spark' there are jars."""
+    for jars in catalog_jars(home / "jars", configured(home, {}), spark_version):
+        what = f"catalog {jars.kind}"
+        if not jars.found:
+            mend = f"put {jars.missing} for Spark {spark_version} into {home / 'jars'}, or name it in 'spark.jars' of the catalog"
+            yield Finding(what, State.NOTE, f"no jar of {jars.missing}", mend)
+        elif jars.built_for is not None:
+            yield Finding(what, State.NOTE, f"{', '.join(jars.found)} is made for Spark {jars.built_for}, this is {spark_version}")
+        else:
+            yield Finding(what, State.OK, ", ".join(jars.found))
 
 
 def _java() -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Python scalar functions on the bounded backends: the same object as an Arrow function of Spark's Python workers or of DuckDB."""
+"""Python functions on the bounded backends: the same object as an Arrow function of Spark's Python workers or of DuckDB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.python_functions import CallMode, PythonScalar
+from catalog.python_functions import CallMode, PythonAggregate, PythonScalar
 from catalog.types import to_arrow, to_spark
 from planner.sql_flavour import python_name
 
@@ -19,8 +19,55 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
     It carries its imports along, for it runs in Spark's Python workers, which need not have penstock. A function of no arguments is given one column
     all the same, for the number of its rows.
     """
-    body, by_row, name = function.body, function.mode is CallMode.ROW, function.name
-    wanted, kind = [to_arrow(arg) for arg in function.arg_types], to_arrow(function.result)
+    by_row, wanted, kind = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types], to_arrow(function.result)
+    own, as_column = _raising(function), _result_reader(function)
+
+    def call(*given: Any) -> Any:
+        import pyarrow as pa
+
+        count = len(given[0])
+        flat = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in given[: len(wanted)]]
+        columns = [column.cast(target) for column, target in zip(flat, wanted, strict=True)]
+        if by_row:
+            rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
+            return as_column([own(*row) for row in rows], count, each=True)
+        return as_column(own(*columns), count)
+
+    return call
+
+
+def group_function(function: PythonAggregate) -> Callable[..., Any]:
+    """Return the function from a column of lists, each the rows of a group as structs of the arguments, to a column of the groups' values.
+
+    It carries its imports along as ``column_function`` does.
+    """
+    by_group, wanted, kind = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types], to_arrow(function.result)
+    own, as_column = _raising(function), _result_reader(function)
+
+    def call(lists: Any) -> Any:
+        import numpy as np
+        import pyarrow as pa
+
+        if isinstance(lists, pa.ChunkedArray):
+            lists = lists.combine_chunks()
+        count = len(lists)
+        if count == 0:
+            return pa.array([], kind)
+        bounds = lists.offsets.to_numpy().astype(np.int64)
+        first, last = int(bounds[0]), int(bounds[-1])
+        parts = lists.values.slice(first, last - first).flatten()[: len(wanted)]
+        columns, offsets = [part.cast(target) for part, target in zip(parts, wanted, strict=True)], bounds - first
+        if not by_group:
+            return as_column(own(offsets, *columns), count)
+        slices = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        return as_column([own(*(column.slice(start, end - start) for column in columns)) for start, end in slices], count, each=True)
+
+    return call
+
+
+def _raising(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
+    """The program's function, whose exceptions say whose they are and where they were raised."""
+    body, name = function.body, function.name
 
     def own(*args: Any) -> Any:
         import traceback
@@ -34,39 +81,53 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
             reason = str(error).split("\n")[0]
             raise ValueError(f"Python function {name}: {type(error).__name__}: {reason} (raised at {place})") from None
 
-    def call(*given: Any) -> Any:
+    return own
+
+
+def _result_reader(function: PythonScalar | PythonAggregate) -> Callable[..., Any]:
+    """What makes a column of the declared type of what the program's function gave for so many rows or groups: an array or one value for all; with
+    ``each`` a list of what it gave each time.
+    """
+    name, kind, declared = function.name, to_arrow(function.result), str(function.result)
+
+    def as_column(result: Any, count: int, each: bool = False) -> Any:
         import numpy as np
         import pyarrow as pa
 
-        count = len(given[0])
-        flat = [column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in given[: len(wanted)]]
-        columns = [column.cast(target) for column, target in zip(flat, wanted, strict=True)]
-        if by_row:
-            rows = zip(*(column.to_pylist() for column in columns), strict=True) if columns else [()] * count
-            return pa.array([own(*row) for row in rows], kind)
-        result = own(*columns)
+        def bad(what: str) -> ValueError:
+            return ValueError(f"Python function {name} gave {what} (declared to give {declared})")
+
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
-        if isinstance(result, np.ndarray):
-            result = pa.array(result)
-        if not isinstance(result, pa.Array):
-            value = result.as_py() if isinstance(result, pa.Scalar) else result
-            return pa.array([value] * count, kind)
+        if not each and isinstance(result, list | tuple | dict | set):
+            raise bad(f"a {type(result).__name__}, not an Arrow array")
+        try:
+            if isinstance(result, np.ndarray):
+                result = pa.array(result)
+            elif not isinstance(result, pa.Array):
+                value = result.as_py() if isinstance(result, pa.Scalar) else result
+                result = pa.array(value if each else [value] * count, kind)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise bad(f"a value that is no {kind}: {str(error).splitlines()[0]}") from None
         if len(result) != count:
-            raise ValueError(f"Python function {name} gave {len(result)} values for {count} rows")
-        return result.cast(kind)
+            raise bad(f"{len(result)} values for {count} rows")
+        try:
+            return result.cast(kind)
+        except pa.ArrowException:
+            raise bad(f"{result.type} values that are no {kind}") from None
 
-    return call
+    return as_column
 
 
-def register_on_spark(session: Any, functions: Sequence[PythonScalar]) -> None:
+def register_on_spark(session: Any, functions: Sequence[PythonScalar | PythonAggregate]) -> None:
     """Make functions known to a Spark session under the names the text calls them by."""
     if not functions:
         return
     from pyspark.sql.functions import arrow_udf
 
     for function in functions:
-        declared = arrow_udf(_annotated(column_function(function)), to_spark(function.result))
+        call = group_function(function) if isinstance(function, PythonAggregate) else column_function(function)
+        declared = arrow_udf(_annotated(call), to_spark(function.result))
         session.udf.register(python_name(function), declared if function.deterministic else declared.asNondeterministic())
 
 

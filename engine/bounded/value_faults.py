@@ -14,6 +14,7 @@ from engine.operator import Services
 from planner.bounded_query import Relation
 from planner.expressions import AggregateCall, Call, Cast, Expression, SortKey
 from planner.logical import LogicalPlan
+from planner.python_aggregates import PythonAggregateCall
 from planner.python_calls import PythonCall
 
 Suspect = Callable[[Expression | AggregateCall], bool]
@@ -139,11 +140,21 @@ def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
     name = found["name"]
     place = found["place"].replace("\\n", "")
     fault = Fault("RUN-2010", "39000", f"Python function {name}: {found['what']}", f"raised at {place}")
-    return fault, lambda part: isinstance(part, PythonCall) and part.body.name == name
+    return fault, _python(name)
+
+
+def _python_gave(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    message = f"Python function {found['name']} gave {found['what']}"
+    return Fault("RUN-2011", "39004", message, f"it is declared to give {found['declared']}"), _python(found["name"])
+
+
+def _python(name: str) -> Suspect:
+    return lambda part: isinstance(part, PythonCall | PythonAggregateCall) and part.body.name == name
 
 
 _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ...] = (
     (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
+    (r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give (?P<declared>[^\n]*?)\)(?=\n|\\n|$)", _python_gave),
     (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
     (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),
     (r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to \"(?P<kind>[^\"]+)\"", _misread),

@@ -26,7 +26,7 @@ class HistoryOperator(SourceOperator):
 
     First the event times of each file are read, and the watermark they make. A file with a row behind its own watermark (late for some window,
     maybe) is read as a stream reads it, by the same operators; all others are computed by the backend in one query, for there lateness plays
-    no part. Time is told once, behind all rows.
+    no part. Without a backend all are read so. Time is told once, behind all rows.
     """
 
     def __init__(self, spec: HistorySpec, options: JobOptions) -> None:
@@ -43,8 +43,8 @@ class HistoryOperator(SourceOperator):
         for split in self._spec.splits:
             by_file.setdefault(FileSplit.parse(split).path, []).append(split)
         files = sorted(by_file)
-        if self._spec.timing and self._spec.backend != "spark":
-            mine = files[context.subtask :: context.parallelism]  # event times are read by all
+        if self._spec.backend is None or (self._spec.timing and self._spec.backend != "spark"):
+            mine = files[context.subtask :: context.parallelism]  # event times, or all rows, are read by all
         else:
             mine = files if context.subtask == 0 else []  # one query aggregates more than several, and a job of Spark costs much
         self._splits = tuple(split for path in mine for split in by_file[path])
@@ -67,11 +67,12 @@ class HistoryOperator(SourceOperator):
         late: set[str] = set()
         if self._splits and self._spec.timing:
             yield from self._times(late)
-        orderly = tuple(split for split in self._splits if split not in late)
-        if orderly:
-            yield from self._computed(orderly, out)
-        if late:
-            yield from self._read(tuple(split for split in self._splits if split in late), out)
+        computed = tuple(split for split in self._splits if split not in late and self._spec.backend is not None)
+        if computed:
+            yield from self._computed(computed, out)
+        read = tuple(split for split in self._splits if split not in computed)
+        if read:
+            yield from self._read(read, out)
         self._context.metrics.count("history_files_read_as_stream", len(late))
         if self._spec.timing:
             self._tell_time(out)

@@ -60,6 +60,16 @@ def failing(numbers: pa.Array) -> int:
     raise KeyError("no")
 
 
+@penstock.udaf(["DOUBLE", "BIGINT"], "STRING", mode="row")
+def rows_seen(first: pa.Array, second: pa.Array) -> str:
+    return "|".join(f"{a:g} {b}" if a is not None else f"{a} {b}" for a, b in zip(first.to_pylist(), second.to_pylist(), strict=True))
+
+
+@penstock.udaf(["BIGINT"], "BIGINT")
+def too_few(offsets: np.ndarray, number: pa.Array) -> np.ndarray:
+    return offsets[:1]
+
+
 @penstock.udtf(["STRING"], {"word": "STRING", "letters": "INT"}, mode="row")
 def words(text: str | None) -> Iterator[tuple[str, int]]:
     for word in (text or "").split():

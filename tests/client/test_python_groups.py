@@ -11,6 +11,7 @@ import pytest
 
 import penstock
 from client.dbapi import Connection
+from engine.bounded.java import find_java
 from tests.client import program_functions as program
 
 ROWS = pa.table(
@@ -49,7 +50,7 @@ QUERIES: dict[str, list[tuple[object, ...]]] = {
 def connection(**settings: str) -> Connection:
     made = penstock.connect(settings=settings)
     made.register("t", ROWS)
-    for function in (program.weighted_mean, program.longest, program.failing, program.words, program.upto, program.backwards, program.two):
+    for function in (program.weighted_mean, program.longest, program.failing, program.rows_seen, program.too_few, program.words, program.upto, program.backwards, program.two):
         made.create_function(function)
     return made
 
@@ -74,6 +75,39 @@ def test_bounded_tables() -> None:
     with connection(**{"bounded.backend": "duckdb"}) as made:
         for query, expected in QUERIES.items():
             assert answer(made, query) == sorted(expected, key=lambda row: [(value is None, str(value)) for value in row]), query
+
+
+SPARKS = [query for query in QUERIES if "LATERAL" not in query]
+MORE = {
+    "SELECT COUNT(*), longest(s) FROM t WHERE k > 100": [(0, None)],
+    "SELECT k, rows_seen(x, n) FROM t GROUP BY k": [(1, "1 2|2 0"), (2, "None None|3 1"), (3, "5 3")],
+    "SELECT COUNT(*), rows_seen(DISTINCT k % 2, 0) FROM t": [(5, "0 0|1 0")],
+}
+
+
+def explained(made: Connection, query: str) -> str:
+    return "\n".join(line for (line,) in made.execute(f"EXPLAIN PHYSICAL {query}").fetchall())
+
+
+@pytest.mark.spark
+def test_aggregates_run_in_spark() -> None:
+    """As Arrow functions of Spark's workers, one call for many groups: the answers of our runtime, NULLs and order of rows included."""
+    try:
+        find_java()
+    except penstock.Error as error:
+        pytest.skip(error.message)
+    with connection(**{"bounded.backend": "spark"}) as made, connection(**{"execution.runtime-mode": "streaming"}) as stream:
+        for query in [*SPARKS, *MORE]:
+            assert answer(made, query) == answer(stream, query), query
+            expected = QUERIES.get(query) or MORE[query]
+            assert answer(made, query) == sorted(expected, key=lambda row: [(value is None, str(value)) for value in row]), query
+        assert "penstock_python_longest(" in explained(made, SPARKS[0]) and "BoundedInput" not in explained(made, SPARKS[0])
+        filtered = "SELECT k, longest(DISTINCT s) OVER (PARTITION BY k) FROM t"
+        assert "BoundedInput" in explained(made, filtered)  # Spark has no DISTINCT with OVER: ours, over rows Spark reads
+        for query, code, message in (("failing(n)", "RUN-2010", "KeyError: 'no'"), ("too_few(n)", "RUN-2011", "gave 1 values for 3")):
+            with pytest.raises(penstock.Error) as caught:
+                made.execute(f"SELECT k, {query} FROM t GROUP BY k").fetchall()
+            assert caught.value.code == code and message in caught.value.message, caught.value.message
 
 
 MISTAKES = {

@@ -85,6 +85,20 @@ def test_a_spark_home_that_does_not_fit(capsys: pytest.CaptureFixture[str], monk
     assert code == 1 and "is Spark 3.5.1, the package pyspark is" in found["spark"][0]["found"]
 
 
+def test_jars_of_catalogs(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    _, found = examined(capsys)
+    told = {kind: found[f"catalog {kind}"][0] for kind in ("hive", "jdbc", "iceberg", "delta")}
+    assert [told[kind]["state"] for kind in told] == ["ok", "ok", "note", "note"] and "derby" in told["jdbc"]["found"]
+    assert "'spark.jars'" in told["iceberg"]["mend"]
+    (tmp_path / "conf").mkdir()
+    named = "spark.jars /lake/iceberg-spark-runtime-3.5_2.13-1.10.2.jar\nspark.jars.packages io.delta:delta-spark_2.13:4.4.1,org.postgresql:postgresql:42.7.4\n"
+    (tmp_path / "conf" / "spark-defaults.conf").write_text(named)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    _, found = examined(capsys)
+    assert "is made for Spark 3.5, this is" in found["catalog iceberg"][0]["found"]
+    assert found["catalog delta"][0]["found"] == "delta-spark_2.13-4.4.1" and "postgresql-42.7.4" in found["catalog jdbc"][0]["found"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_directory_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "shut").mkdir(mode=0o500)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Shape:
     """``key``: in update mode, the columns that identify a row. ``closes``: rows come when time passes, so time must pass at the end too.
 
-    ``refused``: what Spark says of it. ``static``: tables Spark reads as bounded.
+    ``refused``: what Spark says of it. ``static``: tables Spark reads as bounded. ``of``: the query of whose rows any will do, as many as ours.
     """
 
     name: str
@@ -19,10 +19,12 @@ class Shape:
     closes: bool = False
     refused: str = ""
     static: tuple[str, ...] = ()
+    of: str = ""
 
 
 _TUMBLE = "FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECONDS) GROUP BY window_start, window_end, k"
 _NEAR = "t.k = e.k AND e.ts BETWEEN t.ts - INTERVAL '5' SECONDS AND t.ts + INTERVAL '5' SECONDS"
+_TIMED_T, _TIMED_E = (f"(SELECT * FROM {name} WHERE ts IS NOT NULL) AS {name}" for name in "te")  # Spark never lets go of a row without a time
 _GROUPED = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 _UNBOUNDED = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
@@ -47,6 +49,17 @@ SHAPES = (
     Shape("distinct", "SELECT DISTINCT k, s FROM t", "update", (0, 1)),
     Shape("union all", "SELECT id, k FROM t WHERE k = 1 UNION ALL SELECT id, k FROM e"),
     Shape("interval join", f"SELECT t.id AS i, e.id AS j, t.k FROM t JOIN e ON {_NEAR}"),
+    Shape("interval left join", f"SELECT t.id AS i, e.id AS j, t.s FROM {_TIMED_T} LEFT JOIN {_TIMED_E} ON {_NEAR}", closes=True),
+    Shape("interval full join", f"SELECT t.id AS i, e.id AS j, e.v FROM {_TIMED_T} FULL JOIN {_TIMED_E} ON {_NEAR}", closes=True),
+    Shape(
+        "window over window",
+        "WITH small AS (SELECT k, window_time, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '4' SECONDS) "
+        "GROUP BY k, window_start, window_end, window_time) SELECT k, window_start, COUNT(*) AS windows, SUM(n) AS n "
+        "FROM TUMBLE(TABLE small, DESCRIPTOR(window_time), INTERVAL '12' SECONDS) GROUP BY k, window_start, window_end",
+        closes=True,
+    ),
+    Shape("limit", "SELECT id, k FROM t WHERE v > 0 LIMIT 7", of="SELECT id, k FROM t WHERE v > 0"),
+    Shape("first groups", f"{_GROUPED} ORDER BY n DESC, k LIMIT 2", "complete"),
     Shape("regular join", "SELECT t.id AS i, e.id AS j FROM t JOIN e ON t.k = e.k AND t.s = e.s"),
     Shape("aggregate of a join", "SELECT t.k, COUNT(*) AS n FROM t JOIN e ON t.k = e.k GROUP BY t.k", "update", (0,)),
     Shape("static join", "SELECT t.id AS i, w.id AS j FROM t JOIN w ON t.k = w.k AND t.v = w.v", static=("w",)),

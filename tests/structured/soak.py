@@ -1,37 +1,45 @@
-"""``python -m tests.structured.soak [variants]``: every shape Spark accepts, over the inputs of so many variants (3)."""
+"""``python -m tests.structured.soak [variants] [queries]``: every shape Spark accepts, and generated queries (20), over the inputs of so many variants (3)."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from engine.bounded.spark_session import SESSIONS
-from tests.queries.generated.relations import run
-from tests.queries.generated.trial import Arena, Wrong, compare
-from tests.structured.shapes import SHAPES
-from tests.structured.streams import Streams
+from tests.queries.generated.trial import Arena, Wrong
+from tests.structured.generated import generated
+from tests.structured.shapes import SHAPES, Shape
+from tests.structured.streams import Refused, Streams
 
 
-def main(variants: int) -> int:
-    """Print a line per shape and variant; return how many answers differ."""
-    spark, wrong = SESSIONS.new("UTC", {"spark.sql.shuffle.partitions": "1"}), 0
+def main(variants: int, queries: int) -> int:
+    """Print a line per query and variant; return how many answers differ."""
+    spark, counts = SESSIONS.new("UTC", {"spark.sql.shuffle.partitions": "1"}), Counter[str]()
     for variant in range(1, variants + 1):
         arena = Arena.of(variant)
+        shapes = [shape for shape in SHAPES if not shape.refused] + [generated(variant * 1000 + seed) for seed in range(queries)]
         with tempfile.TemporaryDirectory() as folder:
             streams = Streams(spark, arena, Path(folder))
-            for shape in (shape for shape in SHAPES if not shape.refused):
-                ours = run(arena.tables, shape.query).rows
-                said = f"equal: {ours.total()} rows"
-                try:
-                    compare(streams.answer(shape), ours, shape.name)
-                except Wrong as error:
-                    wrong, said = wrong + 1, f"DIFFERS: {error}"
-                print(f"{variant:3} {shape.name:24} {shape.mode:9} {said}", flush=True)
+            for shape in shapes:
+                kind, said = _asked(streams, shape)
+                counts[kind] += 1
+                print(f"{variant:3} {shape.name:24} {shape.mode:9} {kind}: {said}", flush=True)
         arena.close()
-    print(f"{wrong} differ")
-    return wrong
+    print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+    return counts["DIFFERS"]
+
+
+def _asked(streams: Streams, shape: Shape) -> tuple[str, str]:
+    try:
+        return "equal", f"{streams.check(shape)} rows"
+    except Wrong as error:
+        return "DIFFERS", f"{error}\n    {shape.query}"
+    except Refused as error:
+        return "refused", str(error)[:200]
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 3) > 0)
+    given = [int(word) for word in sys.argv[1:]]
+    sys.exit(main(*(given + [3, 20][len(given) :])) > 0)

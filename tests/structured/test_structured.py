@@ -12,11 +12,26 @@ from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from tests.queries.generated.relations import run
 from tests.queries.generated.trial import Arena, Wrong, compare
+from tests.structured.generated import generated
 from tests.structured.printed import NotPrintedError
 from tests.structured.shapes import SHAPES, Shape
 from tests.structured.streams import Refused, Streams
 
-IN_BRIEF = ("filter and project", "tumble", "session", "group by, update", "distinct", "interval join", "aggregate of a join", "static join")
+IN_BRIEF = (
+    "filter and project",
+    "tumble",
+    "session",
+    "group by, update",
+    "distinct",
+    "interval left join",
+    "interval full join",
+    "window over window",
+    "limit",
+    "first groups",
+    "aggregate of a join",
+    "static join",
+)
+GENERATED = range(4)
 VARIANT = 3
 
 
@@ -34,15 +49,19 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Streams]:
 
 def check(streams: Streams, shape: Shape) -> None:
     """Compare Spark's answer with ours, none of whose rows was late."""
-    ours = run(streams.arena.tables, shape.query)
-    assert ours.late == 0 and ours.rows
-    compare(streams.answer(shape), ours.rows, shape.name)
+    assert streams.check(shape)
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape.name in IN_BRIEF], ids=lambda shape: shape.name)
 def test_spark_gives_our_answer(streams: Streams, shape: Shape) -> None:
     check(streams, shape)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", GENERATED)
+def test_spark_gives_our_answer_to_generated_queries(streams: Streams, seed: int) -> None:
+    streams.check(generated(seed))
 
 
 @pytest.mark.spark

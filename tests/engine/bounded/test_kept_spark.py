@@ -74,7 +74,7 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
 
 
 @pytest.mark.spark
-def test_a_spark_is_kept_alive_and_served_over_connect(place: Path) -> None:
+def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     try:
         find_java()
     except PenstockError as error:
@@ -86,11 +86,9 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path) -> None:
     assert (query.returncode, query.stdout) == (0, "n\n100000\n"), query.stderr
     (state,) = kept_states()
     assert state["leases"] == 0 and state["keep_alive_s"] == 60
-    told = run("-m", "repl", "spark", "status", "--json")
-    assert json.loads(told.stdout)[0]["java_pid"] == state["java_pid"] and state["token"] not in told.stdout
-
-    stranger = run("-m", "repl", "-c", table, "-c", "SELECT COUNT(*) FROM n", SPARK_REMOTE=state["url"] + "/;token=none")
-    assert "BND-5018" in stranger.stderr and state["token"] not in stranger.stderr
+    assert main(["spark", "status", "--json"]) == 0
+    told = capsys.readouterr().out
+    assert json.loads(told)[0]["java_pid"] == state["java_pid"] and state["token"] not in told
 
     known = {"SPARK_REMOTE": state["url"], "SPARK_CONNECT_AUTHENTICATE_TOKEN": state["token"]}
     program = run("-m", "tests.engine.bounded.connect_program", str(place), str(state["java_pid"]), **known)
@@ -100,6 +98,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path) -> None:
 
 
 def check(saw: dict[str, Any]) -> None:
+    assert saw["stranger"] == "BND-5018"
     assert saw["place"] and saw["small"] == [[2]] and saw["ordered"] and saw["python"] == [[9_999_900_000]]
     assert saw["tables"] == [["orders", "spark", "bounded", "no"]]
     assert saw["rows"] == [[3, "text of 3"], [4, "text of 4"]]
