@@ -89,7 +89,7 @@ def _spec(part: Loaded, readers: Sequence[OperatorSpec], backend: str, known: Ma
 
 
 def _hands_over(plan: LogicalPlan) -> bool:
-    """Whether a backend would give a row for each it reads: files are here, and read by ourselves several times quicker than they come out of Spark."""
+    """Whether a backend would give a row for each it reads: we read files ourselves several times quicker than rows come out of Spark."""
     while isinstance(plan, Project | Filter | WatermarkAssign):
         plan = plan.input
     return isinstance(plan, Scan)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from catalog.frozen import dataclass
 
-_DRIVERS = re.compile(r"(postgresql|mysql-connector(?:-j|-java)?|mariadb-java-client|derby|ojdbc\d*|mssql-jdbc|sqlite-jdbc|h2|db2jcc\d*|snowflake-jdbc)-?\d")
+_DRIVERS = re.compile(
+    r"(postgresql|mysql-connector(?:-j|-java)?|mariadb-java-client|derby|ojdbc\d*|mssql-jdbc|sqlite-jdbc|h2|db2jcc\d*|snowflake-jdbc)-?\d"
+)
 _WANTED = (
     ("hive", re.compile(r"spark-hive_"), "spark-hive"),
     ("jdbc", _DRIVERS, "a JDBC driver"),
@@ -20,7 +22,7 @@ _BUILT_FOR = re.compile(r"iceberg-spark-runtime-(\d+\.\d+)_")
 
 @dataclass(frozen=True)
 class CatalogJars:
-    """What there is for a kind of catalog. ``found``: names of jars; ``missing``: what to look for; ``built_for``: another Spark these are made for."""
+    """What there is for a kind of catalog. ``found``: names of jars; ``missing``: what to look for; ``built_for``: another Spark they are made for."""
 
     kind: str
     found: tuple[str, ...]

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from catalog.errors import Kind, PenstockError
+from catalog.python_functions import PythonScalar
 from engine.bounded.backend import BoundedResult, Emit
 from engine.bounded.exact import ExactBatches
 from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
@@ -93,7 +94,7 @@ class _DuckDbRun:
         try:
             for number, relation in enumerate(self._query.relations):
                 self._register(f"t_{number}", relation)
-            register_on_duckdb(self._connection, self._query.python_functions)
+            register_on_duckdb(self._connection, [one for one in self._query.python_functions if isinstance(one, PythonScalar)])
             reader = self._connection.sql(self._query.text).to_arrow_reader(_BATCH_ROWS)
             for batch in reader:
                 if batch.num_rows:

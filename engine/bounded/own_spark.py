@@ -18,7 +18,7 @@ class OwnSpark:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be made is not left behind."""
-        self.jvm: SparkJvm = launch(settings)
+        self.jvm: SparkJvm = launch(settings, _import_pyspark)
         from pyspark.sql import SparkSession
 
         try:
@@ -92,6 +92,11 @@ class OwnSpark:
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         self.jvm.close()
+
+
+def _import_pyspark() -> None:
+    """Load what Python needs of Spark, which takes about as long as Java needs to listen."""
+    import pyspark.sql  # noqa: F401
 
 
 @contextlib.contextmanager

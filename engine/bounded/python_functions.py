@@ -19,7 +19,7 @@ def column_function(function: PythonScalar) -> Callable[..., Any]:
     It carries its imports along, for it runs in Spark's Python workers, which need not have penstock. A function of no arguments is given one column
     all the same, for the number of its rows.
     """
-    by_row, wanted, kind = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types], to_arrow(function.result)
+    by_row, wanted = function.mode is CallMode.ROW, [to_arrow(arg) for arg in function.arg_types]
     own, as_column = _raising(function), _result_reader(function)
 
     def call(*given: Any) -> Any:

@@ -115,12 +115,21 @@ def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
     return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
 
 
-def launch(settings: Mapping[str, str], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
-    """Start a virtual machine for this process and wait for its gateway. BND-5001 no Java, 5002 it did not come up, 5007 no Spark."""
+def launch(settings: Mapping[str, str], meanwhile: Callable[[], object], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
+    """Start a virtual machine for this process and wait for its gateway, with something to do ``meanwhile``.
+
+    BND-5001 no Java, 5002 it did not come up, 5007 no Spark.
+    """
     directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
     connection = directory / "gateway"
     said = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
     jvm = start_machine(directory, settings, ["pyspark-shell"], said)
+    try:
+        meanwhile()
+    except BaseException:
+        jvm.kill()
+        jvm.close()
+        raise
     await_start(jvm, connection.is_file, timeout_s)
     data = connection.read_bytes()
     length = struct.unpack(">i", data[4:8])[0]

@@ -91,7 +91,8 @@ def test_jars_of_catalogs(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert [told[kind]["state"] for kind in told] == ["ok", "ok", "note", "note"] and "derby" in told["jdbc"]["found"]
     assert "'spark.jars'" in told["iceberg"]["mend"]
     (tmp_path / "conf").mkdir()
-    named = "spark.jars /lake/iceberg-spark-runtime-3.5_2.13-1.10.2.jar\nspark.jars.packages io.delta:delta-spark_2.13:4.4.1,org.postgresql:postgresql:42.7.4\n"
+    packages = "io.delta:delta-spark_2.13:4.4.1,org.postgresql:postgresql:42.7.4"
+    named = f"spark.jars /lake/iceberg-spark-runtime-3.5_2.13-1.10.2.jar\nspark.jars.packages {packages}\n"
     (tmp_path / "conf" / "spark-defaults.conf").write_text(named)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
     _, found = examined(capsys)

@@ -52,7 +52,7 @@ def _listed(names: list[str]) -> str:
 
 def _window(dice: _Dice, keys: list[str]) -> str:
     size, table, time = dice.randint(1, 5), f"TABLE {dice.choice('te')}", "DESCRIPTOR(ts)"
-    match dice.choice(("tumble", "hop", "session")):
+    match dice.choice(("tumble", "hop", "session") if keys else ("tumble", "hop")):  # Spark has no session of all rows
         case "tumble":
             return f"TUMBLE({table}, {time}, INTERVAL '{size * 4}' SECONDS)"
         case "hop":
@@ -63,8 +63,9 @@ def _window(dice: _Dice, keys: list[str]) -> str:
 
 def _windowed(dice: _Dice, name: str) -> Shape:
     keys, values = dice.keys(), dice.some(_VALUES, 3)
-    having, where = dice.choice(("", " HAVING COUNT(*) > 1", " HAVING MAX(v) > 2")), dice.choice(("", f" WHERE {dice.choice(_TESTS)}"))
-    query = f"SELECT {_listed(keys)}window_start, window_end{_named(values)} FROM {_window(dice, keys)}{where}"
+    window, having = _window(dice, keys), dice.choice(("", " HAVING COUNT(*) > 1", " HAVING MAX(v) > 2"))
+    where = dice.choice(("", f" WHERE {dice.choice(_TESTS)}")) if "SESSION" not in window else ""
+    query = f"SELECT {_listed(keys)}window_start, window_end{_named(values)} FROM {window}{where}"
     return Shape(name, f"{query} GROUP BY {_listed(keys)}window_start, window_end{having}", closes=True)
 
 
@@ -82,8 +83,11 @@ def _of_windows(dice: _Dice, name: str) -> Shape:
 
 
 def near(kind: str, before: int, after: int, more: str = "") -> str:
-    """Return an interval join of t and e; rows without a time never leave Spark's state, so an outer join is given none."""
-    timed = ("(SELECT * FROM t WHERE ts IS NOT NULL) AS t", "(SELECT * FROM e WHERE ts IS NOT NULL) AS e") if kind else ("t", "e")
+    """Return an interval join of t and e. An outer join is given no rows without a time, which never leave Spark's state, and a full one none without
+    a key: there Spark's streams take NULL to be equal to NULL.
+    """
+    test = {"": "", "FULL": " WHERE ts IS NOT NULL AND k IS NOT NULL"}.get(kind, " WHERE ts IS NOT NULL")
+    timed = tuple(f"(SELECT * FROM {name}{test}) AS {name}" for name in "te")
     span = f"e.ts BETWEEN t.ts - INTERVAL '{before}' SECONDS AND t.ts + INTERVAL '{after}' SECONDS"
     return f"{timed[0]} {kind} JOIN {timed[1]} ON t.k = e.k AND {span}{more}"
 

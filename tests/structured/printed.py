@@ -42,9 +42,18 @@ def printed(plan: LogicalPlan) -> tuple[str, tuple[Relation, ...]]:
     flavour = SparkFlavour()
     writer = _StreamText(flavour)
     root = writer.relation(plan.input if isinstance(plan, Sink) else plan)
-    select = exp.select(*_columns(len(plan.schema))).from_(aliased(root))
-    ctes = ",\n".join(f"{name} AS ({body.sql(flavour.dialect)})" for name, body in writer.ctes)
-    return f"WITH {ctes}\n{select.sql(flavour.dialect)}", tuple(writer.relations)
+    bodies: dict[str, exp.Expr] = {}
+    for name, body in writer.ctes:  # Spark sorts streams only where it sees the aggregate beneath, which it does not through WITH
+        bodies[name] = _inlined(body, bodies)
+    return bodies[root].sql(flavour.dialect), tuple(writer.relations)
+
+
+def _inlined(body: exp.Expr, bodies: dict[str, exp.Expr]) -> exp.Expr:
+    """A select with the bodies of those it reads in place of their names."""
+    for table in list(body.find_all(exp.Table)):
+        if table.name in bodies:
+            table.replace(exp.Subquery(this=bodies[table.name].copy(), alias=exp.TableAlias(this=exp.to_identifier(table.alias))))
+    return body
 
 
 def _window(window: Windowing) -> exp.Expr:

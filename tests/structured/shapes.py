@@ -24,7 +24,8 @@ class Shape:
 
 _TUMBLE = "FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' SECONDS) GROUP BY window_start, window_end, k"
 _NEAR = "t.k = e.k AND e.ts BETWEEN t.ts - INTERVAL '5' SECONDS AND t.ts + INTERVAL '5' SECONDS"
-_TIMED_T, _TIMED_E = (f"(SELECT * FROM {name} WHERE ts IS NOT NULL) AS {name}" for name in "te")  # Spark never lets go of a row without a time
+_TIMED = tuple(f"(SELECT * FROM {name} WHERE ts IS NOT NULL) AS {name}" for name in "te")  # Spark never lets go of a row without a time
+_KEYED = tuple(one.replace("ts IS", "k IS NOT NULL AND ts IS") for one in _TIMED)  # and its FULL JOIN of streams takes NULL to be equal to NULL
 _GROUPED = "SELECT k, COUNT(*) AS n FROM t GROUP BY k"
 _UNBOUNDED = "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION"
 
@@ -49,8 +50,8 @@ SHAPES = (
     Shape("distinct", "SELECT DISTINCT k, s FROM t", "update", (0, 1)),
     Shape("union all", "SELECT id, k FROM t WHERE k = 1 UNION ALL SELECT id, k FROM e"),
     Shape("interval join", f"SELECT t.id AS i, e.id AS j, t.k FROM t JOIN e ON {_NEAR}"),
-    Shape("interval left join", f"SELECT t.id AS i, e.id AS j, t.s FROM {_TIMED_T} LEFT JOIN {_TIMED_E} ON {_NEAR}", closes=True),
-    Shape("interval full join", f"SELECT t.id AS i, e.id AS j, e.v FROM {_TIMED_T} FULL JOIN {_TIMED_E} ON {_NEAR}", closes=True),
+    Shape("interval left join", f"SELECT t.id AS i, e.id AS j, t.s FROM {_TIMED[0]} LEFT JOIN {_TIMED[1]} ON {_NEAR}", closes=True),
+    Shape("interval full join", f"SELECT t.id AS i, e.id AS j, e.v FROM {_KEYED[0]} FULL JOIN {_KEYED[1]} ON {_NEAR}", closes=True),
     Shape(
         "window over window",
         "WITH small AS (SELECT k, window_time, COUNT(*) AS n FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '4' SECONDS) "

@@ -1,4 +1,4 @@
-"""``python -m tests.structured.soak [variants] [queries]``: every shape Spark accepts, and generated queries (20), over the inputs of so many variants (3)."""
+"""``python -m tests.structured.soak [variants] [queries]``: every shape Spark accepts, and generated queries (20), over some inputs (3)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _ROWS = "(1, 'pen', 1.50, 10), (2, 'ink', 2.25, 10), (3, 'pen', 3.00, 20), (4, '
 
 @dataclass(frozen=True)
 class Trial:
-    """One kind of catalog. ``settings``: Spark's; ``made``: what makes its database and tables; ``pushed``: words of the plan of a filter, of an aggregate."""
+    """One kind of catalog. ``made``: what makes its database and tables; ``pushed``, ``aggregated``: words of the plan of a filter, of an aggregate."""
 
     name: str
     catalog: str
@@ -39,13 +39,12 @@ class Trial:
 def _jdbc(name: str, url: str, driver: str, database: str, jar: str | None) -> Trial:
     key = f"spark.sql.catalog.{name}"
     settings = {key: _JDBC, f"{key}.url": url, f"{key}.driver": driver, f"{key}.pushDownAggregate": "true"} | ({"spark.jars": jar} if jar else {})
-    columns = "ID INT, ITEM VARCHAR(10), PRICE DECIMAL(10, 2), DAY INT" if name == "derby" else "id INT, item STRING, price DECIMAL(10, 2), day INT"
     made = (
-        f"CREATE TABLE {name}.{database}.ORDERS ({columns})",
-        f"CREATE TABLE {name}.{database}.SUMMARY ({columns.split(', PRICE')[0].split(', price')[0].split(', ', 1)[1]}, N BIGINT)",
-        f"INSERT INTO {name}.{database}.ORDERS VALUES {_ROWS}",
+        f"CREATE TABLE {name}.{database}.orders (id INT, item VARCHAR(10), price DECIMAL(10, 2), day INT)",
+        f"CREATE TABLE {name}.{database}.summary (item VARCHAR(10), n BIGINT)",
+        f"INSERT INTO {name}.{database}.orders VALUES {_ROWS}",
     )
-    return Trial(name, name, database, settings, made, ("PushedFilters", "PRICE" if name == "derby" else "price"), ("PushedAggregates: [COUNT(*), MAX(",))
+    return Trial(name, name, database, settings, made, ("PushedFilters: [price IS NOT NULL, ",), ("PushedAggregates: [COUNT(*), MAX(",))
 
 
 def _of_files(name: str, catalog: str, settings: dict[str, str], using: str, pushed: tuple[str, ...]) -> Trial:
@@ -68,7 +67,9 @@ def trials(folder: Path, arguments: argparse.Namespace) -> dict[str, Trial]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
     }
     partitioned = "STORED AS PARQUET PARTITIONED BY (day)"
-    made = [_of_files("hive", "spark_catalog", hive, "STORED AS PARQUET", ("PushedFilters: [IsNotNull(price), GreaterThan(price,2.00)]", "ReadSchema"))]
+    made = [
+        _of_files("hive", "spark_catalog", hive, "STORED AS PARQUET", ("PushedFilters: [IsNotNull(price), GreaterThan(price,2.00)]", "ReadSchema"))
+    ]
     made.append(_of_files("hive by day", "spark_catalog", hive, partitioned.replace("(day)", "(DAY)"), ("PartitionFilters", "ReadSchema")))
     made.append(_jdbc("derby", f"jdbc:derby:{folder}/derby;create=true", "org.apache.derby.jdbc.EmbeddedDriver", "APP", None))
     if arguments.postgres:
