@@ -325,8 +325,7 @@ class SinkSpec(OperatorSpec):
 class HistorySpec(OperatorSpec):
     """Give, instead of ``operators`` (a source and what follows it, first to last), the rows these would give for ``splits``.
 
-    ``plan``: over one table, computed by the bounded ``backend`` (None: read by ``operators``); its rows may be fewer where the operator above keeps
-    the first of them only.
+    ``plan``: over one table, computed by ``backend`` (None: read by ``operators``); its rows may be fewer where the one above keeps the first only.
     ``timing``: a source and a watermark assigner over nothing but the columns time is made of; none where nobody above goes by time.
     """
 

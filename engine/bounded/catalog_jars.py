@@ -22,7 +22,7 @@ _BUILT_FOR = re.compile(r"iceberg-spark-runtime-(\d+\.\d+)_")
 
 @dataclass(frozen=True)
 class CatalogJars:
-    """What there is for a kind of catalog. ``found``: names of jars; ``missing``: what to look for; ``built_for``: another Spark they are made for."""
+    """What there is for a kind of catalog. ``found``: names of jars; ``missing``: what to look for; ``built_for``: another Spark they are of."""
 
     kind: str
     found: tuple[str, ...]

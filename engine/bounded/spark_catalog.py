@@ -31,9 +31,9 @@ class SparkCatalog:
     def table(self, full_name: str, database: str, name: str) -> Table | None:
         there = self._schema(database, name)
         if there is None:
-            database = self._real(database)
+            asked, database = (database, name), self._real(database)
             folded = {known.lower(): known for known in self.tables(database)}
-            if name.lower() not in folded or (database, folded[name.lower()]) == (database, name):
+            if name.lower() not in folded or (database, folded[name.lower()]) == asked:
                 return None
             name = folded[name.lower()]
             there = self._schema(database, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import sys
 import threading
 import warnings
@@ -123,7 +124,7 @@ def _set(session: Any, key: str, value: str) -> None:
     from pyspark.errors import PySparkException
 
     known = session.conf.get(key, None)
-    if known == value or (known is not None and key.endswith("JavaOptions") and value in known):  # to which Spark adds its own
+    if known is not None and (_plain(known) == _plain(value) or (key.endswith("JavaOptions") and value in known)):  # to which Spark adds its own
         return
     refused: PySparkException | None = None
     try:
@@ -135,6 +136,11 @@ def _set(session: Any, key: str, value: str) -> None:
     message = f"Spark runs already, and {key} is read only when it starts"
     hint = "make the first statement that needs Spark one of a catalog, table or job with this setting"
     raise PenstockError("BND-5013", message, hint=hint, kind=Kind.USER, sqlstate="55000") from refused
+
+
+def _plain(value: str) -> str:
+    """A setting as it was given: Spark writes paths as URLs."""
+    return re.sub(r"\bfile:/+", "/", value)
 
 
 def _in_time(what: str, work: Callable[[], Any]) -> Any:

@@ -125,6 +125,10 @@ def test_aggregates_are_pushed_into_a_database_behind_spark(conn: Connection, sh
     query = "SELECT name, COUNT(*) AS n, MAX(id) AS last FROM dim.app.parts WHERE id > 1 GROUP BY name"
     assert "PushedAggregates: [COUNT(*), MAX(ID)]" in plan(conn, query)
     assert rows(conn, query) == [("two", 2, 3)]
+    shop.sql("CREATE TABLE dim.APP.small (id INT)")
+    assert rows(conn, "SELECT COUNT(*) FROM dim.app.small") == [(0,)]  # its name is written as it is, its database's is not
+    conn.execute("USE dim.app")
+    assert ("app", "yes") in rows(conn, "SHOW DATABASES")
 
 
 @pytest.mark.spark
@@ -159,6 +163,10 @@ def test_rows_are_written_by_spark(conn: Connection, shop: Any) -> None:
 def test_settings_that_are_too_late(conn: Connection, shop: Any) -> None:
     conn.execute("CREATE CATALOG late WITH ('type' = 'spark', 'spark.jars' = 'x.jar')")
     assert "BND-5013" in told(conn, "SELECT * FROM late.shop.orders")
+    warehouse = shop.conf.get("spark.sql.warehouse.dir")
+    assert warehouse.startswith("file:")  # as Spark writes what it was started with
+    conn.execute(f"CREATE CATALOG same WITH ('type' = 'spark', 'spark.sql.warehouse.dir' = '{warehouse.removeprefix('file:')}')")
+    assert rows(conn, "SELECT COUNT(*) FROM same.shop.orders") == [(10,)]
 
 
 class Terminal(io.StringIO):
