@@ -39,13 +39,15 @@ class CountingStorage(LocalStorage):
 
 
 def stalls(runs: int) -> bool:
-    """Print how long a snapshot of 10 MB keeps rows waiting, whole and with 1 % touched, and what it writes; return whether all are short enough."""
-    print(
-        f"{'state of 10 MB':18} {'whole ms':>9} {'1 % ms':>7} {'bytes whole':>12} {'bytes 1 %':>10} {'share':>6} {'fsyncs':>7} {'elsewhere ms':>13}"
-    )
+    """Print how long a snapshot of 10 MB keeps rows waiting, whole and with 1 % touched, and what it writes; return whether all are short enough.
+
+    ``cpu ms`` is what the thread works of that for a whole one: where it is much less, others were at work on the machine.
+    """
+    times_named = f"{'state of 10 MB':18} {'whole ms':>9} {'cpu ms':>7} {'1 % ms':>7}"
+    print(f"{times_named} {'bytes whole':>12} {'bytes 1 %':>10} {'share':>6} {'fsyncs':>7} {'elsewhere ms':>13}")
     worst = 0.0
     for name, make in STATES.items():
-        whole, part, elsewhere, sizes, syncs = [], [], [], [0, 0], 0
+        whole, part, worked, elsewhere, sizes, syncs = [], [], [], [], [0, 0], 0
         for _ in range(runs):
             measured = make()
             for first in range(0, measured.keys, 32_768):
@@ -54,9 +56,10 @@ def stalls(runs: int) -> bool:
                 storage = CountingStorage(Path(folder))
                 layers, writer = Layers(True), SnapshotWriter(storage, 1, 1)
                 for number, times in ((1, whole), (2, part)):
-                    started = time.perf_counter()
+                    started, worked_before = time.perf_counter(), time.thread_time()
                     frozen = {state: layers.freeze("op", state, kept, number) for state, kept in measured.states.items()}
                     times.append((time.perf_counter() - started) * 1e3)
+                    worked.append((time.thread_time() - worked_before) * 1e3)
                     started = time.perf_counter()
                     written = writer.write(number, TaskId(0, 0), [OperatorSnapshot("op", frozen)])
                     elsewhere.append((time.perf_counter() - started) * 1e3)
@@ -66,7 +69,7 @@ def stalls(runs: int) -> bool:
                 syncs = storage.syncs // 2
         worst = max([worst, *whole, *part])
         share = sizes[1] / sizes[0]
-        figures = f"{max(whole):9.1f} {max(part):7.1f} {sizes[0]:12,} {sizes[1]:10,} {share:6.1%} {syncs:7} {max(elsewhere):13.1f}"
+        figures = f"{max(whole):9.1f} {max(worked):7.1f} {max(part):7.1f} {sizes[0]:12,} {sizes[1]:10,} {share:6.1%} {syncs:7} {max(elsewhere):13.1f}"
         print(f"{name:18} {figures}", flush=True)
     print(f"longest wait {worst:.1f} ms of {STALL_MS:.0f}: {'within' if worst <= STALL_MS else 'TOO LONG'}")
     return worst <= STALL_MS
