@@ -56,7 +56,7 @@ def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]
         return ()
     told = []
     for job in recorded_jobs(state_dir):
-        if job.job_id == job_id or job.status in ("FINISHED", "CANCELED") or ".dropped-" in job.job_id:
+        if job.job_id == job_id or job.status in ("RUNNING", "FINISHED", "CANCELED") or ".dropped-" in job.job_id:
             continue
         try:
             operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators

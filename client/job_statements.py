@@ -46,7 +46,7 @@ def told_of_job(session: Session, result: Result) -> Result:
     assert job is not None
     if session.settings.get("table.dml-sync"):
         return note_result(session.wait_for(job), job)
-    return note_result(f"job {job.job_id} started", job)
+    return note_result("; ".join([f"job {job.job_id} started", *job.told_at_start]), job)
 
 
 def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob) -> Result:

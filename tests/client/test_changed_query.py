@@ -114,10 +114,24 @@ def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> N
         assert into_other.told_at_start == ()
         for job in (into_same, into_other):
             job.cancel()
-    with kept.opened() as made:
-        job, second = (made.execute(text).job for text in (BOTH.format(PLAIN, COUNTED), PLAIN))
-        assert job is not None and job.told_at_start == ()
-        assert second is not None and "goes on from its state as the 1. of that name in another session" in second.told_at_start[0]
+    with kept.opened(pipeline_name="job") as made:
+        first = made.execute(BOTH.format(PLAIN, COUNTED)).job
+        assert first is not None and first.told_at_start == ()
+        again = made.execute(PLAIN).job
+        assert again is not None and again.told_at_start == ()  # beside one that runs
+        again.cancel()
+        first.stop()
+        assert first.wait(60)
+
+
+def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept) -> None:
+    with kept.opened(rate=20_000) as made:
+        first = made.execute(BOTH.format(PLAIN, COUNTED)).job
+        assert first is not None
+        made.execute(f"STOP JOB '{first.job_id}'")
+        assert first.wait(60) and first.metrics().rows_in < ROWS
+        again = made.execute(PLAIN).job
+        assert again is not None and "goes on from its state as the 1. of that name in another session" in again.told_at_start[0]
 
 
 def test_unchanged_it_goes_on_exactly(kept: Kept) -> None:
