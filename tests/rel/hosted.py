@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from client.session import Session
+from engine.bounded.java import find_java
+from engine.bounded.java_archive import SWITCH, archive_file
+from engine.bounded.spark_launcher import spark_home
 from engine.bounded.spark_session import SESSIONS
 from engine.job import Job
 from tests.rel import hosted_job as hosted
@@ -124,7 +127,7 @@ def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
     settings = tuple(f"{key}={value}" for key, value in hosted.SETTINGS.items() if "interval" not in key and "delay" not in key)
     job = JobProcess(root, script, "counts-1", "200 ms", (*settings, f"spark.master={MASTER}", "pipeline.name=counts", "table.dml-sync=true"))
     try:
-        job.start(parallelism=2)
+        job.start(parallelism=2, env=_without_writing())
         job.await_checkpoint()
         job.await_checkpoint()
         assert job.process is not None
@@ -147,6 +150,12 @@ def driver_killed(arguments: argparse.Namespace, verdict: Verdict) -> None:
             verdict.check(False, f"driver: {sentence}")
     finally:
         job.reap()
+
+
+def _without_writing() -> dict[str, str]:
+    """Return the environment in which no virtual machine stays to write its archive of classes, which takes half a minute, when its parent dies."""
+    there = archive_file(find_java(), spark_home() / "jars").is_file()
+    return {} if there else {SWITCH: "off"}
 
 
 def family_of(pid: int) -> list[int]:
