@@ -21,5 +21,6 @@ def report(files: Path, rows: int, runs: int) -> None:
     """Print one line per question."""
     print(f"{'question':38} {'processes':>10} {'spark':>10} {'ratio':>7}   (M rows/s at 2 slots, median of {runs})")
     for question in QUESTIONS:
-        processes, spark = (rows / statistics.median(times_s(files, question, kind, runs, SETTINGS)) / 1e6 for kind in ("processes", "spark"))
+        times = times_s(files, question, {"processes": {}, "spark": SETTINGS}, runs)
+        processes, spark = (rows / statistics.median(times[kind]) / 1e6 for kind in ("processes", "spark"))
         print(f"{question.name:38} {processes:10.1f} {spark:10.1f} {spark / processes:6.2f}x", flush=True)
