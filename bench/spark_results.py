@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -21,6 +22,8 @@ QUERY = (
     "FROM numbers"
 )
 _WRITTEN_ROWS = 1 << 20
+_MORE_MB, _JAVA_MB = 200.0, 1_700.0  # what 32 MB of frames and Arrow's pools may add; a heap of 1 GB and what Java has besides
+_IDLE_WITHIN_S = 10.0
 
 
 class Peak:
@@ -76,8 +79,8 @@ def cpu_s(pids: list[int]) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: float) -> None:
-    """Read a result to its end, with a pause after each batch, and print what that was like."""
+def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: float) -> Peak:
+    """Read a result to its end, with a pause after each batch; print what that was like, and return the memory it took."""
     sql = f"{QUERY} WHERE n < {rows}"
     before, start, first_s, count = cpu_s([os.getpid(), java_pid, *below(java_pid)]), time.perf_counter(), 0.0, 0
     with Peak(java_pid) as peak:
@@ -95,22 +98,36 @@ def read(connection: penstock.Connection, java_pid: int, rows: int, pause_s: flo
         f"Python workers {peak.workers_mb:.0f}",
         flush=True,
     )
+    return peak
 
 
-def leave(connection: penstock.Connection, rows: int) -> None:
-    """Read one batch, close, and print how long it took until Spark ran nothing and the next query had its answer."""
+def flat(few: Peak, many: list[Peak], rows: int) -> bool:
+    """Print, and return, whether reading many rows took hardly more memory on any side than reading a few; Java's heap may fill up to its limit."""
+    most = max(peak.client_mb for peak in many), max(peak.workers_mb for peak in many), max(peak.java_mb for peak in many)
+    bounds = few.client_mb + _MORE_MB, few.workers_mb + _MORE_MB, _JAVA_MB
+    is_flat = all(peak <= bound for peak, bound in zip(most, bounds, strict=True))
+    sides = zip(("client", "Python workers", "Java"), most, bounds, strict=True)
+    told = ", ".join(f"{side} {peak:.0f} of at most {bound:.0f} MB" for side, peak, bound in sides)
+    print(f"memory over {rows / 1e6:.0f} M rows {'is flat' if is_flat else 'IS NOT FLAT'}: {told}", flush=True)
+    return is_flat
+
+
+def leave(connection: penstock.Connection, rows: int) -> bool:
+    """Read one batch, close; print how soon Spark ran nothing and the next query had its answer, and return whether the job was cancelled."""
     cursor = connection.execute(f"{QUERY} WHERE n < {rows}")
     next(cursor.batches())
     start = time.perf_counter()
     cursor.close()
     closed_s = time.perf_counter() - start
     tracker = SESSIONS.new("UTC").sparkContext.statusTracker()
-    while tracker.getActiveStageIds():
+    while (running := tracker.getActiveStageIds()) and time.perf_counter() - start < _IDLE_WITHIN_S:
         time.sleep(0.02)
     idle_s = time.perf_counter() - start
     connection.execute("SELECT COUNT(*) FROM numbers").fetchall()
     next_s = time.perf_counter() - start
-    print(f"early close: close() {closed_s:.2f} s, Spark idle after {idle_s:.2f} s, next query answered after {next_s:.2f} s")
+    said = "STILL RUNNING" if running else "idle"
+    print(f"early close: close() {closed_s:.2f} s, Spark {said} after {idle_s:.2f} s, next query answered after {next_s:.2f} s")
+    return not running
 
 
 def write_numbers(path: Path, rows: int) -> None:
@@ -126,8 +143,8 @@ def write_numbers(path: Path, rows: int) -> None:
     part.rename(path)
 
 
-def main() -> None:
-    """Print a line for each kind of reader."""
+def main() -> int:
+    """Print a line for each kind of reader; return 1 when memory grew with the rows, or an early close did not end the job."""
     parser = argparse.ArgumentParser(prog="python -m bench.spark_results", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("out/bench"), help="where the rows are kept (out/bench)")
     parser.add_argument("--rows", type=int, default=16_000_000, help="how many rows (16 million)")
@@ -142,11 +159,12 @@ def main() -> None:
         print(f"Spark up and warm after {time.perf_counter() - start:.1f} s", flush=True)
         assert isinstance(SESSIONS.place, OwnSpark)
         java_pid = SESSIONS.place.jvm.process.pid
-        read(connection, java_pid, min(arguments.rows, 1_000_000), 0)
-        read(connection, java_pid, arguments.rows, 0)
-        read(connection, java_pid, arguments.rows, arguments.pause_ms / 1000)
-        leave(connection, arguments.rows)
+        few = read(connection, java_pid, min(arguments.rows, 1_000_000), 0)
+        many = [read(connection, java_pid, arguments.rows, pause_s) for pause_s in (0, arguments.pause_ms / 1000)]
+        print("beside, tried alone on 2 cores: 0.64 M rows per cpu-second by a push of tasks, 0.98 by toArrow(), which holds all of it")
+        held = [flat(few, many, arguments.rows), leave(connection, arguments.rows)]
+    return 0 if all(held) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
