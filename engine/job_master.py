@@ -139,11 +139,12 @@ class JobMaster:
 
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now, or were at its end; any thread may ask."""
+        tasks = self.tasks  # before the question whether the end has taken them
         if self._last_metrics is not None:
             return self._last_metrics
-        up_ms = self._clock.monotonic_ms() - self._deployed_ms if self.tasks else 0.0
+        up_ms = self._clock.monotonic_ms() - self._deployed_ms if tasks else 0.0
         restarts = max(0, self._attempt - 1 - self._rescales)
-        return job_metrics(self.tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
+        return job_metrics(tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
 
     def _keep_checkpoints(self) -> None:
         """Start what is due, give up what takes too long, and head for the end when there is one."""

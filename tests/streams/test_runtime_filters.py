@@ -127,7 +127,7 @@ def straight(session: Session, text: str, parallelism: int = 2) -> tuple[Counter
     session.settings.set("parallelism.default", str(parallelism))
     result = session.execute(text)
     rows = Counter(tuple(row.values()) for row in result.final_rows().to_pylist())
-    assert result.job is not None
+    assert result.job is not None and result.job.wait(60), "its last numbers are told at its end"
     return rows, result.job
 
 
