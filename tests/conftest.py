@@ -20,6 +20,7 @@ OWN_SPARK = "tests/deploy/test_hosted_jobs.py"
 """Starts a Spark of another master, so the one the others share is ended first."""
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in a hook of the same name
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         file = item.nodeid.partition("::")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -193,3 +194,10 @@ def test_types() -> None:
 
 def test_floors() -> None:
     tool(str(Path(sys.executable).with_name("lint-imports")))
+
+
+def test_tests_of_one_group_share_a_process(request: pytest.FixtureRequest) -> None:
+    """Or each process would start a Java of its own, and module fixtures would be made in both."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("tests are not dealt to processes")
+    assert request.node.nodeid.endswith("@tests/test_house.py")
