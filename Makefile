@@ -19,10 +19,10 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run queries/flights.sql --state out/state
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (about ten minutes on two cores)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+test: $(VENV)/.installed ## set up, then run all tests and checks (about a quarter of an hour on two cores)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-# make test asks QUERIES=600 generated queries (some 60 seconds of one core) and Spark 30 of them; make fuzz asks FUZZ more, Spark 90, and tries every
+# make test asks QUERIES=600 generated queries (some 60 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
