@@ -41,3 +41,8 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_unconfigure() -> None:
+    """Let what was kept from the search be found at the end, or libraries complain of leaks."""
+    gc.unfreeze()
