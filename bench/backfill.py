@@ -63,7 +63,7 @@ def _warm(folder: Path) -> None:
     """Start Spark, if it is not, and have it read a file."""
     from engine.bounded.spark_session import SESSIONS
 
-    SESSIONS.new("UTC").read.parquet(next(folder.glob("*.parquet")).as_uri()).groupBy("k").count().toArrow()
+    SESSIONS.new("UTC").read.parquet(next(folder.resolve().glob("*.parquet")).as_uri()).groupBy("k").count().toArrow()
 
 
 def same(one: Path, other: Path) -> bool:

@@ -20,7 +20,7 @@ def written(directory: Path, rows: int) -> None:
     """Have jobs write a table, a commit of a million rows each."""
     with penstock.connect(settings={"bounded.backend": "duckdb"}) as conn:
         conn.execute(
-            f"CREATE TABLE s ({COLUMNS}) WITH ('connector' = 'datagen', 'number-of-rows' = '{min(rows, ROWS_PER_COMMIT)}', "
+            f"CREATE TABLE s ({COLUMNS}) WITH ('connector' = 'datagen', 'number-of-rows' = '{min(rows, ROWS_PER_COMMIT)}', 'rows-per-second' = '0', "
             "'fields.k.kind' = 'sequence', 'fields.c.length' = '8', 'fields.d.length' = '8')"
         )
         conn.execute(f"CREATE TABLE t ({COLUMNS}) WITH ('connector' = 'filesystem', 'path' = '{directory}', 'format' = 'parquet')")

@@ -82,12 +82,17 @@ class SparkBackend:
 def _warm() -> None:
     try:
         session = SESSIONS.new("UTC")
-        SESSIONS.watch().call("warm up", lambda: session.sql("SELECT 1").toArrow())
+        SESSIONS.watch().call("warm up", lambda: warm_up(session))
         SESSIONS.release(session)
     except PenstockError:
         return  # the query that needs Spark meets the same error and tells it
     except spark_failures():
         return
+
+
+def warm_up(session: Any) -> None:
+    """Have Spark run a query and start a Python worker, which large results come through."""
+    session.range(1).mapInArrow(lambda batches: batches, "id BIGINT").toArrow()
 
 
 @dataclass(frozen=True)

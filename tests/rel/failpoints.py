@@ -74,6 +74,8 @@ def in_processes(root: Path, point: str, does: str, parallelism: tuple[int, int]
     job.failpoints = f"{point}={does}({'500 ms, ' if does == 'delay' else ''}times={2 if point == 'R2b' else 1}){hit}"
     if point in RESTORING:
         job.failpoints += ";C11=kill(times=1)@2"
+    if point == "C14":
+        job.failpoints += ";S4=delay(300 ms, times=3)"  # so that sinks are still at it when the next checkpoint is due
     verdict.faults.append(case)
     try:
         code = _run_through(job, parallelism, recoveries)
