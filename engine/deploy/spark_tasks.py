@@ -26,6 +26,7 @@ from engine.network.secure_stream import SecureStream
 LEAVE_S = 3.0
 """How long a task may take to return once its worker is not wanted; then its job is cancelled."""
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH\]?\s*(.*)", re.DOTALL)
+_LACKING = re.compile(r"ModuleNotFoundError: (No module named '[^']+')")
 _TAGS = itertools.count(1)
 
 
@@ -170,11 +171,11 @@ def _told(error: BaseException) -> tuple[str, PenstockError | None]:
         text = str(error)
     except spark_failures():  # which is asked of the virtual machine
         return "the Java virtual machine of Spark is gone", None
-    versions = _VERSIONS.search(text)
-    if versions is not None:
+    versions, lacking = _VERSIONS.search(text), _LACKING.search(text)
+    if versions is not None or lacking is not None:
         hint = "set PYSPARK_PYTHON on the workers, or ship an environment with 'spark.archives'"
-        message = f"workers of Spark have another Python: {' '.join(versions[1].split())[:200]}"
-        return message, PenstockError("RUN-2921", message, hint=hint, kind=Kind.USER, sqlstate="55000")
+        what = f"have another Python: {' '.join(versions[1].split())[:200]}" if versions is not None else f"have a Python without ours: {lacking[1]}"
+        return f"workers of Spark {what}", PenstockError("RUN-2921", f"workers of Spark {what}", hint=hint, kind=Kind.USER, sqlstate="55000")
     if "cancelled" in text:
         return "its Spark job was cancelled", None
     return f"its Spark job failed: {_sentence(text)}", None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from catalog.errors import PenstockError
 from catalog.settings import Settings
@@ -155,6 +156,19 @@ def test_a_job_nobody_gives_cores_is_told(monkeypatch: pytest.MonkeyPatch, spark
     with pytest.raises(PenstockError, match=r"has not registered within 0\.3 s") as late:
         session.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
     assert late.value.code == "RUN-2925"
+    session.close()
+
+
+def test_a_python_without_our_libraries_is_told_and_not_tried_for_ever(monkeypatch: pytest.MonkeyPatch, spark: StandIn) -> None:
+    def collect(task: _Task) -> list[dict[str, str]]:
+        raise PySparkException("Job aborted: Task 0 failed\n  import pyarrow as pa\nModuleNotFoundError: No module named 'pyarrow'\n")
+
+    monkeypatch.setattr(_Task, "collect", collect)
+    session = Session({**hosted.SETTINGS, "restart-strategy.attempts": "1000000"})
+    session.execute(hosted.numbers_sql(1000, 1000))
+    with pytest.raises(PenstockError, match="have a Python without ours: No module named 'pyarrow'") as refused:
+        session.execute("SELECT COUNT(*) AS c FROM numbers").final_rows()
+    assert refused.value.code == "RUN-2921" and "PYSPARK_PYTHON" in str(refused.value.hint)
     session.close()
 
 
