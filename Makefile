@@ -22,11 +22,11 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 test: $(VENV)/.installed ## set up, then run all tests and checks (about a quarter of an hour on two cores)
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-# make test asks QUERIES=600 generated queries (some 60 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
+# make test asks QUERIES=400 generated queries (some 45 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.queries.soak 600 $$((600 + $(FUZZ)))
+	@$(BIN)/python -m tests.queries.soak 400 $$((400 + $(FUZZ)))
 	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end

@@ -70,39 +70,36 @@ def _initializer(cls: type[Any], named: dict[str, dataclasses.Field[Any]]) -> Ca
     assert all(field.init for field in named.values()), f"{cls.__name__} has a field that is not given"
     positional = tuple(name for name, field in named.items() if not field.kw_only)
     count = len(named) if len(positional) == len(named) else -1
-    defaults = {name: _default(field) for name, field in named.items() if field.default is not MISSING or field.default_factory is not MISSING}
+    defaults = {name: field.default for name, field in named.items() if field.default is not MISSING}
+    factories = {name: field.default_factory for name, field in named.items() if field.default_factory is not MISSING}
     completes = hasattr(cls, "__post_init__")
 
     def initialize(self: Any, /, *values: Any, **by_name: Any) -> None:
         if len(values) == count and not by_name:
-            self.__dict__.update(zip(positional, values, strict=True))
+            self.__dict__.update(zip(positional, values))  # noqa: B905  of one length, and asked a hundred thousand times
         else:
-            given = _given(type(self), positional, values, by_name)
-            for name, make in defaults.items():
+            given = {**defaults, **_given(type(self), positional, values, by_name)} if values else {**defaults, **by_name}
+            for name, make in factories.items():
                 if name not in given:
                     given[name] = make()
             if given.keys() != named.keys():
                 missing, unknown = named.keys() - given.keys(), given.keys() - named.keys()
                 raise TypeError(f"{type(self).__name__}: not given: {sorted(missing)}; has no field: {sorted(unknown)}")
-            self.__dict__.update({name: given[name] for name in named})
+            self.__dict__.update(given)
         if completes:
             self.__post_init__()
 
     return initialize
 
 
-def _default(field: dataclasses.Field[Any]) -> Callable[[], Any]:
-    """Return what makes the value of a field that was not given."""
-    return (lambda: field.default) if field.default_factory is MISSING else field.default_factory
-
-
 def _given(cls: type[Any], positional: tuple[str, ...], values: tuple[Any, ...], by_name: dict[str, Any]) -> dict[str, Any]:
     if len(values) > len(positional):
         raise TypeError(f"{cls.__name__} takes {len(positional)} values by position, not {len(values)}")
     given = dict(zip(positional, values, strict=False))
-    if twice := given.keys() & by_name.keys():
-        raise TypeError(f"{cls.__name__}: given twice: {sorted(twice)}")
-    given.update(by_name)
+    if by_name:
+        if twice := given.keys() & by_name.keys():
+            raise TypeError(f"{cls.__name__}: given twice: {sorted(twice)}")
+        given.update(by_name)
     return given
 
 

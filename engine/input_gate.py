@@ -174,7 +174,8 @@ class InputGate:
         """Return the newest barrier known that may some time overtake and has not gone on yet."""
         known = [self._alignment.barrier, *(self._channels[index].announced for index in self._overtakable)]
         settled, never = self._alignment.settled, float("inf")
-        return newest([b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never])
+        waiting = [b for b in known if b is not None and b.checkpoint_id > settled and b.overtakes_at_ms < never]
+        return newest(waiting) if waiting else None
 
     def _had_its_turn(self, barrier: Barrier) -> bool:
         """Whether a barrier is missing only where it may overtake."""

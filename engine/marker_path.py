@@ -37,7 +37,7 @@ class MarkerPath:
 
     def go_on(self) -> None:
         """Let markers go on whose operators hold nothing back any more, the last operators' first, so that none overtakes another."""
-        for index in sorted(self._waiting, reverse=True):
+        for index in sorted(self._waiting, reverse=True) if self._waiting else ():
             if self._operators[index].operator.held_until_ms() is None:
                 for marker in self._waiting.pop(index):
                     self.enter(marker, index + 1)

@@ -132,13 +132,16 @@ class Services:
 
     def __init__(self, *items: object) -> None:
         self._items = list(items)
+        self._found: dict[type[Any], Any] = {}
 
     def get(self, kind: type[Any]) -> Any:
         """Return the injected object of a type; KeyError when there is none."""
-        for item in self._items:
-            if isinstance(item, kind):
-                return item
-        raise KeyError(kind.__name__)
+        if kind not in self._found:
+            item = next((item for item in self._items if isinstance(item, kind)), None)
+            if item is None:
+                raise KeyError(kind.__name__)
+            self._found[kind] = item
+        return self._found[kind]
 
 
 class Operator:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
-from catalog.frozen import dataclass
 from engine.barrier_passage import BarrierPassage
 from engine.chain import OperatorChain, OperatorSnapshot
 from engine.channels import Wakeup, no_wakeup
@@ -51,8 +51,7 @@ class Did(Enum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True)
-class StepResult:
+class StepResult(NamedTuple):
     """What a step did; unless woken before, step again at ``wake_ms`` (monotonic) or never when ``None``."""
 
     did: Did

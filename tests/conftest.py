@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -36,11 +37,22 @@ def _turn(item: pytest.Item) -> float:
     return next((place for place, begins in enumerate(LONGEST_FIRST) if item.nodeid.startswith(begins)), len(LONGEST_FIRST))
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage seldom, and never among what was imported: it takes a tenth of all time else."""
+    _compile_a_share(session.config)
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def _compile_a_share(config: pytest.Config) -> None:
+    """Compile kernels that no run before has: each process some of them, instead of all when tests meet them."""
+    dealt: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if dealt is not None:
+        from engine.kernels.every_kernel import every_kernel
+
+        for kernel in every_kernel()[int(dealt["workerid"][2:]) :: dealt["workercount"]]:
+            kernel.load()
 
 
 def pytest_unconfigure() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import warnings
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +18,7 @@ from engine.bounded.spark_place import stages_told
 
 _DEFAULT_PORT = 15002
 _PROBE_S = 5.0
-_RETRIES, _LONGEST_PAUSE_MS = 8, 3_000  # some 15 s; of itself the client would try for ten minutes
+_RETRIES, _LONGEST_PAUSE_MS = 16, 1_000  # some 15 s; of itself the client would try for ten minutes
 _OURS = (
     "spark.sql.shuffle.partitions",
     "spark.sql.adaptive.enabled",
@@ -76,14 +77,13 @@ class SparkServer:
                 self._probe()
         if (gone := self.gone()) is not None:
             raise gone
-        from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession
 
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look there for what they are to make
         warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")  # a server of another version may not know one of them
         ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
         made = SparkSession.builder.config(map=ours).remote(self._url).create()
-        made.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)])
+        made.client.set_retry_policies([_retries(lambda: self.alive)])
         made.registerProgressHandler(self._told_by(str(made.session_id)))
         return made
 
@@ -133,6 +133,17 @@ class SparkServer:
     def close(self) -> None:
         if self._lease is not None:
             self._lease.close()
+
+
+def _retries(alive: Callable[[], bool]) -> Any:
+    """Return when the client tries again: not where the server is known to be dead, or a program could not end before the last try."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    class WhileAlive(DefaultPolicy):
+        def can_retry(self, e: BaseException) -> bool:
+            return alive() and super().can_retry(e)
+
+    return WhileAlive(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
 
 
 def _is_open(lease: socket.socket) -> bool:

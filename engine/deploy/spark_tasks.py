@@ -172,9 +172,11 @@ def _told(error: BaseException) -> tuple[str, PenstockError | None]:
     except spark_failures():  # which is asked of the virtual machine
         return "the Java virtual machine of Spark is gone", None
     versions, lacking = _VERSIONS.search(text), _LACKING.search(text)
-    if versions is not None or lacking is not None:
+    what = None if versions is None else f"have another Python: {' '.join(versions[1].split())[:200]}"
+    if lacking is not None:
+        what = f"have a Python without ours: {lacking[1]}"
+    if what is not None:
         hint = "set PYSPARK_PYTHON on the workers, or ship an environment with 'spark.archives'"
-        what = f"have another Python: {' '.join(versions[1].split())[:200]}" if versions is not None else f"have a Python without ours: {lacking[1]}"
         return f"workers of Spark {what}", PenstockError("RUN-2921", f"workers of Spark {what}", hint=hint, kind=Kind.USER, sqlstate="55000")
     if "cancelled" in text:
         return "its Spark job was cancelled", None

@@ -51,6 +51,12 @@ ROOMS = (
 """The modules that have kernels."""
 
 
+def every_kernel() -> list[Kernel]:
+    """Return the kernels of all rooms, in the order of their rooms."""
+    return [kernel for room in ROOMS for kernel in Kernel.every if kernel.__module__ == room.__name__]
+
+
 def compile_every_kernel() -> tuple[int, int]:
     """Compile what is not in the cache; returns how many kernels there are and how many had to be compiled."""
-    return len(Kernel.every), sum(kernel.load() for kernel in Kernel.every)
+    kernels = every_kernel()
+    return len(kernels), sum(kernel.load() for kernel in kernels)

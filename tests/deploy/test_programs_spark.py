@@ -14,6 +14,7 @@ import pytest
 import penstock
 from catalog.errors import PenstockError
 from engine.bounded.java import find_java
+from engine.bounded.java_archive import executors_options
 from engine.bounded.local_cluster import executors_environment
 from engine.bounded.spark_launcher import spark_home
 from tests.rel import hosted_job as hosted
@@ -33,7 +34,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
     except PenstockError as error:
         pytest.skip(error.message)
     (tmp_path / "spark").mkdir()
-    return {**os.environ, "PYTHONPATH": str(ROOT), **executors_environment(MASTER, spark_home(), java, tmp_path / "spark")}
+    quick = {"JDK_JAVA_OPTIONS": " ".join(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *executors_options(java, spark_home() / "jars")])}
+    return {**os.environ, "PYTHONPATH": str(ROOT), **quick, **executors_environment(MASTER, spark_home(), java, tmp_path / "spark")}
 
 
 def run(words: list[str], environment: dict[str, str], directory: Path) -> str:

@@ -16,7 +16,7 @@ from engine.state import mapped
 from tests.machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.machines.subjects import SUBJECTS
 
-EXAMPLES, STEPS = 12, 14
+EXAMPLES, STEPS = 9, 14
 _TIMES = int(os.environ.get("MACHINES", "1"))
 
 

@@ -15,7 +15,7 @@ from tests.queries.generated.queries import generated
 from tests.queries.generated.report import report
 from tests.queries.generated.trial import Arena, Manner, outcome
 
-QUERIES = int(os.environ.get("QUERIES", "600"))
+QUERIES = int(os.environ.get("QUERIES", "400"))
 VARIANTS = 3
 REFUSED: Counter[str] = Counter()
 SKIPPED: list[int] = []

@@ -62,10 +62,11 @@ def every_pair(seed: int) -> list[Case]:
     cases = []
     while missing:
         tried = []
-        for a, b, x, y in random.sample(sorted(missing, key=repr), min(8, len(missing))):
-            values = [random.choice(choice) for choice in CHOICES]
-            values[a], values[b] = x, y
-            tried.append(values)
+        for a, b, x, y in random.sample(sorted(missing, key=repr), min(30, len(missing))):
+            for _ in range(8):
+                values = [random.choice(choice) for choice in CHOICES]
+                values[a], values[b] = x, y
+                tried.append(values)
         best = max(tried, key=lambda values: len(_pairs(values) & missing))
         missing -= _pairs(best)
         cases.append(Case(*best))
@@ -83,7 +84,7 @@ def every_case() -> list[Case]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cases", type=int, help="only so many of those that meet every pair")
-    parser.add_argument("--full", action="store_true", help="all cases instead, 4,500 of them")
+    parser.add_argument("--full", action="store_true", help="all cases instead, 5,000 of them")
 
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:

@@ -11,25 +11,22 @@ from engine.restore import Restorer
 from tests.rel.rescaled import covered, every_pair, run
 from tests.rel.verdict import Verdict
 
-CASES = 10
 
-
-def verdict_of(directory: Path, cases: int) -> Verdict:
+def verdict_of(directory: Path, cases: int | None) -> Verdict:
     verdict = Verdict("rescale", 1)
     run(argparse.Namespace(seed=1, directory=directory, cases=cases, full=False), verdict)
     return verdict
 
 
 def test_the_answer_is_that_of_one_slot(tmp_path: Path) -> None:
-    verdict = verdict_of(tmp_path, CASES)
+    verdict = verdict_of(tmp_path, None)
     assert not verdict.wrong
-    assert verdict.coverage["rescaled in mid-run"] == CASES
+    assert verdict.coverage["rescaled in mid-run"] == verdict.figures["cases"] >= 50
 
 
 def test_every_pair_of_choices_meets() -> None:
     cases = every_pair(1)
     assert covered(cases) == 329
-    assert len({case.job for case in cases[:CASES]}) >= 6
 
 
 def test_control_forgotten_state_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

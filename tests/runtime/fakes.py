@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.kernels.hash import stable_hash
@@ -26,8 +27,8 @@ Row = tuple[int, int, int]
 
 
 def batch(rows: Sequence[Row]) -> Batch:
-    columns = list(zip(*rows, strict=True)) if rows else [[], [], []]
-    return Batch(pa.RecordBatch.from_arrays([pa.array(c, pa.int64()) for c in columns], schema=ROWS))
+    columns = np.array(rows, np.int64).reshape(-1, 3).T.copy()
+    return Batch(pa.RecordBatch.from_arrays([array_of(column) for column in columns], schema=ROWS))
 
 
 def rows_of(given: Batch) -> list[Row]:

@@ -87,6 +87,7 @@ class World:
 
     def __init__(self, random: Random) -> None:
         self.random = random
+        self._chance = random.random
         self.now_ms = 1_000.0
         self.steps = 0
         self.drift = random.choice([0.0, 0.01, 0.3])
@@ -95,7 +96,8 @@ class World:
         self._ready: list[list[Runnable]] = [[] for _ in KINDS]
         self._timers: list[tuple[float, int, Node | None, Callable[[], None]]] = []
         self._numbers = itertools.count()
-        self._weights = [random.choice([1, 3, 10]), random.choice([3, 10, 30]), random.choice([1, 3, 10]), random.choice([1, 3, 10]), 3]
+        weights = [random.choice([1, 3, 10]), random.choice([3, 10, 30]), random.choice([1, 3, 10]), random.choice([1, 3, 10]), 3]
+        self._queues = list(zip(self._ready, weights, strict=True))
         self._clock_rate = random.choice([0.02, 0.05, 0.2])
 
     @property
@@ -120,13 +122,13 @@ class World:
 
     def calm(self) -> None:
         """Nobody starves from now on."""
-        self._weights = [3, 10, 3, 5, 3]
+        self._queues = list(zip(self._ready, [3, 10, 3, 5, 3], strict=True))
         self._clock_rate = 0.02
 
     def step(self) -> bool:
         """Let one thing happen; False when nothing ever will again."""
         self.steps += 1
-        if self.random.random() < self._clock_rate:
+        if self._chance() < self._clock_rate:
             self._pass_time(5.0 * self.random.random() ** 3)
         runnable = self._pick()
         if runnable is None:
@@ -147,19 +149,18 @@ class World:
         return True
 
     def _pick(self) -> Runnable | None:
-        total = 0
-        for ready, weight in zip(self._ready, self._weights, strict=True):
+        total, waiting = 0, []
+        for ready, weight in self._queues:
             if ready:
                 total += weight
+                waiting.append((total, ready))
         if not total:
             return None
-        drawn = self.random.random() * total
-        for ready, weight in zip(self._ready, self._weights, strict=True):
-            if ready:
-                drawn -= weight
-                if drawn < 0:
-                    break
-        place = int(self.random.random() * len(ready))
+        drawn = self._chance() * total
+        ready = next(queue for upto, queue in waiting if drawn < upto)
+        if len(ready) == 1:
+            return ready.pop()
+        place = int(self._chance() * len(ready))
         ready[place], ready[-1] = ready[-1], ready[place]
         return ready.pop()
 

@@ -71,6 +71,7 @@ def main(path: str, java_pid: int) -> None:
             saw["killed"] = [error.code, str(error)]
         saw["killed_s"] = time.monotonic() - before
         saw["after"] = told(connection, "SELECT COUNT(*) FROM n")
+    saw["closed_at"] = time.time()
     json.dump(saw, sys.stdout, default=str)
 
 

@@ -96,7 +96,9 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     known = {"SPARK_REMOTE": state["url"], "SPARK_CONNECT_AUTHENTICATE_TOKEN": state["token"]}
     program = run("-m", "tests.engine.bounded.connect_program", str(place), str(state["java_pid"]), **known)
     assert program.returncode == 0, program.stderr
-    check(json.loads(program.stdout))
+    saw = json.loads(program.stdout)
+    check(saw)
+    assert time.time() - saw["closed_at"] < 8, "the program waits for a server that is dead"
     assert gone(state["pid"]) and kept_states() == []
 
 
