@@ -33,6 +33,17 @@ def texts(values: list[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])
 
 
+def numbers_of(array: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return numbers or truth values without NULL as a NumPy array; of one chunk of numbers it is a view that cannot be written."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    assert not array.null_count
+    if pa.types.is_boolean(array.type):
+        return truths(array)
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize) if len(array) else np.zeros(0, dtype)
+
+
 def truths(array: pa.Array) -> np.ndarray:
     """Return a boolean array as NumPy booleans; undefined under NULL."""
     if not len(array):

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.fold import weights_of
 from engine.kernels.hash import stable_hash
@@ -42,7 +43,7 @@ class ComparedRows:
         rows = pa.RecordBatch.from_arrays(batch.rows.columns, names=self._schema.names).cast(self._schema)
         weights = weights_of(batch)
         self.counts[side] += int(weights.sum())
-        self._held.append(pa.RecordBatch.from_arrays([*map(_canonical, rows.columns), pa.array(weights * side)], schema=self._stored))
+        self._held.append(pa.RecordBatch.from_arrays([*map(_canonical, rows.columns), array_of(weights * side)], schema=self._stored))
         self._held_rows += batch.num_rows
         if self._held_rows >= self._rows_held:
             self._spill()
@@ -79,7 +80,7 @@ class ComparedRows:
         self._held, self._held_rows = [], 0
         hashed = stable_hash([rows.column(place) for place in self._exact]) if self._exact else np.zeros(rows.num_rows, np.uint64)
         order, starts = counting_sort((hashed % np.uint64(PARTS)).astype(np.int64), PARTS)
-        sorted_rows = rows.take(pa.array(order))
+        sorted_rows = rows.take(array_of(order))
         for number in np.flatnonzero(np.diff(starts)).tolist():
             if number not in self._writers:
                 self._writers[number] = pa.ipc.new_file(str(self._path(number)), self._stored)

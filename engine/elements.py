@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from engine.arrays import array_of, is_true
 
 MIN_WATERMARK_US = -(2**63)
 MAX_WATERMARK_US = 2**63 - 1
@@ -51,12 +52,12 @@ class Batch:
         rows = self.rows.filter(mask)
         if self.weights is None and self.behind is None:
             return Batch(rows, origin=self.origin)
-        keep = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
+        keep = is_true(mask)
         return Batch(rows, None if self.weights is None else self.weights[keep], None if self.behind is None else self.behind[keep], self.origin)
 
     def take(self, indices: np.ndarray) -> Batch:
         """Return the rows at the given positions (int64), in that order."""
-        rows = self.rows.take(pa.array(indices))
+        rows = self.rows.take(array_of(indices))
         weights = None if self.weights is None else self.weights[indices]
         return Batch(rows, weights, None if self.behind is None else self.behind[indices], self.origin)
 

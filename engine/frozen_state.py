@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.frozen import dataclass
+from engine.arrays import array_of
 
 SLOT = "@slot"
 """The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""
@@ -35,4 +36,4 @@ Snapshot = FrozenState | pa.Table
 def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
     """Return the order of entries by key group (within one: as they came), and the first two columns of a frozen table in that order."""
     order = np.argsort(groups, kind="stable")
-    return order, [pa.array(groups[order]), pa.array(slots[order].astype(np.uint32))]
+    return order, [array_of(groups[order]), array_of(slots[order].astype(np.uint32))]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import numbers_of
 from engine.elements import Batch, Element
 from planner.edges import Edge, Partition
 
@@ -130,7 +131,7 @@ def batches_of(table: pa.Table, max_rows: int) -> Iterator[tuple[int, Batch]]:
     """Yield the rows of such a state with the source subtask of their channel, at most ``max_rows`` at a time."""
     rows = table.drop_columns(table.column_names[:_OWN_COLUMNS])
     schema = pa.schema([column.with_name(column.name.partition(".")[2]) for column in rows.schema])
-    sources, weights, behind = (table.column(name).to_numpy() for name in ("source", "weight", "behind"))
+    sources, weights, behind = (numbers_of(table.column(name)) for name in ("source", "weight", "behind"))
     for source in np.unique(sources).tolist():
         mine = np.flatnonzero(sources == source)
         for start in range(0, mine.size, max_rows):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.kernels import columns as col
 from engine.metrics import OperatorMetrics
@@ -25,5 +25,5 @@ def without_late(batch: Batch, late: np.ndarray, bounds: np.ndarray, metrics: Op
     """Drop, count and tell of the late rows: those of a mask, with the watermarks that say so and the ends of their last windows, where known."""
     if not late.any():
         return batch
-    metrics.late(batch.rows.filter(pa.array(late)), bounds[late], None if ends is None else ends[late])
-    return batch.filter(pa.array(~late))
+    metrics.late(batch.rows.filter(array_of(late)), bounds[late], None if ends is None else ends[late])
+    return batch.filter(array_of(~late))

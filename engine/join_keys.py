@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import is_true
 from engine.formats.skipping import is_ranged
 from engine.operator_news import JoinKeys
 from engine.state.key_index import KeyIndex
@@ -75,7 +76,7 @@ def _within(ends: pa.RecordBatch) -> Mask:
         kept = np.ones(len(columns[0]), np.bool_)
         for place, least, greatest in bounds:
             inside = pc.and_(pc.greater_equal(columns[place], least), pc.less_equal(columns[place], greatest))
-            kept &= pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
+            kept &= is_true(inside)
         return kept
 
     return mask

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from catalog.frozen import dataclass
 from catalog.types import BOOLEAN
+from engine.arrays import array_of
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.match_search import Matches
@@ -69,7 +70,7 @@ class MatchValues:
         values = [self._value(number, value, what) for number, value in enumerate(self._spec.values)]
         values.append(pa.nulls(shown.size))
         batch = pa.RecordBatch.from_arrays(values, names=[str(number) for number in range(len(values))])
-        at = pa.array(matches.rows[shown])
+        at = array_of(matches.rows[shown])
         columns = [part.rows.column(index).take(at) for index in self._columns]
         columns += [evaluate(batch) for evaluate in self._measures]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
@@ -82,10 +83,10 @@ class MatchValues:
             case RowsAggregate():
                 return self._over_rows(value, what, at)
             case MatchFact(fact=Fact.CLASSIFIER):
-                return self._names.take(pa.array(what.labels[at]))
+                return self._names.take(array_of(what.labels[at]))
             case MatchFact(fact=Fact.NUMBER):
-                return pa.array(what.numbers[what.owners[at]])
-        last = pa.array(what.matches.rows[what.lasts])
+                return array_of(what.numbers[what.owners[at]])
+        last = array_of(what.matches.rows[what.lasts])
         return what.part.rows.column(self._time_column).take(last)
 
     def _at_row(self, number: int, value: RowValue, what: _Shown, at: np.ndarray) -> pa.Array:
@@ -100,27 +101,27 @@ class MatchValues:
         known = (wanted < so_far[at]) & (wanted >= before)
         rows = what.matches.rows[places[np.where(known, wanted, 0)]] if places.size else np.zeros(at.size, np.int64)
         values = earlier(evaluate(what.part.rows), what.part, value.before)
-        return values.take(pa.array(rows, mask=~known))
+        return values.take(array_of(rows, ~known))
 
     def _member(self, rows: Rows) -> np.ndarray:
         return np.array([number in rows for number in range(len(self._spec.variables))], np.bool_)
 
     def _over_rows(self, value: RowsAggregate, what: _Shown, at: np.ndarray) -> pa.Array:
         """Aggregate over the rows of each match that are of the variables."""
-        rows = what.part.rows.take(pa.array(what.matches.rows))
+        rows = what.part.rows.take(array_of(what.matches.rows))
         width = rows.num_columns
-        member = pa.array(self._member(value.rows)[what.labels])
+        member = array_of(self._member(value.rows)[what.labels])
         rows = pa.RecordBatch.from_arrays([*rows.columns, member], names=[str(number) for number in range(width + 1)])
         call = replace(value.call, filter=Column(BOOLEAN, False, index=width))
         if value.final or not self._spec.all_rows:
             totals = Accumulators([call], True, self._zone)
             totals.reserve(what.matches.ends.size)
             totals.add(what.owners, rows)
-            return totals.results(np.arange(what.matches.ends.size))[0].take(pa.array(what.owners[at]))
+            return totals.results(np.arange(what.matches.ends.size))[0].take(array_of(what.owners[at]))
         ends = what.matches.ends[what.owners]
         whole = Partitions(rows, what.owners, what.begins, ends, np.arange(rows.num_rows))
         running = OverValues([call], (), _SO_FAR, self._zone)
-        return running.of(whole, PeerGroups(what.begins == np.arange(rows.num_rows)))[0].take(pa.array(at))
+        return running.of(whole, PeerGroups(what.begins == np.arange(rows.num_rows)))[0].take(array_of(at))
 
 
 def numbered(parts: np.ndarray, before: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.arrays import truths
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.kernels import columns as col
@@ -19,6 +20,6 @@ def on_time(batch: Batch, time_column: int, slack_us: int, watermark_us: int, me
     reached = np.full(batch.num_rows, watermark_us) if batch.behind is None else np.maximum(batch.behind, watermark_us)
     late = col.words(column) < np.maximum(reached, MIN_WATERMARK_US + max(slack_us, 0)) - slack_us
     if column.null_count:
-        late &= column.is_valid().to_numpy(zero_copy_only=False)
+        late &= truths(column.is_valid())
     batch = without_late(batch, late, reached, metrics)
     return Batch(batch.rows, batch.weights)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from catalog.frozen import dataclass
 from catalog.types import to_arrow
-from engine.arrays import array_of
+from engine.arrays import array_of, truths
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.kernels import columns as col
@@ -61,7 +61,7 @@ class OverValues:
         columns = []
         for call in self.calls:
             if call.function in RANKS:
-                columns.append(pa.array(self._rank(call, part, groups, before)[wanted].astype(np.int32)))
+                columns.append(array_of(self._rank(call, part, groups, before)[wanted].astype(np.int32)))
             elif call.function in PLACES:
                 columns.append(self._place(call, part, low, high, wanted))
             else:
@@ -99,7 +99,7 @@ class OverValues:
         values = col.words(column)
         values = -values if key.descending else values
         if column.null_count:
-            nulls = column.is_null().to_numpy(zero_copy_only=False)
+            nulls = truths(column.is_null())
             values = np.where(nulls, np.int64(-(2**63)) if key.nulls_first else np.int64(2**63 - 1), values)
         return np.ascontiguousarray(values)
 
@@ -159,10 +159,10 @@ class OverValues:
             assert isinstance(distance, Literal) and isinstance(distance.value, int) and isinstance(fallback, Literal)
             at = wanted + (distance.value if call.function == "lead" else -distance.value)
             known = (at >= part.starts[wanted]) & (at < part.ends[wanted])
-            taken = values.take(pa.array(np.where(known, at, 0), mask=~known))
+            taken = values.take(array_of(np.where(known, at, 0), ~known))
             if fallback.value is None:
                 return taken
-            return pc.if_else(pa.array(known), taken, pa.scalar(fallback.value, to_arrow(call.type)))
+            return pc.if_else(array_of(known), taken, pa.scalar(fallback.value, to_arrow(call.type)))
         known = (low < high)[wanted]
         at = (low if call.function == "first_value" else high - 1)[wanted]
-        return values.take(pa.array(np.where(known, at, 0), mask=~known))
+        return values.take(array_of(np.where(known, at, 0), ~known))

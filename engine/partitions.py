@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.frozen import dataclass
+from engine.arrays import array_of
 from engine.kernels.partition import counting_sort
 from engine.state.row_order import RowOrder
 
@@ -28,14 +29,14 @@ class Partitions:
     def kept(self, mask: np.ndarray) -> Partitions:
         """Return the rows of a mask, still sorted."""
         chosen = np.flatnonzero(mask)
-        return _bounded(self.rows.take(pa.array(chosen)), self.slots[chosen], self.origins[chosen])
+        return _bounded(self.rows.take(array_of(chosen)), self.slots[chosen], self.origins[chosen])
 
 
 def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder) -> Partitions:
     """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn."""
     by_order = order.sorted(rows)
     origins = by_order[_by_slot(slots[by_order])]
-    return _bounded(rows.take(pa.array(origins)), slots[origins], origins)
+    return _bounded(rows.take(array_of(origins)), slots[origins], origins)
 
 
 def _by_slot(slots: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import is_true, truths
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.kernels import columns as col
@@ -57,7 +58,7 @@ def _differs(values: pa.Array) -> np.ndarray:
     if pa.types.is_nested(values.type):
         return _differs(canonical_text(values))
     if col.is_bytes(values.type):
-        unequal = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)).fill_null(False).to_numpy(zero_copy_only=False)
+        unequal = is_true(pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)))
     elif pa.types.is_decimal128(values.type):
         low, high = col.wide_words(values)
         unequal = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
@@ -66,5 +67,5 @@ def _differs(values: pa.Array) -> np.ndarray:
         unequal = words[1:] != words[:-1]
     if not values.null_count:
         return unequal
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    valid = truths(values.is_valid())
     return (valid[1:] != valid[:-1]) | (valid[1:] & valid[:-1] & unequal)

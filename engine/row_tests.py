@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
-from engine.arrays import is_true
+from engine.arrays import array_of, is_true, numbers_of, truths
 from engine.expressions.compiler import compile_expression
 from engine.expressions.site import EvaluationContext
 from engine.kernels import columns as col
@@ -86,7 +86,7 @@ class RowTests:
         found = [over.of(part, True) for _, over in self._columns]
         ranks = iter(_ranks([array for (column, _), array in zip(self._columns, found, strict=True) if column.kind is CellKind.TEXT]))
         for number, ((column, _), array) in enumerate(zip(self._columns, found, strict=True)):
-            valid[number] = array.is_valid().to_numpy(zero_copy_only=False)
+            valid[number] = truths(array.is_valid())
             if column.kind is CellKind.FLOAT:
                 real[number] = col.floats(array)
             elif column.kind is CellKind.TEXT:
@@ -123,7 +123,7 @@ def earlier(values: pa.Array, part: Partitions, before: int) -> pa.Array:
         return values
     at = np.arange(part.rows.num_rows) - before
     known = at >= part.starts
-    return values.take(pa.array(np.where(known, at, 0), mask=~known))
+    return values.take(array_of(np.where(known, at, 0), ~known))
 
 
 def _whole(array: pa.Array) -> np.ndarray:
@@ -131,7 +131,7 @@ def _whole(array: pa.Array) -> np.ndarray:
     if not pa.types.is_decimal128(array.type):
         return col.words(array)
     low, high = col.wide_words(array)
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    valid = truths(array.is_valid())
     if (valid & (high != low >> 63)).any():
         message = "a DECIMAL in DEFINE is out of the range of 18 digits"
         raise PenstockError("RUN-2002", message, hint="compute with CAST(A.x AS DOUBLE)", sqlstate="22003")
@@ -143,8 +143,8 @@ def _ranks(arrays: list[pa.Array]) -> list[np.ndarray]:
     if not arrays:
         return []
     coded = pc.dictionary_encode(pa.concat_arrays(arrays))
-    order = pc.sort_indices(coded.dictionary).to_numpy()
+    order = numbers_of(pc.sort_indices(coded.dictionary))
     rank = np.empty(order.size + 1, np.int64)
     rank[order] = np.arange(order.size)
     rank[-1] = 0
-    return np.split(rank[coded.indices.fill_null(-1).to_numpy()], np.cumsum([len(array) for array in arrays])[:-1])
+    return np.split(rank[numbers_of(coded.indices.fill_null(-1))], np.cumsum([len(array) for array in arrays])[:-1])

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
+from engine.arrays import numbers_of
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint
 from engine.frozen_state import FrozenState, Snapshot
@@ -195,7 +196,7 @@ def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.
     """Cut a batch whose first column is its ascending key group between groups, into pieces of about PIECE_BYTES at least."""
     if batch.num_rows == 0:
         return
-    groups = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    groups = numbers_of(batch.column(0)).astype(np.int64)
     steps = np.diff(groups)
     if batch.schema.field(0).name != "key_group" or (steps < 0).any():
         raise PenstockError("INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000")

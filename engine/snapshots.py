@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
+from engine.arrays import array_of, numbers_of
 from engine.frozen_state import SLOT
 from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
@@ -142,7 +143,7 @@ def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart],
         file = task.file_of(part)
         table = _read_layer(storage, file, part, start_group, end_group)
         if table is not None:
-            tables.append(table.filter(pa.array(~np.isin(table.column(SLOT).to_numpy(), gone))) if gone.size else table)
+            tables.append(table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table)
         if part.changed is not None:
             gone = np.union1d(gone, np.frombuffer(read_checked(storage, file, *part.changed), "<u4"))
     tables = [table for table in tables if table.num_rows]
@@ -152,8 +153,8 @@ def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart],
     if SLOT not in whole.column_names:
         return whole
     if len(tables) > 1:
-        groups, slots = (whole.column(place).to_numpy() for place in (0, 1))
-        whole = whole.take(pa.array(np.lexsort((slots, groups))))
+        groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
+        whole = whole.take(array_of(np.lexsort((slots, groups))))
     return whole.drop_columns([SLOT])
 
 
@@ -167,7 +168,7 @@ def _read_layer(storage: Storage, file: FileEntry, part: KeyedPart, start_group:
     view = memoryview(data)
     pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in wanted]
     table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
-    low, high = np.searchsorted(table.column(0).to_numpy(), [start_group, end_group])
+    low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
     return table.slice(low, high - low)
 
 

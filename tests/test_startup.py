@@ -65,6 +65,17 @@ def test_a_query_with_state_brings_numba_alone(query: str) -> None:
     assert modules_after(first_row_of(query)) & HEAVY == {"numba"}
 
 
+def test_checkpoints_of_two_slots_bring_no_pandas(tmp_path: Path) -> None:
+    """Nor does going on from one: half a second of every recovery."""
+    settings = {"parallelism.default": "2", "execution.checkpointing.interval": "50 ms", "execution.checkpointing.dir": str(tmp_path)}
+    code = f"import penstock\nconnection = penstock.connect(settings={settings!r})\nconnection.execute({TICKS!r})\n"
+    code += "connection.execute(\"CREATE TEMPORARY TABLE nothing (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole')\")\n"
+    code += "job = connection.execute('INSERT INTO nothing SELECT k, COUNT(*) FROM ticks GROUP BY k').job\n"
+    code += "while job.metrics().checkpoints_completed < 2:\n    assert not job.wait(0.01), job.error\n"
+    modules_after(code)
+    assert not modules_after(code) & (HEAVY - {"numba"})
+
+
 def test_the_command_line_leaves_pandas_out_and_importable() -> None:
     pytest.importorskip("pandas")
     code = command_line("-c", "SELECT 1 AS one, 'a' AS letter") + "\nassert 'pandas' not in sys.modules\nimport pandas, pyarrow"

@@ -13,6 +13,7 @@ from catalog.connectors import file_format, option, redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
 from catalog.types import to_arrow
+from engine.arrays import array_of
 from engine.connectors.bad_record_store import BadRecords, RejectedRecord
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.source import Position, ScanRequest
@@ -139,8 +140,8 @@ class FilesystemReader:
         if isinstance(fact, pa.Scalar):
             return pa.repeat(fact, end - begin)
         if piece.ordinals is None:
-            return pa.array(np.arange(piece.first + begin, piece.first + end))
-        return pa.array(piece.ordinals[begin:end])
+            return array_of(np.arange(piece.first + begin, piece.first + end))
+        return array_of(piece.ordinals[begin:end])
 
 
 def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]) -> list[pa.Scalar | str | None]:

@@ -229,7 +229,7 @@ class _Layout:
         for number, combination in enumerate(distinct):
             values = [column.dictionary.slice(int(code), 1) for column, code in zip(encoded, combination, strict=True)]
             parts = [_part(self._names[index], value) for index, value in zip(self._partitions, values, strict=True)]
-            yield "/".join(parts), stored.take(pa.array(np.flatnonzero(numbers.ravel() == number)))
+            yield "/".join(parts), stored.take(array_of(np.flatnonzero(numbers.ravel() == number)))
 
 
 def _part(name: str, value: pa.Array) -> str:

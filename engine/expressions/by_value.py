@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import array_of, truths
 from engine.expressions.columns import aligned
 from engine.expressions.site import Factory, plain
 
@@ -22,10 +23,10 @@ def by_value(compute: Callable[..., Any], kind: pa.DataType) -> Factory:
         columns = aligned(*data)
         codes, known = _combinations(columns)
         _, firsts, inverse = np.unique(np.where(known, codes, -1), return_index=True, return_inverse=True)
-        places = pa.array(firsts)
+        places = array_of(firsts)
         arguments = zip(*(column.take(places).to_pylist() for column in columns), strict=True)
         results = [compute(*values) if wanted else None for values, wanted in zip(arguments, known[firsts].tolist(), strict=True)]
-        return pa.array(results, kind).take(pa.array(inverse))
+        return pa.array(results, kind).take(array_of(inverse))
 
     return plain(kernel)
 
@@ -35,7 +36,7 @@ def _combinations(columns: list[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
     codes, known, count = np.zeros(len(columns[0]), np.int64), np.ones(len(columns[0]), np.bool_), 1
     for column in columns:
         encoded = pc.dictionary_encode(column)
-        known &= pc.is_valid(encoded.indices).to_numpy(zero_copy_only=False)
+        known &= truths(pc.is_valid(encoded.indices))
         size = max(1, len(encoded.dictionary))
         if count * size > _CODES_MAX:  # numbered anew, there are no more of them than rows
             codes = np.unique(codes, return_inverse=True)[1]

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import TimestampLtz
+from engine.arrays import truths
 from engine.expressions.by_value import by_value
 from engine.expressions.calendar import DAY_US
 from engine.expressions.columns import Datum, Kernel, array_of, columnwise, nulls_of_any, values_of
@@ -82,7 +83,7 @@ def _months_between(site: Site) -> Kernel:
         last = [
             pc.day(pc.add(pc.ceil_temporal(end, unit="month", ceil_is_strictly_greater=True), pa.scalar(-DAY_US, pa.duration("us")))) for end in ends
         ]
-        is_last = [pc.equal(pc.day(end), final).to_numpy(zero_copy_only=False) for end, final in zip(ends, last, strict=True)]
+        is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
         whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
         apart = months[0] - months[1]
         rest = (days[0] - days[1]) * 86_400 + (first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000)

@@ -22,6 +22,7 @@ from catalog.types import (
     is_integer,
     to_arrow,
 )
+from engine.arrays import truths
 from engine.expressions import decimals
 from engine.expressions.columns import array_of, values_of
 from engine.expressions.faults import bad_argument
@@ -148,7 +149,7 @@ def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
 def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], np.ndarray]:
     found = pc.extract_regex(texts, _named(pattern))
     fields = {field.name: pc.struct_field(found, field.name) for field in found.type}
-    return fields, pc.is_null(found).to_numpy(zero_copy_only=False)
+    return fields, truths(pc.is_null(found))
 
 
 def _named(pattern: str) -> str:
@@ -215,7 +216,7 @@ def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
         here = pc.equal(names, name)
         part = local.filter(here)
         offset = _offset_us(name)
-        placed = to_instant(part, name) if offset is None else array_of(values_of(part) - offset, pc.is_null(part).to_numpy(False), result.type)
+        placed = to_instant(part, name) if offset is None else array_of(values_of(part) - offset, truths(pc.is_null(part)), result.type)
         result = pc.replace_with_mask(result, here, placed)
     return result
 

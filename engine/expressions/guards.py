@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import to_arrow
+from engine.arrays import array_of
 from engine.expressions.columns import Datum, aligned, repeated, truth
 from engine.expressions.faults import Fault
 from engine.expressions.selection import Evaluate, Rows, Selection, spread
@@ -97,7 +98,7 @@ def case(expression: Case, whens: tuple[tuple[Evaluate, Evaluate], ...], default
             pending = pending[~hit]
         order = np.empty(rows.num_rows, np.int64)
         order[np.concatenate(places)] = np.arange(rows.num_rows)
-        return pa.concat_arrays(taken).take(pa.array(order))
+        return pa.concat_arrays(taken).take(array_of(order))
 
     return _adaptive(eager, careful)
 

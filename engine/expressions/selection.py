@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.expressions.columns import Datum
 
 
@@ -52,4 +53,4 @@ def spread(part: Datum, positions: np.ndarray, length: int) -> pa.Array:
         part = pa.repeat(part, len(positions))
     where = np.full(length, -1, np.int64)
     where[positions] = np.arange(len(positions))
-    return part.take(pa.array(where, mask=where < 0))
+    return part.take(array_of(where, where < 0))

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import to_arrow
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Operator, Output
@@ -75,7 +76,7 @@ class FirstRowsOperator(Operator):
         if self._best is not None:
             passed = self._best.passed(rows, slots, self._keys.capacity)
             if passed.size < slots.size:
-                rows, slots = rows.take(pa.array(passed)), slots[passed]
+                rows, slots = rows.take(array_of(passed)), slots[passed]
         if slots.size:
             self._merge(rows, slots, out)
         self._metrics.state_entries = len(self._rows)
@@ -91,7 +92,7 @@ class FirstRowsOperator(Operator):
         gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
         self._give(part, old, kept, gone, new, out)
         self._rows.remove(ids[part.origins[gone]])
-        self._rows.change(Batch(part.rows.take(pa.array(new))), part.slots[new], np.zeros(new.size, np.int64))
+        self._rows.change(Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64))
 
     def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
         if self._spec.shows_rank:
@@ -101,7 +102,7 @@ class FirstRowsOperator(Operator):
         if chosen.size:
             weights = np.concatenate([np.full(gone.size, -1), np.ones(new.size, np.int64)])
             turn = np.lexsort((weights, part.slots[chosen]))
-            rows = part.rows.take(pa.array(chosen[turn]))
+            rows = part.rows.take(array_of(chosen[turn]))
             shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
             out.collect(Batch(shown, None if not gone.size else weights[turn]))
 
@@ -115,12 +116,12 @@ class FirstRowsOperator(Operator):
         alone = np.bincount(groups, minlength=1)[groups] == 1
         gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
         taken, given = gone[alone[gone]], new[alone[new]]
-        rows = part.rows.take(pa.array(np.concatenate([taken, given])))
+        rows = part.rows.take(array_of(np.concatenate([taken, given])))
         pieces = [self._ranked(rows, np.concatenate([before[taken], after[given]])).rows]
         weights = np.repeat([-1, 1], [taken.size, given.size])
         gone, new = gone[~alone[gone]], new[~alone[new]]
         if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
-            tied = difference(self._ranked(part.rows.take(pa.array(gone)), before[gone]), self._ranked(part.rows.take(pa.array(new)), after[new]))
+            tied = difference(self._ranked(part.rows.take(array_of(gone)), before[gone]), self._ranked(part.rows.take(array_of(new)), after[new]))
             if tied is not None:
                 pieces.append(tied.rows)
                 weights = np.append(weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights)
@@ -132,5 +133,5 @@ class FirstRowsOperator(Operator):
         """Rows with their ranks, where these are asked for."""
         columns = list(rows.columns)
         if self._spec.shows_rank:
-            columns.append(pa.array(ranks.astype(np.int32)))
+            columns.append(array_of(ranks.astype(np.int32)))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, truths
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.join_keys import keys_told
@@ -223,7 +224,7 @@ class JoinOperator(Operator, ListState):
         missing = np.zeros(batch.num_rows, np.bool_)
         for column in columns:
             if column.null_count:
-                missing |= column.is_null().to_numpy(zero_copy_only=False)
+                missing |= truths(column.is_null())
         if not missing.any():
             return batch
         if self._alone[port] is Alone.UNMATCHED:
@@ -254,7 +255,7 @@ class JoinOperator(Operator, ListState):
         if self._condition is not None:
 
             def own_columns(chosen: list[int]) -> list[pa.Array]:
-                return batch.rows.select(chosen).take(pa.array(at)).columns
+                return batch.rows.select(chosen).take(array_of(at)).columns
 
             def other_columns(chosen: list[int]) -> list[pa.Array]:
                 return other.store.take(ids, chosen).columns
@@ -263,7 +264,7 @@ class JoinOperator(Operator, ListState):
             kept = self._condition.holds(left, right, at.size)
             at, ids = at[kept], ids[kept]
         if self._gives_pairs and at.size:
-            own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(pa.array(at))).columns
+            own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
             found = other.store.take(ids).columns
             columns = own + found if port == 0 else found + own
             self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, port), out)

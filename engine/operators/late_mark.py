@@ -38,7 +38,7 @@ class LateMarkOperator(Operator):
         if missing is not None:
             late &= ~missing
         kind = self._schema[-1].type
-        marks = [pa.array(late), array_of(ends, missing).view(kind), array_of(bounds, bounds == MIN_WATERMARK_US).view(kind)]
+        marks = [array_of(late), array_of(ends, missing).view(kind), array_of(bounds, bounds == MIN_WATERMARK_US).view(kind)]
         out.collect(batch.with_rows(pa.RecordBatch.from_arrays([*batch.rows.columns, *marks], schema=self._schema)))
 
     def on_watermark(self, time_us: int, out: Output) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.lookups import lookup_option, reload_ms
+from engine.arrays import array_of
 from engine.databases.lookup_answers import Asked
 from engine.databases.lookup_asking import lookup_asking
 from engine.databases.lookup_client import LookupClient, LookupTable
@@ -201,11 +202,11 @@ class LookupJoinOperator(Operator):
     def _join(self, rows: Asked, out: Output) -> None:
         at, met, found = rows.pairs()
         left = rows.batch.rows
-        columns = [*left.take(pa.array(at)).columns, *found.take(pa.array(met)).columns]
+        columns = [*left.take(array_of(at)).columns, *found.take(array_of(met)).columns]
         if self._residual is not None and at.size:
             names = [str(i) for i in range(len(columns))]
             kept = np.asarray(self._residual(pa.RecordBatch.from_arrays(columns, names=names)).fill_null(False).to_numpy(zero_copy_only=False))
-            at, columns = at[kept], [column.filter(pa.array(kept)) for column in columns]
+            at, columns = at[kept], [column.filter(array_of(kept)) for column in columns]
         if self._pads:
             at, columns = self._padded(left, at, columns)
         if at.size:
@@ -220,7 +221,7 @@ class LookupJoinOperator(Operator):
             return at, columns
         single = np.flatnonzero(alone)
         nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
-        added = [*left.take(pa.array(single)).columns, *nulls]
+        added = [*left.take(array_of(single)).columns, *nulls]
         places = np.concatenate([at, single])
-        order = pa.array(np.argsort(places, kind="stable"))
+        order = array_of(np.argsort(places, kind="stable"))
         return np.sort(places), [pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)]

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Role
+from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
@@ -117,7 +118,7 @@ class OverInTimeOperator(Operator):
         before = Before(first, totals.rows[part.slots], totals.groups[part.slots], totals.accumulators)
         values = self._values.of(part, groups, before)
         wanted = np.flatnonzero(np.arange(ids.size) >= first)
-        fresh = part.rows.take(pa.array(wanted))
+        fresh = part.rows.take(array_of(wanted))
         out.collect(Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema)))
         if self._keeps_totals:
             begins = wanted[groups.firsts[wanted] == wanted]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.job_options import JobOptions
 from engine.operators.partition_changes import PartitionChanges, columns_of
 from engine.partitions import Partitions
@@ -23,5 +24,5 @@ class PartitionTopOperator(PartitionChanges):
     def show(self, part: Partitions) -> list[pa.Array]:
         ranks = self._peers.ranks(part, self._rank)
         first = np.flatnonzero(ranks <= self._limit)
-        rows = part.rows.take(pa.array(first))
-        return columns_of(rows, [pa.array(ranks[first].astype(np.int32))] if self._shows_rank else [])
+        rows = part.rows.take(array_of(first))
+        return columns_of(rows, [array_of(ranks[first].astype(np.int32))] if self._shows_rank else [])

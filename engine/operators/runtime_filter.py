@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.join_keys import Mask, mask_of
@@ -46,7 +45,7 @@ class RuntimeFilterOperator(Operator):
         if count == batch.num_rows:
             out.collect(batch)
         elif count:
-            out.collect(batch.filter(pa.array(kept)))
+            out.collect(batch.filter(array_of(kept)))
 
     def _count(self, tested: int, pruned: int) -> None:
         if pruned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.job_options import JobOptions
@@ -80,5 +81,5 @@ class SessionAggregateOperator(Operator):
         starts, ends = self._state.bounds(sessions)
         columns = self._state.key_columns(sessions) + self._accumulators.results(sessions)
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-            columns.append(pa.array(times).view(field.type))
+            columns.append(array_of(times).view(field.type))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

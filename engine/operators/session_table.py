@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
@@ -89,6 +90,6 @@ class SessionTableOperator(Operator):
         rows = self._rows.store.take(ids[row])
         columns = list(rows.columns)
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-            columns.append(pa.array(times[session]).view(field.type))
+            columns.append(array_of(times[session]).view(field.type))
         out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
         self._rows.forget(ids[row], ids[:0])

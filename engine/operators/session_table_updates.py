@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.in_time import in_time
 from engine.operator import Context, KeyedState, Output
@@ -42,7 +43,7 @@ class SessionTableUpdatesOperator(SessionTableOperator):
             rows = self._held.store.take(np.repeat(ended.ids, counts))
             columns, session = list(rows.columns), np.repeat(ended.of, counts)
             for times, field in zip((ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-                columns.append(pa.array(times[session]).view(field.type))
+                columns.append(array_of(times[session]).view(field.type))
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
             self._metrics.windows_closed += len(ended)
         self._held.forget(ended, time_us)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Output
@@ -82,5 +83,5 @@ class SessionUpdatesOperator(SessionChangesOperator):
         accumulators.add(sessions.of, store.take(sessions.ids), store.weights(sessions.ids))
         columns = self._index.keys(sessions.key_slots) + accumulators.results(np.arange(len(sessions)))
         for times, field in zip((sessions.starts, sessions.ends, sessions.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-            columns.append(pa.array(times).view(field.type))
+            columns.append(array_of(times).view(field.type))
         return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, truths
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
@@ -87,13 +88,13 @@ class SnapshotJoinOperator(JoinOperator):
     def _change(self, batch: Batch, out: Output) -> None:
         times = batch.rows.column(self._told.build_time)
         if times.null_count:
-            told = times.is_valid().to_numpy(zero_copy_only=False)
+            told = truths(times.is_valid())
             self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
             batch = batch.take(np.flatnonzero(told))
         batch = self._without_null_keys(batch, 1, out)
         if batch.num_rows:
             since_us = self._counts_from(batch)
-            rows = pa.RecordBatch.from_arrays([*batch.rows.columns, pa.array(since_us)], schema=self._pending_schema)
+            rows = pa.RecordBatch.from_arrays([*batch.rows.columns, array_of(since_us)], schema=self._pending_schema)
             self._pending.add(Batch(rows, batch.weights))
             if since_us.min() < self._build_us:
                 self._apply(out)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.coercion import is_orderable
 from catalog.schema import Schema
+from engine.arrays import array_of, is_true, truths
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.expressions.compiler import compile_predicate
 from engine.expressions.site import EvaluationContext
@@ -80,7 +80,7 @@ class TemporalJoinOperator(Operator):
         for index in (*self._keys[port], self._spec.times[port]):
             column = batch.rows.column(index)
             if column.null_count:
-                whole &= column.is_valid().to_numpy(zero_copy_only=False)
+                whole &= truths(column.is_valid())
         return whole
 
     def _add_versions(self, batch: Batch) -> None:
@@ -130,9 +130,9 @@ class TemporalJoinOperator(Operator):
         met, versions = _only(batch, found), self._versions.store.take(ids[found])
         if self._residual is not None and met.num_rows:
             pairs = pa.RecordBatch.from_arrays([*met.rows.columns, *versions.columns], schema=self._pairs)
-            holds = pc.fill_null(self._residual(pairs), False).to_numpy(zero_copy_only=False)
+            holds = is_true(self._residual(pairs))
             found[np.flatnonzero(found)[~holds]] = False
-            met, versions = _only(met, holds), versions.filter(pa.array(holds))
+            met, versions = _only(met, holds), versions.filter(array_of(holds))
         if met.num_rows:
             self._emit(met, versions, out)
         if self._pads and not found.all():
@@ -148,4 +148,4 @@ class TemporalJoinOperator(Operator):
 
 
 def _only(batch: Batch, mask: np.ndarray) -> Batch:
-    return batch if mask.all() else batch.filter(pa.array(mask))
+    return batch if mask.all() else batch.filter(array_of(mask))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
@@ -51,5 +51,5 @@ class TemporalSortOperator(Operator):
         if due.weights is not None:
             due = due.take(np.repeat(np.arange(due.num_rows), np.maximum(due.weights, 0)))
         if due.num_rows:
-            out.collect(Batch(due.rows.take(pa.array(self._order.sorted(due.rows)))))
+            out.collect(Batch(due.rows.take(array_of(self._order.sorted(due.rows)))))
         self._metrics.state_entries = len(self._rows)

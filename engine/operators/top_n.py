@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.operator import Context, KeyedState, Operator, Output
@@ -84,4 +84,4 @@ class TopNOperator(Operator):
         low, high = self._spec.offset, self._spec.offset + self._spec.limit
         visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
         chosen = np.flatnonzero(visible > 0)
-        return Batch(ordered.rows.take(pa.array(chosen)), visible[chosen])
+        return Batch(ordered.rows.take(array_of(chosen)), visible[chosen])

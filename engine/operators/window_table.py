@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.expressions.columns import nulls_of, values_of
 from engine.job_options import JobOptions
@@ -44,8 +45,8 @@ class WindowTableOperator(Operator):
         if missing is None:
             return batch
         self._metrics.count("null_time_rows", int(missing.sum()))
-        return batch.filter(pa.array(~missing))
+        return batch.filter(array_of(~missing))
 
     def _window_columns(self, starts: np.ndarray, ends: np.ndarray) -> list[pa.Array]:
         parts = (starts, ends, ends - WINDOW_TIME_US)
-        return [pa.array(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]
+        return [array_of(part).view(kind) for part, kind in zip(parts, self._kinds, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
+from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 from engine.fold import Fold, weights_of
 from engine.operator import KeyedState
@@ -48,4 +48,4 @@ class Contents(KeyedState):
     def restore(self, part: pa.Table) -> None:
         for piece in part.combine_chunks().to_batches():
             rows = pa.RecordBatch.from_arrays(piece.columns[2:], schema=self._schema)
-            self.add(Batch(rows, piece.column(_WEIGHT).to_numpy()))
+            self.add(Batch(rows, numbers_of(piece.column(_WEIGHT))))

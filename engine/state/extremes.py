@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import truths
 from engine.kernels import columns as col
 from engine.kernels import extremes as kernel
 from engine.kernels.tagged_index import gather_strings
@@ -103,7 +104,7 @@ class BestString(TablePart):
 
     def holds(self, slots: np.ndarray, values: pa.Array) -> np.ndarray:
         """Return whether each value is its slot's best one."""
-        return pc.equal(self.best(self.state(slots)), values).to_numpy(zero_copy_only=False)
+        return truths(pc.equal(self.best(self.state(slots)), values))
 
     def best(self, state: np.ndarray) -> pa.Array:
         """Return MIN or MAX."""
@@ -117,7 +118,7 @@ class BestString(TablePart):
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         values = columns[0]
         some = values.is_valid()
-        self.add(slots[some.to_numpy(zero_copy_only=False)], values.filter(some), col.NO_WORDS)
+        self.add(slots[truths(some)], values.filter(some), col.NO_WORDS)
 
 
 class RetractableBest(CountedPart):

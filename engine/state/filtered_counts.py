@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import numbers_of
 from engine.kernels.slots import add_each
 from engine.state.slot_values import Change, SlotValues
 
@@ -44,5 +45,5 @@ class FilteredCounts(SlotValues):
         """Return what to ``add`` for such a column."""
         lists = columns[0]
         pairs = lists.flatten()
-        weights = np.stack([pairs.field(f"count{k}").to_numpy() for k in range(self._filters)])
-        return np.repeat(slots, lists.value_lengths().to_numpy()), pairs.field("value"), weights
+        weights = np.stack([numbers_of(pairs.field(f"count{k}")) for k in range(self._filters)])
+        return np.repeat(slots, numbers_of(lists.value_lengths())), pairs.field("value"), weights

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
@@ -57,7 +58,7 @@ class GroupState(TrackedState):
         keys = self.keys.keys(slots)
         columns = key_columns(keys) | self.accumulators.columns(slots)
         if self.writes is not None:
-            columns[WRITTEN] = pa.array(self.writes.of(slots))
+            columns[WRITTEN] = array_of(self.writes.of(slots))
         return table_by_keys(slots, keys, columns, self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:

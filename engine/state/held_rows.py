@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 from engine.frozen_state import SLOT, by_group
 from engine.kernels.hash import stable_hash
@@ -77,14 +78,14 @@ class HeldRows(TrackedState):
             rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema).combine_chunks()
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
             weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
-            behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else pa.array(b.behind) for _, b in chosen]
+            behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else array_of(b.behind) for _, b in chosen]
             groups = np.zeros(rows.num_rows, np.uint16)
             if self._keys and rows.num_rows:
                 groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)
             order, first = by_group(groups, numbers)
-            columns = [pa.array(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
+            columns = [array_of(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
-            found = pa.table(columns, names=names).take(pa.array(order))
+            found = pa.table(columns, names=names).take(array_of(order))
             return pa.table([*first, *found.columns], names=["key_group", SLOT, *names])
 
         return table
@@ -94,9 +95,9 @@ class HeldRows(TrackedState):
         rows = pa.Table.from_arrays(part.columns[3:], schema=self._schema).combine_chunks().to_batches() if len(self._schema) else []
         if not rows:
             return
-        weights = part.column("weight").to_numpy()
+        weights = numbers_of(part.column("weight"))
         behind = part.column("behind")
-        late = None if behind.null_count == len(behind) else behind.fill_null(-(2**63)).to_numpy()
+        late = None if behind.null_count == len(behind) else numbers_of(behind.fill_null(-(2**63)))
         self.add(Batch(rows[0], None if (weights == 1).all() else weights, late))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 from engine.frozen_state import SLOT, WRITTEN, by_group
 from engine.kernels.hash import stable_hash
@@ -151,7 +152,7 @@ class JoinSide(TrackedState, Mapped):
         weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
         ids = self._id_of[identities]
         known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
-        rows = batch.rows.take(pa.array(new))
+        rows = batch.rows.take(array_of(new))
         fresh = self.store.append(rows, weights[new])
         self._index(fresh, rows, slots[new], matched[new])
         self._id_of[identities[new]] = fresh
@@ -236,8 +237,8 @@ class JoinSide(TrackedState, Mapped):
             mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
-            found = pa.table([*first, pa.array(weights[order]), pa.array(matches[order]), *rows(order, None).columns], names=names)
-            return found if written is None else found.append_column(WRITTEN, pa.array(written[order]))
+            found = pa.table([*first, array_of(weights[order]), array_of(matches[order]), *rows(order, None).columns], names=names)
+            return found if written is None else found.append_column(WRITTEN, array_of(written[order]))
 
         return table
 
@@ -246,14 +247,14 @@ class JoinSide(TrackedState, Mapped):
         batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
         if not batches:
             return
-        weights = part.column("weight").to_numpy()
+        weights = numbers_of(part.column("weight"))
         slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
         batch = Batch(batches[0], None if (weights == 1).all() else weights)
         if self.writes is None:
-            self.change(batch, slots, part.column("matches").to_numpy())
+            self.change(batch, slots, numbers_of(part.column("matches")))
             return
         before = self.store.live_ids()
-        self.change(batch, slots, part.column("matches").to_numpy())
+        self.change(batch, slots, numbers_of(part.column("matches")))
         written = written_column(part)
         if written is not None and self._by_key:
             self.writes.restore(slots, written, self._keys.capacity)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.frozen_state import SLOT, by_group
 from engine.kernels.hash import stable_hash
 from engine.state.key_groups import groups_of_hashes
@@ -23,7 +24,7 @@ def table_by_keys(slots: np.ndarray, keys: Sequence[pa.Array], columns: Mapping[
     def table() -> pa.Table:
         groups = groups_of_hashes(stable_hash(list(keys)), max_parallelism) if keys else np.zeros(slots.size, np.uint16)
         order, first = by_group(groups, slots)
-        places = pa.array(order)
+        places = array_of(order)
         return pa.table([*first, *(column.take(places) for column in columns.values())], names=["key_group", SLOT, *columns])
 
     return table

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import numbers_of
 from engine.clock import Clock
 from engine.frozen_state import WRITTEN
 from engine.state.mapped import Mapped
@@ -97,4 +98,4 @@ def restore_lives(writes: LastWrites, ids: np.ndarray, part: pa.Table, capacity:
 
 def written_column(part: pa.Table) -> np.ndarray | None:
     """Return when the entries of a snapshot were written, ``None`` for one of a state that lived for ever."""
-    return part.column(WRITTEN).combine_chunks().to_numpy() if WRITTEN in part.column_names else None
+    return numbers_of(part.column(WRITTEN)) if WRITTEN in part.column_names else None

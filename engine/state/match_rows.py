@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import numbers_of
 from engine.operator import KeyGroups
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import LastWrites
@@ -60,4 +61,4 @@ class MatchRows(TimedRows):
 
     def restore(self, part: pa.Table) -> None:
         ids = self._restored(part)
-        self.mark(ids, part.column("mark").to_numpy()[: ids.size])
+        self.mark(ids, numbers_of(part.column("mark"))[: ids.size])

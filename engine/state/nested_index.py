@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.kernels.nested import canonical_text
 from engine.state.row_store import RowStore
 from engine.state.string_index import StringIndex
@@ -35,7 +36,7 @@ class NestedIndex:
         fresh, first = np.unique(slots[self._rows[slots] < 0], return_index=True)
         if fresh.size:
             positions = np.flatnonzero(self._rows[slots] < 0)[first]
-            self._rows[fresh] = self._values.append(pa.RecordBatch.from_arrays([column.take(pa.array(positions))], schema=self._schema))
+            self._rows[fresh] = self._values.append(pa.RecordBatch.from_arrays([column.take(array_of(positions))], schema=self._schema))
         return slots
 
     def lookup(self, column: pa.Array) -> np.ndarray:

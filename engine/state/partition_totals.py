@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
@@ -76,17 +77,17 @@ class PartitionTotals(TrackedState, Mapped):
         slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
         slots = slots[self.rows[slots] != 0]
         keys = self._keys.keys(slots)
-        columns = {"rows": pa.array(self.rows[slots]), "groups": pa.array(self.groups[slots])}
+        columns = {"rows": array_of(self.rows[slots]), "groups": array_of(self.groups[slots])}
         columns |= key_columns(keys) | self.accumulators.columns(slots)
         if self.writes is not None:
-            columns[WRITTEN] = pa.array(self.writes.of(slots))
+            columns[WRITTEN] = array_of(self.writes.of(slots))
         return table_by_keys(slots, keys, columns, self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         slots = self._keys.lookup_or_insert([columns[f"k{i}"] for i in range(self._width)], part.num_rows)
         self.reserve()
-        self.rows[slots], self.groups[slots] = columns["rows"].to_numpy(), columns["groups"].to_numpy()
+        self.rows[slots], self.groups[slots] = numbers_of(columns["rows"]), numbers_of(columns["groups"])
         self.accumulators.restore(slots, {name: column for name, column in columns.items() if name.startswith("a")})
         if self.writes is not None:
             restore_lives(self.writes, slots, part, self._keys.capacity)

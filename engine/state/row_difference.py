@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.state.key_index import KeyIndex
 
@@ -22,7 +23,7 @@ def difference(before: Batch, after: Batch) -> Batch | None:
         return None
     changed = changed[np.lexsort((first[changed], net[changed] > 0))]
     weights = net[changed]
-    return Batch(rows.take(pa.array(first[changed])), None if (weights == 1).all() else weights)
+    return Batch(rows.take(array_of(first[changed])), None if (weights == 1).all() else weights)
 
 
 def _weights(batch: Batch) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import numbers_of
 from engine.expressions.compiler import compile_expression
 from engine.expressions.nested_order import sort_keys
 from engine.expressions.site import EvaluationContext
@@ -39,7 +40,7 @@ class RowOrder:
             return np.arange(rows.num_rows)
         names = [f"k{number}" for number in range(len(columns))]
         table = pa.RecordBatch.from_arrays(columns, names=names)
-        return pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True))).to_numpy().astype(np.int64)
+        return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(np.int64)
 
 
 def _add_key(values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]) -> None:

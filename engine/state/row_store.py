@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
 from engine.spill_files import SpilledRows, SpillFiles
@@ -179,8 +180,8 @@ class RowStore(Mapped):
         if key_columns:
             groups = groups_of_hashes(stable_hash([rows.column(i) for i in key_columns]), max_parallelism)
         order, _ = counting_sort(groups.astype(np.int64), max_parallelism)
-        rows = rows.take(pa.array(order))
-        columns = [pa.array(groups[order]), pa.array(self._weights[ids[order]]), *rows.columns]
+        rows = rows.take(array_of(order))
+        columns = [array_of(groups[order]), array_of(self._weights[ids[order]]), *rows.columns]
         return pa.table(columns, names=["key_group", "weight", *[f"c{i}" for i in range(len(self.schema))]])
 
     def restore(self, part: pa.Table) -> tuple[np.ndarray, pa.RecordBatch]:
@@ -188,19 +189,19 @@ class RowStore(Mapped):
         part = part.combine_chunks()
         batches = pa.Table.from_arrays(part.columns[2:], schema=self.schema).combine_chunks().to_batches()
         rows = batches[0] if batches else _no_rows(self.schema)
-        return self.append(rows, part.column("weight").to_numpy()), rows
+        return self.append(rows, numbers_of(part.column("weight"))), rows
 
 
 def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None) -> pa.RecordBatch:
     """Return the rows at positions in the concatenation of chunks."""
     chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
     if len(chunks) == 1:
-        return chunks[0].take(pa.array(positions))
+        return chunks[0].take(array_of(positions))
     starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
     chunk_of = np.searchsorted(starts, positions, side="right") - 1
     order, offsets = counting_sort(chunk_of, len(chunks))
     pieces = [
-        chunk.take(pa.array(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
+        chunk.take(array_of(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
         for i, chunk in enumerate(chunks)
         if offsets[i] < offsets[i + 1]
     ]
@@ -209,7 +210,7 @@ def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list
         return gathered
     back = np.empty(order.size, np.int64)
     back[order] = np.arange(order.size)
-    return gathered.take(pa.array(back))
+    return gathered.take(array_of(back))
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
+from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 
 _ON_TIME = -(2**63)
@@ -46,5 +46,5 @@ class RowsUnderWay:
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()
         for rows in pa.Table.from_arrays(part.columns[2:], schema=self._schema).combine_chunks().to_batches():
-            behind = part.column("behind").to_numpy()
+            behind = numbers_of(part.column("behind"))
             self._restored.append(Batch(rows, None, None if (behind == _ON_TIME).all() else behind))

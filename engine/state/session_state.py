@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.elements import MAX_WATERMARK_US
 from engine.frozen_state import SLOT
 from engine.kernels import sessions as kernel
@@ -130,11 +131,11 @@ class SessionState(TrackedState, Mapped):
         live = self._ends < MAX_WATERMARK_US
         sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
         keys = self.key_columns(sessions)
-        columns = key_columns(keys) | {"start": pa.array(self._starts[sessions]), "end": pa.array(self._ends[sessions])}
+        columns = key_columns(keys) | {"start": array_of(self._starts[sessions]), "end": array_of(self._ends[sessions])}
         return table_by_keys(sessions, keys, columns | self.accumulators.columns(sessions), self._max_parallelism)
 
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
-        sessions = self.open([columns[f"k{i}"] for i in range(self._num_keys)], columns["start"].to_numpy(), columns["end"].to_numpy())
+        sessions = self.open([columns[f"k{i}"] for i in range(self._num_keys)], numbers_of(columns["start"]), numbers_of(columns["end"]))
         self.accumulators.restore(sessions, {name: column for name, column in columns.items() if name.startswith("a")})

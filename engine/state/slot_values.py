@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.frozen import dataclass
+from engine.arrays import array_of
 from engine.state.key_index import KeyIndex
 from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
@@ -112,5 +113,5 @@ class SlotValues(Mapped):
         """Return per slot a list of its values with their counts by name, for a checkpoint."""
         offsets = np.zeros(slots.size + 1, np.int32)
         np.cumsum(np.bincount(positions, minlength=slots.size), out=offsets[1:])
-        columns = [pa.array(np.ascontiguousarray(column)) for column in counts.values()]
+        columns = [array_of(column) for column in counts.values()]
         return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays([self.values_of(entries), *columns], names=["value", *counts]))

@@ -115,7 +115,7 @@ class FloatSum(TablePart):
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
         state = self.state(slots)
-        return [pa.array(column) for column in (*state[:3].view(np.float64), *state[3:])]
+        return [array_of(column) for column in (*state[:3].view(np.float64), *state[3:])]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         super().restore(slots, [column.view(pa.int64()) for column in columns])

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.spill_files import SpillFiles
 from engine.state.mapped import Mapped
 from engine.state.slot_table import SlotTable
@@ -72,18 +73,18 @@ class TablePart(Mapped):
         return np.ascontiguousarray(self.table[slots].T)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [pa.array(column) for column in self.state(slots)]
+        return [array_of(column) for column in self.state(slots)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         for k, column in enumerate(columns):
-            self.table[slots, k] = column.to_numpy()
+            self.table[slots, k] = numbers_of(column)
 
 
 class FloatPart(TablePart):
     """A part whose table holds float64."""
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
-        return [pa.array(column) for column in self.state(slots).view(np.float64)]
+        return [array_of(column) for column in self.state(slots).view(np.float64)]
 
     def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
         super().restore(slots, [column.view(pa.int64()) for column in columns])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of, numbers_of
 from engine.frozen_state import SLOT, WRITTEN, by_group
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
@@ -133,9 +134,9 @@ class TimedRows(TrackedState, Mapped):
             if partition and ids.size:
                 groups = groups_of_hashes(stable_hash(rows(None, partition).columns), self._max_parallelism)
             order, first = by_group(groups, ids)
-            columns = [*first, pa.array(waits[order]), pa.array(np.full(ids.size, passed_us)), *rows(order, None).columns]
+            columns = [*first, array_of(waits[order]), array_of(np.full(ids.size, passed_us)), *rows(order, None).columns]
             names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)]]
-            return pa.table([*columns, *(pa.array(values[order]) for values in beside.values())], names=[*names, *beside])
+            return pa.table([*columns, *(array_of(values[order]) for values in beside.values())], names=[*names, *beside])
 
         return table
 
@@ -153,10 +154,10 @@ class TimedRows(TrackedState, Mapped):
         if not batches:
             return np.zeros(0, np.int64)
         ids = self._add(batches[0])
-        waits = part.column("waits").to_numpy()
+        waits = numbers_of(part.column("waits"))
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])
-        passed_us = self.passed_time.least_us(int(part.column("passed_us").to_numpy().min()))
+        passed_us = self.passed_time.least_us(int(numbers_of(part.column("passed_us")).min()))
         self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)
         self._fresh = False
         if self.writes is not None:

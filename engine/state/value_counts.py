@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import numbers_of
 from engine.state.slot_values import Change, SlotValues
 
 
@@ -34,4 +35,4 @@ class ValueCounts(SlotValues):
         """Return what to ``add`` for such a column."""
         lists = columns[0]
         pairs = lists.flatten()
-        return np.repeat(slots, lists.value_lengths().to_numpy()), pairs.field("value"), pairs.field("count").to_numpy()
+        return np.repeat(slots, numbers_of(lists.value_lengths())), pairs.field("value"), numbers_of(pairs.field("count"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from engine.arrays import array_of
 from engine.elements import Batch
 from engine.kernels import columns as col
 from engine.state.held_rows import HeldRows
@@ -98,4 +99,4 @@ def _cancelled(batch: Batch) -> Batch:
     net = np.zeros(first.size, np.int64)
     np.add.at(net, inverse, batch.weights)
     left = np.flatnonzero(net)
-    return Batch(batch.rows.take(pa.array(first[left])), net[left])
+    return Batch(batch.rows.take(array_of(first[left])), net[left])

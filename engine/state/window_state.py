@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine import windows
+from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 from engine.frozen_state import SLOT
 from engine.operator import KeyGroups, TrackedState
@@ -147,7 +148,7 @@ class WindowState(TrackedState):
         ends, starts = self._slices.keys[self._slice_of(entries)].T
         missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
         keys = self.keys.keys(self.key_slots(entries))
-        columns = key_columns(keys) | {"slice_end": pa.array(ends.copy()), "slice_start": pa.array(starts.copy()), "missed": pa.array(missed)}
+        columns = key_columns(keys) | {"slice_end": array_of(ends.copy()), "slice_start": array_of(starts.copy()), "missed": array_of(missed)}
         return table_by_keys(entries, keys, columns | self.accumulators.columns(entries), self._max_parallelism)
 
     def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:
@@ -161,8 +162,8 @@ class WindowState(TrackedState):
         """Add entries of a snapshot."""
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}
         keys = [columns[f"k{i}"] for i in range(self._num_keys)]
-        ends, starts, missed = (columns[name].to_numpy() for name in ("slice_end", "slice_start", "missed"))
-        missed = self._missed_until(missed, ends, self.closed.of(columns["key_group"].to_numpy()))
+        ends, starts, missed = (numbers_of(columns[name]) for name in ("slice_end", "slice_start", "missed"))
+        missed = self._missed_until(missed, ends, self.closed.of(numbers_of(columns["key_group"])))
         nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
         entries = self._entries_for(keys, PlacedRows(nothing, ends, starts, missed))
         rows = np.arange(entries.size)

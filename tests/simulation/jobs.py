@@ -16,7 +16,7 @@ from tests.simulation.wires import Trouble
 
 REAL_SPLITS = make_splits(3, 40, 4)
 PLAIN_SPLITS = make_splits(3, 60, 4)
-HEALED_STEPS = 30_000
+HEALED_STEPS = 60_000
 ANSWERS = [real_windows.expected(REAL_SPLITS, window) for window in real_windows.WINDOWS]
 PLAIN_ANSWER = fakes.expected(PLAIN_SPLITS, 10)
 
