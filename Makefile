@@ -20,7 +20,7 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@$(BIN)/penstock run queries/flights.sql --state out/state
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (about a quarter of an hour on two cores)
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 # make test asks QUERIES=400 generated queries (some 45 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often

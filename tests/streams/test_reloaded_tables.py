@@ -96,7 +96,7 @@ def test_a_failure_keeps_what_was_read_and_is_told_once(made: Connection, tmp_pa
         wait_for(cursor, lambda met, counters: met == {"new"})
         assert [kind for kind, _ in told(cursor)] == ["WARNING", "RECOVERED"]
         (tmp_path / "dim.csv").unlink()
-        wait_for(cursor, lambda met, counters: len(told(cursor)) == 3)
+        wait_for(cursor, lambda met, counters: len(told(cursor)) >= 3)  # 4 where one subtask had seen the file and then could not open it
         assert "DAT-4101" in told(cursor)[2][1], "another reason, after a success"
         assert "event" in " ".join(name for name, _ in made.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     finally:
