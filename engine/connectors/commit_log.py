@@ -71,10 +71,11 @@ class Commit:
 
 
 class CommitLog:
-    """Reads and appends the log of one directory."""
+    """Reads and appends the log of one directory. ``writer``: in the names of its unfinished files, so that who comes after it knows them."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, writer: str = "reader") -> None:
         self.directory = root / COMMITS
+        self._writer = writer
         self._last = -1
 
     @property
@@ -145,7 +146,7 @@ class CommitLog:
         """Write an entry durably under its number; FileExistsError when the number is taken."""
         self.directory.mkdir(parents=True, exist_ok=True)
         target = self._path(commit.number)
-        make_new(self.directory / f".{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp", target, _encoded(commit))
+        make_new(self.directory / f".{self._writer}-{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp", target, _encoded(commit))
 
     def _path(self, number: int) -> Path:
         return self.directory / f"{number:012d}.commit"

@@ -36,12 +36,12 @@ class SinkCommits:
 
     def __init__(self, root: Path, written_as: WrittenAs, *, job_id: str, operator_id: str, subtask: int, parallelism: int) -> None:
         self._root = root
-        self._log = CommitLog(root)
         self._written_as = written_as
         self._job_id, self._operator_id = job_id, operator_id
         self._subtask, self._parallelism = subtask, parallelism
-        owner = hashlib.sha256(f"{job_id}\n{operator_id}".encode()).hexdigest()[:16]
-        self._parts = self._log.directory / _UNDER_WAY / owner
+        self._owner = hashlib.sha256(f"{job_id}\n{operator_id}".encode()).hexdigest()[:16]
+        self._log = CommitLog(root, f"{self._owner}-{subtask}")
+        self._parts = self._log.directory / _UNDER_WAY / self._owner
         self._published: dict[int, _Published] = {}
 
     def start(self) -> None:
@@ -49,6 +49,9 @@ class SinkCommits:
         for path in list(self._parts.iterdir()) if self._parts.is_dir() else ():
             match = _OWN.match(path.name)
             if match and (int(match[1]) == self._subtask or int(match[2]) != self._parallelism):
+                path.unlink(missing_ok=True)
+        for path in self._log.directory.glob(f".{self._owner}-*.tmp"):  # an entry in whose writing a process was killed
+            if int(path.name.split("-")[1]) % self._parallelism == self._subtask:
                 path.unlink(missing_ok=True)
 
     def begin(self) -> int:

@@ -122,6 +122,7 @@ def finished(root: Path, operators: list[SinkOperator], pending: list[dict[str, 
     for operator in operators:
         operator.close()
     assert not (root / COMMITS / "under-way").exists()
+    assert not list((root / COMMITS).glob(".*.tmp")), "of an entry in whose writing the process died"
 
 
 @pytest.mark.parametrize(("parallelism", "after"), [(1, 2), (2, 1), (3, 2)])
