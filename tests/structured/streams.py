@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal
@@ -21,6 +22,7 @@ from tests.structured.printed import printed
 from tests.structured.shapes import Shape
 
 BATCHES = 2
+_WRITTEN_S = 1_700_000_000
 _FAR = datetime(2030, 1, 1)
 _LAST = {"id": -1, "k": -1, "s": "a", "v": 8, "x": Decimal("0.50")}
 """A row that passes the tests queries make: Spark tests rows before it looks at their time."""
@@ -100,6 +102,8 @@ def _write(feed: Feed, place: Path) -> None:
     far = tuple(_FAR if field.name == feed.time_column else _LAST.get(field.name) for field in feed.schema)
     for number in range(2):  # the first moves the watermark, behind its own batch
         pq.write_table(_table([far] if feed.time_column else [], feed.schema), place / f"zlast-{number}.parquet")
+    for seconds, path in enumerate(sorted(place.iterdir())):  # Spark reads the oldest first, and several may be written in one millisecond
+        os.utime(path, (_WRITTEN_S + seconds, _WRITTEN_S + seconds))
 
 
 def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
