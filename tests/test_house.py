@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("catalog", "planner", "optimizer", "engine", "client", "repl")
 SOURCES = [*sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py")), ROOT / "penstock.py"]
-MAX_FILE_LINES = 400
+MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 BANNED_FILES = {"utils", "util", "helpers", "common", "misc", "base"}
 BANNED_WORDS = {
