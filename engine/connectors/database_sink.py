@@ -49,6 +49,8 @@ class DatabaseSink:
         if not batch.num_rows:
             return
         rows = self._changes(batch) if self._key else batch.rows
+        if not rows.num_rows:  # changes that cancel out
+            return
         self._buffered.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= _BUFFERED_BYTES:

@@ -92,6 +92,8 @@ class FilesystemSink:
 
     def write(self, batch: Batch) -> None:
         given = self._changes(batch) if self._with_ops else batch.rows
+        if not given.num_rows:  # changes that cancel out are no reason for a file
+            return
         with self._files.told():
             self._write(given)
 

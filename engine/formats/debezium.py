@@ -144,8 +144,8 @@ def debezium_lines(rows: pa.RecordBatch, with_schema: bool) -> pa.Array:
     """Return changes (first column ``op``) as lines: a -U with the +U after it is one update, any other row was created or deleted."""
     op, plain = rows.column(0), rows.select(rows.schema.names[1:])
     before, after = (is_true(pc.equal(op, OPS[index])) for index in (UPDATE_BEFORE, UPDATE_AFTER))
-    paired = np.append(before[:-1] & after[1:], False)
-    kept = np.flatnonzero(~np.append(False, paired[:-1])) if len(paired) else np.zeros(0, np.int64)
+    paired = np.append(before[:-1] & after[1:], np.zeros(min(len(before), 1), np.bool_))
+    kept = np.flatnonzero(~np.insert(paired[:-1], 0, False)[: len(paired)])
     taken = (before | is_true(pc.equal(op, OPS[DELETE])))[kept]
     updated = paired[kept]
     objects = pc.utf8_rtrim(json_lines(plain), characters="\n")
