@@ -107,8 +107,10 @@ def _without_ttl(node: LogicalPlan, facts: _Facts) -> StateBound:
             return _of_over(node, facts)
         case MatchRecognize():
             return _of_matches(node, facts)
-        case Limit():
-            return StateBound("a count")
+        case Limit(input=inner):
+            if facts.insert_only(inner):
+                return StateBound("a count")
+            return _unless_finite(node, facts, "every row", "a row taken back lets any other row take its place")
         case WatermarkAssign():
             return StateBound("one watermark per split")
         case ProcessingTime():

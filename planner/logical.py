@@ -351,7 +351,7 @@ class Sort(_Unary):
 
 @dataclass(frozen=True)
 class Limit(_Unary):
-    """LIMIT / OFFSET without an order: the first rows that come."""
+    """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are left, as many as there may be."""
 
     limit: int | None
     offset: int = 0

@@ -136,8 +136,8 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
             return UnnestSpec(operator_id, name, schema, called, keep, gives, outer, ordinality, test)
         case Repeat():
             return RepeatSpec(operator_id, name, schema)
-        case Limit(limit=limit, offset=offset):
-            return LimitSpec(operator_id, name, schema, limit, offset)
+        case Limit(input=inner, limit=limit, offset=offset):
+            return LimitSpec(operator_id, name, schema, limit, offset, facts.insert_only(inner))
         case TopN(keys=order, limit=first, offset=offset):
             return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(node.inputs[0]))
         case Over():

@@ -211,10 +211,11 @@ class RepeatSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LimitSpec(OperatorSpec):
-    """The first rows that come; runs in one task."""
+    """The first rows that come; runs in one task. Not ``insert_only``: of rows that change as many as there may be, so all of them are kept."""
 
     limit: int | None
     offset: int
+    insert_only: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from catalog.errors import Kind, PenstockError
 from planner.chaining import Site, chains_of
 from planner.edges import Edge, Forward
 from planner.expressions import conjunction, conjuncts
-from planner.logical import Exchange, Filter, Join, LogicalPlan, Project, Sink, Sort, StatementSet, WatermarkAssign
+from planner.logical import Exchange, Filter, Join, Limit, LogicalPlan, Project, Sink, Sort, StatementSet, WatermarkAssign
 from planner.meaning import Meanings
 from planner.operator_specs import Facts, SettingValues, calc_of, spec_of
 from planner.parallelism import subtasks
@@ -110,7 +110,9 @@ class _Planner:
         return found
 
     def _told_of(self, node: LogicalPlan) -> tuple[str, ...]:
-        """Return what distinguishes a node beside its meaning."""
+        """Return what distinguishes a node beside its meaning. LIMIT keeps a count of inserts, and of changes all rows."""
+        if isinstance(node, Limit):
+            return (type(node).__name__, *(() if self.facts.insert_only(node.input) else ("updates",)))
         return (type(node).__name__, *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()))
 
 

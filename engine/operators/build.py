@@ -222,9 +222,9 @@ def _repeat(spec: RepeatSpec, options: JobOptions) -> Operator:
 
 
 def _limit(spec: LimitSpec, options: JobOptions) -> Operator:
-    from engine.operators.limit import LimitOperator
+    from engine.operators.limit import LimitOfChangesOperator, LimitOperator
 
-    return LimitOperator(spec, options)
+    return LimitOperator(spec, options) if spec.insert_only else LimitOfChangesOperator(spec, options)
 
 
 def _top_n(spec: TopNSpec, options: JobOptions) -> Operator:

@@ -69,6 +69,7 @@ SUBJECTS: dict[str, Subject] = {
     **{f"join as of {kind}": _as_of(kind) for kind in ("inner", "left")},
     "unnest": Subject("SELECT id, e, n FROM a, UNNEST(ARRAY[v, CAST(k AS BIGINT)]) WITH ORDINALITY AS u(e, n)", timed.elements, has="UnnestOperator"),
     "limit": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, retracts=False, has="LimitOperator"),
+    "limit of changes": Subject("SELECT count(*) FROM (SELECT id FROM a LIMIT 3)", timed.some, has="LimitOfChangesOperator"),
     "group aggregate": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, has="GroupAggregateOperator"),
     "group aggregate of inserts": Subject(f"SELECT k, {_AGGREGATES} FROM a GROUP BY k", ref.grouped, retracts=False),
     "aggregate without keys": Subject(f"SELECT {_AGGREGATES} FROM a", ref.whole, has="GroupAggregateOperator"),

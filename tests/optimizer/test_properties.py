@@ -119,6 +119,8 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
             "SELECT k, COUNT(*) AS n FROM endless GROUP BY k ORDER BY n LIMIT 5",
             "unbounded because a row taken back may let any other row into the first",
         ),
+        ("SELECT id FROM endless LIMIT 5", "bounded"),
+        ("SELECT k, COUNT(*) AS n FROM endless GROUP BY k LIMIT 5", "unbounded because a row taken back lets any other row take its place"),
         (f"SELECT k, COUNT(*) AS n {TUMBLE}, k".replace("TABLE orders", "TABLE endless_orders"), "bounded"),
     ],
 )

@@ -74,6 +74,18 @@ def test_planted_wrong_answers_are_seen(arenas: list[Arena], ours: str, theirs: 
     assert outcome(arenas[0], query, Manner()).startswith("Wrong at the end")
 
 
+@pytest.mark.parametrize(
+    ("rows", "told"), [("k, v FROM u LIMIT 4", "same"), ("k, v FROM u OFFSET 3", "same"), ("k, v + 1 AS v FROM u LIMIT 9", "Wrong")]
+)
+def test_some_rows_are_held_against_all_rows(arenas: list[Arena], rows: str, told: str) -> None:
+    assert outcome(arenas[0], made("some rows", f"SELECT {rows}", theirs="SELECT k, v FROM u"), Manner()).startswith(told)
+
+
+def test_too_few_of_some_rows_are_seen(arenas: list[Arena]) -> None:
+    query = made("some rows", "SELECT k, v FROM (SELECT * FROM u LIMIT 4) LIMIT 5", theirs="SELECT k, v FROM u")
+    assert outcome(arenas[0], query, Manner()).startswith("Wrong at the end: 4 rows where there should be 5")
+
+
 def test_a_wrong_prefix_is_seen(arenas: list[Arena]) -> None:
     """Right in the end, wrong before: the prefix of another table."""
     query = made(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,13 +12,14 @@ from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, STRING, TIMESTAMP
 from engine.elements import Batch
 from engine.job_options import JobOptions
-from engine.operators.limit import LimitOperator
+from engine.operators.limit import LimitOfChangesOperator, LimitOperator
 from engine.operators.union import UnionOperator
 from engine.operators.values import ValuesOperator
 from engine.operators.window_table import WindowTableOperator
 from planner.physical import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
 from planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.expressions.calls import lit
+from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, restored, snapshots
 from tests.engine.operators.harness import Remembered, opened
 
 INPUT = Schema((Field("ts", TIMESTAMP, role=Role.EVENT_TIME), Field("n", BIGINT)))
@@ -100,6 +103,44 @@ def test_limit_counts_a_weight_as_so_many_rows_and_survives_a_restore() -> None:
     again.restore_items(operator.snapshot_items())
     again.on_batch(numbers(5), 0, more)
     assert more.rows() == [{"n": 0}]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> None:
+    """After every batch, restores between them: rows of the input, so many of them, each emitted and retracted in that order."""
+    dice = random.Random(seed)
+    limit, offset = dice.choice([0, 1, 3, 6, None]), dice.choice([0, 0, 1, 4])
+    spec = LimitSpec("id", "limit", NUMBERS, limit, offset, insert_only=False)
+    operator, out = LimitOfChangesOperator(spec, JobOptions()), Collected()
+    operator.open(context())
+    alive: list[tuple[int]] = []
+    changes: list[Change] = []
+    for _ in range(30):
+        batch: list[Change] = []
+        for _ in range(dice.randint(1, 5)):
+            if alive and dice.random() < 0.5:
+                batch.append((alive.pop(dice.randrange(len(alive))), -1))
+            else:
+                alive.append((dice.randrange(6),))
+                batch.append((alive[-1], 1))
+        operator.on_batch(batch_of(batch, NUMBERS.to_arrow()), 0, out)
+        changes += batch
+        there, emitted = fold(changes), fold(out.changes())
+        assert not emitted - there and min(emitted.values(), default=1) > 0
+        left = max(there.total() - offset, 0)
+        assert emitted.total() == (left if limit is None else min(limit, left))
+        if dice.random() < 0.2:
+            operator = restored(LimitOfChangesOperator(spec, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
+    for each in out.batches:
+        assert each.weights is None or (np.diff((each.weights > 0).astype(int)) >= 0).all(), "inserted before it is retracted"
+
+
+def test_an_emitted_row_stays_while_it_is_there() -> None:
+    operator, out = LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 2, 0, insert_only=False), JobOptions()), Collected()
+    operator.open(context())
+    for batch in ([((5,), 1), ((7,), 1), ((9,), 1)], [((1,), 1), ((9,), -1)], [((7,), -1), ((8,), 1)]):
+        operator.on_batch(batch_of(batch, NUMBERS.to_arrow()), 0, out)
+    assert out.changes() == [((5,), 1), ((7,), 1), ((7,), -1), ((8,), 1)]
 
 
 def values(most: int = 2) -> ValuesOperator:

@@ -44,6 +44,7 @@ class Queries:
             "subquery items": self._subquery_items,
             "subqueries beneath": self._subqueries_beneath,
             "top": self._first_rows,
+            "limit": self._some_rows,
         }
         if self._has_windows:
             ways["emit"] = self.windows.emitted
@@ -74,6 +75,7 @@ class Queries:
             "lateral": self.nested.lateral,
             "qualified": self.over.qualified,
             "views": lambda: self._views(depth),
+            "limited": lambda: self._limited(depth),
         }
         if self._has_windows:
             ways |= {
@@ -345,6 +347,24 @@ class Queries:
         name = self.dice.alias()
         limit = f"LIMIT {self.dice.one('1', '3', '7')}{self.dice.one('', ' OFFSET 2')}"
         return made("query", f"SELECT {_LAYOUT} FROM {{r}} AS {name} ORDER BY {self.over.total_order()} {limit}", r=self.relation())
+
+    def _some_rows(self) -> Piece:
+        """Any rows, so many of them: another engine is asked for all of them."""
+        name = self.dice.alias()
+        head = f"SELECT {_LAYOUT} FROM {{r}} AS {name}{{w}}"
+        limit = self.dice.feature("limit", {text: lambda text=text: text for text in ("LIMIT 3", "LIMIT 1 OFFSET 2", "OFFSET 4", "LIMIT 7 OFFSET 1")})
+        return made("some rows", f"{head} {limit}", theirs=head, r=self.relation(), w=self.where(name))
+
+    def _limited(self, depth: int) -> Piece:
+        """As many rows as a limit leaves, or all of them because it is high."""
+        name = self.dice.alias()
+        some = f"(SELECT * FROM {{r}} AS {name} LIMIT {self.dice.one('1', '4', '9')}{self.dice.one('', ' OFFSET 2')})"
+        counted = "CAST(1 AS INT) AS k, 'a' AS s, count(*) AS v, CAST(1 AS DECIMAL(8, 2)) AS x, CAST(NULL AS TIMESTAMP) AS ts"
+        return made(
+            "relation",
+            self.dice.one(f"(SELECT {counted} FROM {some} AS {name}n)", f"(SELECT {_LAYOUT} FROM {{r}} AS {name} LIMIT 1000)"),
+            r=self.relation(depth - 1),
+        )
 
 
 _SET_WORDS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
