@@ -6,15 +6,14 @@ import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote
 
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from engine.connectors.commit_log import Commit, CommitLog, CommittedFile
+from engine.connectors.partition_paths import partition_values
 
 FORMATS = ("parquet", "arrow")
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,8 @@ class CommittedFiles:
             message = f"commit {commit.number} of {self.root} is written as {kind.format}"
             hint = "write the table with 'format' = 'parquet' or 'arrow' for Spark to read it by commits"
             raise PenstockError("DAT-4623", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="0A000")
-        names = dict(part.split("=", 1) for part in file.path.split("/")[:-1] if "=" in part)
-        values = ((name, None if names.get(name) == NULL_PARTITION else unquote(names.get(name, ""))) for name in kind.partitioned_by)
+        found = partition_values(file.path)
+        values = ((name, found.get(name.lower(), "")) for name in kind.partitioned_by)
         return FileToRead(str(self.root / file.path), kind.format, file.rows, file.length, file.crc32, tuple(values))
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +15,12 @@ from catalog.types import to_arrow
 from engine.arrays import array_of
 from engine.connectors.bad_record_store import BadRecords, RejectedRecord
 from engine.connectors.file_listing import FileListing, FileSplit
+from engine.connectors.partition_paths import partition_values
 from engine.connectors.source import Position, ScanRequest
 from engine.elements import Batch
 from engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
 from engine.formats.text_values import from_text
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _PIECES_PASSED = 64  # at most so many pieces given before are decoded again in one poll
 
 
@@ -151,8 +150,7 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored:
     """
     table = request.table
     keys = {column.name: column.key for column in table.metadata}
-    directories = dict(part.split("=", 1) for part in listing.relative(split.path).split("/")[:-1] if "=" in part)
-    partitions = {name.lower(): unquote(value) for name, value in directories.items()}
+    partitions = partition_values(listing.relative(split.path))
     values = {
         "file.path": split.path,
         "file.name": split.path.rsplit("/", 1)[-1],
@@ -172,13 +170,13 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored:
     return facts
 
 
-def _partition_value(field: Field, partitions: dict[str, str], split: FileSplit) -> pa.Scalar:
-    text = partitions.get(field.name.lower())
-    if text is None:
+def _partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
+    if field.name.lower() not in partitions:
         message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
         raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)
+    text = partitions[field.name.lower()]
     try:
-        return from_text(pa.array([None if text == NULL_PARTITION else text], pa.string()), field.type)[0]
+        return from_text(pa.array([text], pa.string()), field.type)[0]
     except pa.ArrowInvalid as error:
         message = f"{redact_url(split.path)}: directory {field.name}={text} is not a {field.type}"
         raise PenstockError("DAT-4110", message, kind=Kind.EXTERNAL) from error

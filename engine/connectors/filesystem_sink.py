@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +21,8 @@ from engine.arrays import array_of
 from engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
 from engine.connectors.commit_log import CommittedFile, WrittenAs
 from engine.connectors.file_listing import resolve
-from engine.connectors.filesystem_reader import NULL_PARTITION
 from engine.connectors.filesystem_source import csv_dialect
+from engine.connectors.partition_paths import partition_directory
 from engine.connectors.sink import Committable, SinkRequest
 from engine.connectors.sink_commits import SinkCommits
 from engine.connectors.staged_files import StagedFiles
@@ -31,7 +30,6 @@ from engine.elements import Batch
 from engine.failpoints import failpoint
 from engine.formats.file_task import CsvDialect
 from engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
-from engine.formats.text_values import to_text
 
 MAX_OPEN = 64
 _SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
@@ -230,13 +228,8 @@ class _Layout:
         distinct, numbers = np.unique(codes, axis=0, return_inverse=True)
         for number, combination in enumerate(distinct):
             values = [column.dictionary.slice(int(code), 1) for column, code in zip(encoded, combination, strict=True)]
-            parts = [_part(self._names[index], value) for index, value in zip(self._partitions, values, strict=True)]
-            yield "/".join(parts), stored.take(array_of(np.flatnonzero(numbers.ravel() == number)))
-
-
-def _part(name: str, value: pa.Array) -> str:
-    text = to_text(value)[0].as_py()
-    return f"{name}={NULL_PARTITION if text is None else quote(text, safe=' ')}"
+            names = [self._names[index] for index in self._partitions]
+            yield partition_directory(names, values), stored.take(array_of(np.flatnonzero(numbers.ravel() == number)))
 
 
 def _codec(table: Table, kind: str) -> tuple[str | None, str]:

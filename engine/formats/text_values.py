@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import DataType, DayTimeInterval, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
+from catalog.types import Binary, DataType, DayTimeInterval, String, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
 from engine.expressions import casts_from_text
 
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
@@ -15,8 +15,11 @@ _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
     """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not fit.
 
-    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost. Surrounding blanks are no part of a value.
+    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost. Surrounding blanks are part of a STRING
+    and of BYTES, and of no other value.
     """
+    if isinstance(kind, String | Binary):
+        return texts.cast(to_arrow(kind))
     try:
         if not pa.types.is_integer(to_arrow(kind)):
             return _plainly(texts, kind)
