@@ -192,7 +192,7 @@ def _of_join(node: Join, facts: _Facts) -> StateBound:
     if first:
         return StateBound("the left side" if first == (0,) else "the right side")
     if isinstance(node, TimedJoin):
-        return _of_timed_join(node, facts)
+        return _of_timed_join(node)
     endless = [name for name, side in zip(("left", "right"), node.inputs, strict=True) if not facts.finite(side)]
     sides = " and the ".join(endless)
     grows = f"rows of the {sides} side are kept for ever, as any may match later; join within a window or an interval, or a bounded table"
@@ -205,14 +205,14 @@ def _of_temporal_join(node: TemporalJoin, facts: _Facts) -> StateBound:
     return StateBound(keeps, None if facts.finite(node.right) else f"each distinct ({names}) of the right side keeps its last version for ever")
 
 
-def _of_timed_join(node: TimedJoin, facts: _Facts) -> StateBound:
+def _of_timed_join(node: TimedJoin) -> StateBound:
     """A row is freed when its earliest deadline has passed; a side without deadlines keeps its rows."""
     words = [_freed(node, port) for port in (0, 1)]
     keeps = (
         "rows of both sides until their window ends" if node.time.of_windows else f"rows of the left side {words[0]}, of the right side {words[1]}"
     )
     for port, side in enumerate(node.time.sides):
-        if not side.deadlines and not facts.finite(node.inputs[port]):
+        if not side.deadlines:  # also of a side that ends: what it keeps grows with it, and the words for it say "for ever"
             mine, theirs = ("left", "right")[port], ("left", "right")[1 - port]
             time = node.inputs[1 - port].schema[node.time.sides[1 - port].time_column].name
             why = f"rows of the {mine} side are kept for ever, as nothing bounds {time} of the {theirs} side from above; bound it from both sides"

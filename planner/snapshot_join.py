@@ -14,7 +14,7 @@ from planner.windowing import demand
 class SnapshotJoin(Join):
     """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side is loaded, and are given once.
 
-    The right side's changes count when its own watermark has passed their ``build_time``. It is loaded when that watermark has reached
+    The right side's changes count when its own watermark has reached their ``build_time``. It is loaded when that watermark has reached
     ``loaded_us`` (microseconds of its time; ``None``: the moment the job was first started), when there was none for ``idle_ms``, or at its end.
     ``ttl_ms[1]``: how long its rows live untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
     """

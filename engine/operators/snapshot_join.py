@@ -22,7 +22,7 @@ from planner.physical import SnapshotJoinSpec
 
 
 class SnapshotJoinOperator(JoinOperator):
-    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has passed them; one that comes later counts at
+    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached them; one that comes later counts at
     once, as does one without a time. What is given is never taken back.
 
     Until the table is loaded its rows stand still and so does time, which is that of port 0. A restored job whose subtasks were not all done
@@ -96,7 +96,7 @@ class SnapshotJoinOperator(JoinOperator):
             since_us = self._counts_from(batch)
             rows = pa.RecordBatch.from_arrays([*batch.rows.columns, array_of(since_us)], schema=self._pending_schema)
             self._pending.add(Batch(rows, batch.weights))
-            if since_us.min() < self._build_us:
+            if since_us.min() <= self._build_us:
                 self._apply(out)
 
     def _counts_from(self, batch: Batch) -> np.ndarray:
@@ -112,8 +112,8 @@ class SnapshotJoinOperator(JoinOperator):
         return np.where(added, times, np.maximum(times, latest[slots]))
 
     def _apply(self, out: Output) -> None:
-        """Let the changes count that the table's time has passed."""
-        due = self._pending.due(self._build_us)
+        """Let the changes count that the table's time has reached: a row whose time is that of the loading belongs to what is loaded."""
+        due = self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1)
         if due is not None and due.num_rows:
             self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
 

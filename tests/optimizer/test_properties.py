@@ -113,6 +113,11 @@ def test_the_bounded_side_of_a_join_is_loaded_first() -> None:
             "unbounded because rows of the left and the right side are kept for ever, as any may match later;"
             " join within a window or an interval, or a bounded table",
         ),
+        (
+            # both end, but what is kept grows with them: no window and no bound frees rows of the left side
+            "SELECT a.a FROM orders AS a JOIN orders AS b ON a.k = b.k AND a.ts <= b.ts",
+            "unbounded because rows of the left side are kept for ever, as nothing bounds ts of the right side from above; bound it from both sides",
+        ),
         ("SELECT a.id, b.name FROM endless AS a JOIN people AS b ON a.id = b.id", "bounded"),
         ("SELECT id FROM endless ORDER BY id LIMIT 5", "bounded"),
         (
@@ -128,6 +133,7 @@ def test_state_bound(text: str, bound: str) -> None:
     facts, plan = PlanFacts(), query(text)
     stateful = next(node for node in plan.walk() if facts.state(node).keeps is not None)
     assert facts.state_bound(stateful) == bound
+    assert bound != "bounded" or "for ever" not in (facts.state(stateful).keeps or "")
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,18 @@ def test_rows_and_their_time_wait_until_the_table_is_loaded() -> None:
     assert run.out.times == [5 * S, None]
 
 
+def test_a_row_with_the_time_of_the_loading_is_loaded() -> None:
+    """The row that moves the table's time to load_completed_time belongs to what waiting rows meet, and what comes at that time counts at once."""
+    run = Run()
+    run.rows((1, 1, 16), (2, 2, 17))
+    run.table(((1, 101, 8), 1), ((2, 102, 9), 1), ((1, 103, 10), 1))
+    run.time(1, 10)
+    assert run.pairs() == [(1, 101), (1, 103), (2, 102)]
+    run.table(((2, 104, 10), 1), ((2, 105, 11), 1))
+    run.rows((2, 3, 18))
+    assert run.pairs() == [(3, 102), (3, 104)]
+
+
 def test_an_update_counts_whole_when_its_time_has_passed() -> None:
     run = Run()
     run.table(((1, 101, 3), 1))
