@@ -141,7 +141,7 @@ class SourceOperator(PolledOperator, ListState):
             if owner % all_ == own:
                 self._splits.append(_Split(len(self._splits), split_id))
         self._known.update(split_ids)
-        share = len(split_ids) and len(self._splits) / len(self._known)
+        share = len(self._splits) / max(1, len(self._known))  # a look that finds no new split changes nothing
         self._rate = self._connector.rows_per_second() * share
 
     def _look(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ import pytest
 import penstock
 from catalog.errors import PenstockError
 from client.dbapi import Connection
+from tests.patience import PATIENCE_S, await_that
+from tests.source_gate import gated
 
 ROWS = 20_000
 SOURCE = f"""
@@ -52,21 +53,19 @@ class Kept:
         return made
 
     def stop_in_mid_run(self, statement: str) -> None:
-        with self.opened(rate=20_000) as made:
+        with gated(ROWS // 2), self.opened(rate=20_000) as made:
             job = made.execute(statement).job
             assert job is not None
-            deadline = time.monotonic() + 60
-            while job.metrics().rows_in < ROWS // 8 and time.monotonic() < deadline:
-                time.sleep(0.005)
+            await_that(lambda: job.metrics().rows_in >= ROWS // 8 or job.state.terminal, "an eighth of the rows")
             made.execute(f"STOP JOB '{job.job_id}'")
-            assert job.wait(60) and job.error is None and job.metrics().rows_in < ROWS
+            assert job.wait(PATIENCE_S) and job.error is None
 
     def go_on(self, made: Connection, statement: str) -> list[str]:
         """Run to the end; return what became of the state."""
         with made:
             made.execute(f"SET '{FLAG}' = 'true'")
             job = made.execute(statement).job
-            assert job is not None and job.wait(60) and job.error is None, job and job.error
+            assert job is not None and job.wait(PATIENCE_S) and job.error is None, job and job.error
             return [str(change) for change in job.state_diff.changes] if job.state_diff is not None else []
 
     def refused(self, statement: str, before: str = "", **opened: Any) -> tuple[PenstockError, PenstockError]:
@@ -121,15 +120,15 @@ def test_a_job_that_begins_anew_beside_one_of_its_table_says_so(kept: Kept) -> N
         assert again is not None and again.told_at_start == ()  # beside one that runs
         again.cancel()
         first.stop()
-        assert first.wait(60)
+        assert first.wait(PATIENCE_S)
 
 
 def test_a_statement_said_again_after_a_stop_begins_anew_and_says_so(kept: Kept) -> None:
-    with kept.opened(rate=20_000) as made:
+    with gated(ROWS // 2), kept.opened(rate=20_000) as made:
         first = made.execute(BOTH.format(PLAIN, COUNTED)).job
         assert first is not None
         made.execute(f"STOP JOB '{first.job_id}'")
-        assert first.wait(60) and first.metrics().rows_in < ROWS
+        assert first.wait(PATIENCE_S) and first.error is None
         again = made.execute(PLAIN).job
         assert again is not None and "goes on from its state as the 1. of that name in another session" in again.told_at_start[0]
 

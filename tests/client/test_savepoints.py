@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -13,6 +12,8 @@ import pytest
 import penstock
 from client.dbapi import Connection
 from repl.cli import main
+from tests.patience import await_that
+from tests.source_gate import gated
 
 ROWS = 60_000
 SOURCE = f"""
@@ -45,14 +46,11 @@ def opened(state: Path, out: Path, rate: int, **settings: str) -> Connection:
 
 def stopped_in_mid_run(made: Connection, statement: str) -> list[tuple[object, ...]]:
     """Start the INSERT, stop it by a statement once rows have gone through, and return what the statement gives."""
-    job = made.execute(INSERT).job
-    assert job is not None
-    deadline = time.monotonic() + 60
-    while job.metrics().rows_in < ROWS // 6 and time.monotonic() < deadline:
-        time.sleep(0.005)
-    rows = made.execute(statement.replace("JOB", f"JOB '{job.job_id}'")).fetchall()
-    assert job.metrics().rows_in < ROWS, "it was to be stopped in mid-run"
-    return rows
+    with gated(ROWS * 3 // 4):
+        job = made.execute(INSERT).job
+        assert job is not None
+        await_that(lambda: job.metrics().rows_in >= ROWS // 6 or job.state.terminal, "a sixth of the rows")
+        return made.execute(statement.replace("JOB", f"JOB '{job.job_id}'")).fetchall()
 
 
 def totals(out: Path) -> tuple[int, int, int]:

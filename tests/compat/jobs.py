@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import penstock
+from tests.patience import PATIENCE_S, await_that
+from tests.source_gate import gated
 
 ROWS = 1500
 GOLDEN = Path(__file__).parent / "golden"
@@ -117,7 +118,7 @@ def finish(job: str, *, wide: bool = False) -> list[str]:
     """Run a job to its end, from its checkpoint if it has one; return what became of the state of a changed query."""
     with opened(job, 1_000_000, {"execution.state-recovery.ignore-unclaimed-state": "true"} if wide else None, wide=wide) as made:
         running = made.execute(statement(job)).job
-        assert running is not None and running.wait(60)
+        assert running is not None and running.wait(PATIENCE_S)
         if running.error is not None:
             raise running.error
         return [] if running.state_diff is None else [str(change) for change in running.state_diff.changes]
@@ -125,14 +126,12 @@ def finish(job: str, *, wide: bool = False) -> list[str]:
 
 def stop_in_mid_run(job: str) -> None:
     """Run a job for a while and stop it with a checkpoint."""
-    with opened(job, 1000) as made:
+    with gated(ROWS * 3 // 4), opened(job, 1000) as made:
         running = made.execute(statement(job)).job
         assert running is not None
-        deadline = time.monotonic() + 30
-        while running.metrics().rows_in < ROWS // 2 and time.monotonic() < deadline:
-            time.sleep(0.002)
+        await_that(lambda: running.metrics().rows_in >= ROWS // 2 or running.state.terminal, "half of the job")
         made.execute(f"STOP JOB '{running.job_id}'")
-        assert running.wait(30) and running.error is None and running.metrics().rows_in < ROWS, running.error
+        assert running.wait(PATIENCE_S) and running.error is None, running.error
 
 
 def results(job: str) -> dict[str, list[Any]]:

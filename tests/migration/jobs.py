@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import penstock
 from engine.job import Job
+from tests.patience import PATIENCE_S, await_that
+from tests.source_gate import gated
 
 ROWS = 900
 FLAG = "execution.state-recovery.ignore-unclaimed-state"
@@ -148,15 +149,13 @@ class Tables:
 
     def stop_in_mid_run(self, columns: str, statement: str | None = None, rows: int = ROWS // 4, **opened: str) -> list[str]:
         """Run the job until it has read some rows and stop it with a checkpoint; return what became of its state."""
-        with self.opened(columns, rate=400, **opened) as made:
+        with gated(max(rows, ROWS * 3 // 4)), self.opened(columns, rate=400, **opened) as made:
             made.execute(f"SET '{FLAG}' = 'true'")
             running = made.execute(statement or self.statement()).job
             assert running is not None
-            deadline = time.monotonic() + 30
-            while running.metrics().rows_in < rows and time.monotonic() < deadline and running.error is None:
-                time.sleep(0.002)
+            await_that(lambda: running.metrics().rows_in >= rows or running.state.terminal, f"{rows} rows")
             made.execute(f"STOP JOB '{running.job_id}'")
-            assert running.wait(30) and running.error is None and rows <= running.metrics().rows_in < 2 * ROWS, running.error
+            assert running.wait(PATIENCE_S) and running.error is None, running.error
             return changes_of(running)
 
     def finish(self, columns: str, statement: str | None = None, *, allowed: bool = True, **opened: str) -> list[str]:
@@ -164,7 +163,7 @@ class Tables:
         with self.opened(columns, **opened) as made:
             made.execute(f"SET '{FLAG}' = '{str(allowed).lower()}'")
             running = made.execute(statement or self.statement()).job
-            assert running is not None and running.wait(60)
+            assert running is not None and running.wait(PATIENCE_S)
             if running.error is not None:
                 raise running.error
             return changes_of(running)

@@ -12,6 +12,8 @@ import pytest
 
 import penstock
 from tests.migration.jobs import FLAG, changes_of
+from tests.patience import PATIENCE_S, await_that
+from tests.source_gate import gated
 
 COLUMNS = "id BIGINT, ts TIMESTAMP(3)"
 LONGER = COLUMNS + ", note STRING"
@@ -63,13 +65,12 @@ def test_a_source_goes_on_in_the_middle_of_a_file_without_the_column(kind: str, 
     (tmp_path / "in").mkdir()
     suffix = "csv" if kind == "headless" else kind
     write(tmp_path / "in" / f"1.{suffix}", kind, range(100), noted=False)
-    with opened(tmp_path, kind, COLUMNS, 60, how=WATCHED) as made:
+    with gated(50), opened(tmp_path, kind, COLUMNS, 60, how=WATCHED) as made:
         job = made.execute("INSERT INTO o SELECT id, CAST(NULL AS STRING) FROM t").job
         assert job is not None
-        while job.metrics().rows_in < 10 and job.error is None:
-            job.wait(0.002)
+        await_that(lambda: job.metrics().rows_in >= 10 or job.state.terminal, "ten rows")
         made.execute(f"STOP JOB '{job.job_id}'")
-        assert job.wait(30) and job.error is None and job.metrics().rows_in < 100
+        assert job.wait(PATIENCE_S) and job.error is None and job.metrics().rows_in < 100
     write(tmp_path / "in" / f"2.{suffix}", kind, range(100, 150), noted=True)
     expected = [*((i, None) for i in range(100)), *((i, f"note {i}") for i in range(100, 150))]
     with opened(tmp_path, kind, LONGER, 0, MISSING, WATCHED) as made:
@@ -78,7 +79,7 @@ def test_a_source_goes_on_in_the_middle_of_a_file_without_the_column(kind: str, 
         while len(given(tmp_path)) < len(expected) and not job.wait(0.02):
             pass
         made.execute(f"STOP JOB '{job.job_id}'")
-        assert job.wait(30) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
         changes = changes_of(job)
     assert {change.split(":")[0] for change in changes} == {"kept"} and any("source t" in c and "goes on from where it is" in c for c in changes)
     assert given(tmp_path) == expected

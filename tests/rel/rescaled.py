@@ -8,21 +8,24 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from client.dbapi import Connection
 from engine.job import Job
 from tests.compat.jobs import JOBS, ROWS, opened, results, statement
+from tests.patience import PATIENCE_S, await_that
 from tests.rel.verdict import Verdict
+from tests.source_gate import SourceGate, gated
 
 WAYS = ("stop", "savepoint", "crash", "crash unaligned", "online")
 RATE = 3000
 FAST = 1_000_000
-WAIT_S = 60.0
+HELD_AT = ROWS * 4 // 5
+"""Rows of each table after which sources wait until the job was rescaled or stopped: every case is rescaled in mid-run."""
 
 
 @dataclass(frozen=True)
@@ -106,43 +109,48 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
 def rescaled(case: Case, verdict: Verdict) -> None:
     """Run a case in the current directory."""
     settings = case.settings(case.then)
-    with opened(case.job, RATE, case.settings(case.first)) as connection:
-        job = connection.execute(statement(case.job)).job
-        assert job is not None
-        _await(lambda: job.metrics().rows_in >= ROWS // 3 and bool(job.checkpoints), job)
-        verdict.coverage["rescaled in mid-run"] += job.metrics().rows_in < ROWS
-        if case.way == "online":
-            connection.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM {case.then}")
-            _ended(job)
-            return
-        if case.way == "savepoint":
-            connection.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT 'saved'")
-        else:
-            connection.execute(f"{'STOP' if case.way == 'stop' else 'CANCEL'} JOB '{job.job_id}'")
-        assert job.wait(WAIT_S)
+    with gated(HELD_AT) as gate, opened(case.job, RATE, case.settings(case.first)) as connection:
+        _begin_and_leave(case, connection, gate)
+    verdict.coverage["rescaled in mid-run"] += 1
     if case.way == "savepoint":
         saved = next(path for path in Path("saved").rglob("CURRENT")).parent
         settings |= {"execution.checkpointing.dir": "state2", "execution.state-recovery.path": str(saved)}
-    _finish(case.job, settings)
+    if case.way != "online":
+        _finish(case.job, settings)
+
+
+def _begin_and_leave(case: Case, connection: Connection, gate: SourceGate) -> None:
+    """Run the job to a checkpoint in mid-run; rescale it there and await its end, or stop it as the case says."""
+    job = connection.execute(statement(case.job)).job
+    assert job is not None
+    await_that(lambda: (job.metrics().rows_in >= ROWS // 3 and bool(job.checkpoints)) or job.state.terminal, f"a checkpoint of {case}")
+    assert not job.state.terminal, job.error
+    match case.way:
+        case "online":
+            connection.execute(f"ALTER JOB '{job.job_id}' SET PARALLELISM {case.then}")
+            gate.open()
+            _await_end(job)
+            return
+        case "savepoint":
+            connection.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT 'saved'")
+        case "stop":
+            connection.execute(f"STOP JOB '{job.job_id}'")
+        case _:
+            connection.execute(f"CANCEL JOB '{job.job_id}'")
+    assert job.wait(PATIENCE_S)
 
 
 def _finish(job: str, settings: Mapping[str, str]) -> None:
     with opened(job, FAST, settings) as connection:
         running = connection.execute(statement(job)).job
         assert running is not None
-        _ended(running)
+        _await_end(running)
 
 
-def _ended(job: Job) -> None:
-    assert job.wait(WAIT_S), f"does not end: {job.state}"
+def _await_end(job: Job) -> None:
+    assert job.wait(PATIENCE_S), f"does not end: {job.state}"
     if job.error is not None:
         raise job.error
-
-
-def _await(holds: Any, job: Job) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not holds() and not job.wait(0.002):
-        assert time.monotonic() < deadline, f"does not get on: {job.state}, {job.last_failure}"
 
 
 @contextlib.contextmanager

@@ -240,10 +240,12 @@ def test_row_groups_that_cannot_match_are_not_read(tmp_path: Path) -> None:
     assert numbers(read(table, predicate=greater(0, 74))) == list(range(75, 100))
 
 
-def test_rate_is_kept_by_the_clock(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["source.replay", "source.monitor-interval"])
+def test_rate_is_kept_by_the_clock(way: str, tmp_path: Path) -> None:
     files(tmp_path, a="".join(f"{i}\n" for i in range(50)))
     clock, out = ManualClock(), Taken()
-    operator = open_source(ids(tmp_path, **{"source.replay": "true", "source.rows-per-second": "10"}), clock=clock)
+    value = "true" if way == "source.replay" else "10 s"
+    operator = open_source(ids(tmp_path, **{way: value, "source.rows-per-second": "10"}), clock=clock)
     for _ in range(20):
         operator.poll(out)
     assert len(out.rows) == 1

@@ -1,0 +1,20 @@
+"""How tests wait: for what must happen, never for how long it takes.
+
+A limit only ends a test that has failed already, so it is long: a machine whose one core is shared by ten programs must not turn a test red.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE_S = 300.0
+_LOOK_S = 0.005
+
+
+def await_that(holds: Callable[[], object], what: str = "it") -> None:
+    """Return as soon as ``holds()`` is true; AssertionError after ``PATIENCE_S``."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"{what} has not happened within {PATIENCE_S:.0f} s"
+        time.sleep(_LOOK_S)
