@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 FLOORS = ("catalog", "planner", "optimizer", "engine", "client", "repl")
 HEAVY = {"numba", "pandas", "duckdb", "pyspark", "py4j"}
@@ -24,7 +26,7 @@ REPORT = "\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
 def modules_after(code: str) -> set[str]:
     """Return the modules of a fresh process that ran some code."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code + REPORT], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code + REPORT], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
 

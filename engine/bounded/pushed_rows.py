@@ -73,10 +73,20 @@ class PushedRows:
                 continue
             if counts is not None and self._is_past(counts):
                 return
-            counts = check() if counts is None else counts
+            counts = self._checked(check) if counts is None else counts
             if counts is None:
                 with self._changed:
                     self._changed.wait_for(self._has_news, _LOOK_S)
+
+    def _checked(self, check: Callable[[], Mapping[int, int] | None]) -> Mapping[int, int] | None:
+        """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job failed."""
+        try:
+            return check()
+        except Exception:
+            with self._changed:
+                if self._error is not None:
+                    raise self._error from None
+            raise
 
     def close(self) -> None:
         """Hang up on all tasks and drop what they sent."""

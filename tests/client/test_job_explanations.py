@@ -12,6 +12,7 @@ import pytest
 from catalog.errors import PenstockError
 from client.session import Session
 from engine.job import Job
+from tests.patience import PATIENCE_S
 
 TIMES = [datetime(2024, 1, 1) + timedelta(seconds=s) for s in (100, 1, 2, 3)]
 EVENTS = pa.table({"k": pa.array(range(4), pa.int64()), "ts": pa.array(TIMES, pa.timestamp("us"))})
@@ -43,7 +44,7 @@ def lines(session: Session, statement: str) -> list[str]:
 
 def test_a_window_that_has_not_closed(session: Session) -> None:
     job = started(session, WINDOWS.format("ticks", "'1' DAY"))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not any(operator.state_entries for operator in job.metrics().operators):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -57,7 +58,7 @@ def test_a_window_that_has_not_closed(session: Session) -> None:
     assert plan[0] == f"job {job.job_id} is running" and plan[-2].startswith("task 0 of source ticks -> ")
     assert plan[-1].startswith("slowest: ")
     job.cancel()
-    job.wait(30)
+    job.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +71,13 @@ def test_a_window_that_has_not_closed(session: Session) -> None:
 )
 def test_a_job_that_has_ended(session: Session, query: str, verdict: str) -> None:
     job = started(session, query)
-    assert job.wait(60)
+    assert job.wait(PATIENCE_S)
     assert lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")[-1].endswith(verdict)
 
 
 def test_late_rows_show(session: Session) -> None:
     job = started(session, WINDOWS.format("events", "'10' SECONDS"))
-    assert job.wait(60)
+    assert job.wait(PATIENCE_S)
     assert ", 3 late" in lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")[0]
     assert any("late 3" in line for line in lines(session, f"EXPLAIN ANALYZE JOB '{job.job_id}'"))
 

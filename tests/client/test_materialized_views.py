@@ -12,6 +12,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.streams.change_files import COLUMNS, Changes, declared
 
 ROWS = 100
@@ -22,7 +23,7 @@ def rows(session: Session, query: str) -> list[dict[str, Any]]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -88,7 +89,7 @@ def test_a_view_over_finite_tables_ends(tmp_path: Path) -> None:
         for name in ("joined", "counted"):
             job = session.views.job(name)
             assert job is not None
-            assert job.wait(60)
+            assert job.wait(PATIENCE_S)
         want = sorted(connection.execute(f"SELECT k, COUNT(*), SUM(v) FROM ({query}) GROUP BY k").fetchall(), key=str)
         for mode in ("automatic", "streaming"):
             session.settings.set("execution.runtime-mode", mode)

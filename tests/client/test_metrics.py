@@ -18,6 +18,7 @@ from client.session import Session
 from engine.metric_registry import METRICS, Metric, MetricKind, Scope
 from engine.task_figures import TaskFigures
 from repl.arguments import run_parser
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = re.compile(r'^[a-z_]+\{[a-z_]+="(?:[^"\\\n]|\\.)*"(?:,[a-z_]+="(?:[^"\\\n]|\\.)*")*\} -?\d+(?:\.\d+)?(?:e-?\d+)?$')
@@ -68,10 +69,10 @@ def test_figures_survive_json(session: Session) -> None:
 def test_prometheus_reads_the_page(session: Session) -> None:
     server = MetricsServer(session.jobs, 0)
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=PATIENCE_S) as answer:
             kind, text = answer.headers["Content-Type"], answer.read().decode()
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10)
+            urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=PATIENCE_S)
         refused.value.close()
     finally:
         server.close()
@@ -105,11 +106,11 @@ def test_the_setting_opens_and_closes_the_port() -> None:
     assert not session.settings.is_set("metrics.prometheus.port")
     probe.close()
     session.execute(f"SET 'metrics.prometheus.port' = '{port}'")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S) as answer:
         assert answer.read() == b""
     session.execute("RESET 'metrics.prometheus.port'")
     with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10)
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S)
     session.close()
 
 

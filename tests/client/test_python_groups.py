@@ -13,6 +13,7 @@ import penstock
 from client.dbapi import Connection
 from engine.bounded.java import find_java
 from tests.client import program_functions as program
+from tests.patience import PATIENCE_S
 
 ROWS = pa.table(
     {
@@ -160,7 +161,7 @@ def test_a_window_of_python_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
                 assert job is not None
                 if act < stops:
                     job.stop()
-                    job.wait(60)
+                    job.wait(PATIENCE_S)
         answers.append(sorted((row["k"], row["e"], round(row["m"], 9)) for row in ds.dataset(out, format="parquet").to_table().to_pylist()))
     assert answers[0] == answers[1]
     assert len(answers[0]) > 50

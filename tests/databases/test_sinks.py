@@ -15,6 +15,7 @@ from engine.databases.staged_transactions import EPOCHS
 from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.databases.two_phase import batch, chaos, sink
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -64,11 +65,11 @@ def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) 
         other.execute("BEGIN")
         other.execute(EPOCHS)
         taken = pool.submit(writer.recover, [])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE_S
         while not place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'") and time.monotonic() < deadline:
             time.sleep(0.02)
         other.execute("COMMIT")
-        taken.result(10)
+        taken.result(PATIENCE_S)
     writer.close()
 
 
@@ -123,7 +124,7 @@ def test_every_type_is_written_as_it_is(place: Place) -> None:
         made.execute(f"CREATE TABLE copied ({COLUMNS.partition(', PRIMARY')[0]}) {place.options('copy')}")
         job = made.execute("INSERT INTO copied SELECT * FROM facts").job
         assert job is not None
-        job.wait(60)
+        job.wait(PATIENCE_S)
         assert job.error is None, job.error
         rows = [tuple(row) for row in made.execute("SELECT * FROM copied ORDER BY id").fetchall()]
     assert rows == [FULL, (8, *[None] * 10)]
@@ -139,7 +140,7 @@ def test_a_query_that_updates_its_rows_keeps_a_table_up_to_date(place: Place) ->
         made.execute(f"CREATE TABLE o (k INT, n BIGINT, PRIMARY KEY (k) NOT ENFORCED) {place.options('out')}")
         job = made.execute("INSERT INTO o SELECT k, COUNT(*) FROM s GROUP BY k").job
         assert job is not None
-        job.wait(60)
+        job.wait(PATIENCE_S)
         assert job.error is None, job.error
         expected = sorted(made.execute("SELECT k, COUNT(*) FROM s GROUP BY k").fetchall())
     assert sorted(place.ask("SELECT k, n FROM out")) == [tuple(row) for row in expected]
@@ -159,7 +160,7 @@ def test_passwords_are_in_no_byte_of_the_state(tmp_path: Path) -> None:
         made.execute(f"CREATE TABLE o (k INT, v STRING) {place.options('out', **secret)}")
         job = made.execute("INSERT INTO o SELECT s.k, 'x' FROM s JOIN dim FOR SYSTEM_TIME AS OF s.p AS d ON s.k = d.k").job
         assert job is not None
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while not place.ask("SELECT 1 FROM out LIMIT 1"):
             assert time.monotonic() < deadline, job.error
             time.sleep(0.05)

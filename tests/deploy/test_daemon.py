@@ -18,6 +18,7 @@ from engine.deploy import penstock_daemon
 from engine.deploy.hosting_session import hosting_additions
 from engine.deploy.shipped_code import ROOT
 from engine.deploy.spark_tasks import SparkTask, SparkTasks
+from tests.patience import PATIENCE_S
 
 IMPORTED = """
 import json, os, sys
@@ -39,7 +40,15 @@ def as_daemon(folder: Path, code: str, **environment: str) -> subprocess.Complet
     said = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     said |= {"OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": str(folder), **environment}
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=said, input="", capture_output=True, text=True, encoding="latin-1", timeout=60, check=False
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=said,
+        input="",
+        capture_output=True,
+        text=True,
+        encoding="latin-1",
+        timeout=PATIENCE_S,
+        check=False,
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 from catalog.errors import PenstockError
 from client.session import Session
 from engine.bounded.spark_session import SESSIONS
+from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 
 pytestmark = pytest.mark.spark
@@ -34,7 +35,7 @@ def test_a_killed_python_worker_costs_no_row(session: Session, tmp_path: Path) -
     pid = hosted.worker_pid(job)
     hosted.outage_s(job, hosted.kill(pid))
     assert hosted.worker_pid(job) != pid
-    assert job.wait(60) and job.error is None
+    assert job.wait(PATIENCE_S) and job.error is None
     assert hosted.wrong_counts(tmp_path / "out", ROWS) == []
     assert job.metrics().workers_lost == 1
 
@@ -75,7 +76,7 @@ def test_another_session_of_the_same_spark(session: Session) -> None:
 def test_nothing_is_left(session: Session) -> None:
     spark = SESSIONS.new("UTC").sparkContext
     session.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while spark.statusTracker().getActiveJobsIds():
         assert time.monotonic() < deadline, "Spark jobs are left"
         time.sleep(0.05)

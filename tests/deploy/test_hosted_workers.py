@@ -34,6 +34,7 @@ from engine.deploy.worker_process import WorkerState
 from engine.network.certificates import tls_contexts
 from engine.network.listening import Listening
 from engine.network.secure_stream import SecureStream
+from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 
 ROWS = 200_000
@@ -87,7 +88,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
     monkeypatch.setattr(HostingSession, "profile", lambda session, cores: None)
     yield stand_in
     for process in stand_in.processes.values():
-        assert process.wait(10) is not None, "a task was left"
+        assert process.wait(PATIENCE_S) is not None, "a task was left"
 
 
 def certificates(folder: Path) -> Certificates:
@@ -109,10 +110,10 @@ def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_pat
     hosted.outage_s(job, hosted.kill(pid))
     assert len(spark.submitted) == 2, "the task that was run again was to be used, not another"
     assert hosted.worker_pid(job) != pid
-    assert job.wait(60) and job.error is None
+    assert job.wait(PATIENCE_S) and job.error is None
     assert hosted.wrong_counts(tmp_path / "out", ROWS) == []
     assert job.metrics().workers_lost == 1
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while session.job_manager.worker_processes():
         assert time.monotonic() < deadline, "the cores were to be given back with the job's end"
         time.sleep(0.01)
@@ -124,7 +125,7 @@ def test_a_stopped_worker_is_replaced_by_another_task(spark: StandIn, tmp_path: 
     job = hosted.started(session, tmp_path / "out", ROWS, 60_000)
     hosted.outage_s(job, hosted.kill(hosted.worker_pid(job), signal.SIGSTOP))
     assert len(spark.submitted) == 2
-    assert job.wait(60) and job.error is None
+    assert job.wait(PATIENCE_S) and job.error is None
     assert hosted.wrong_counts(tmp_path / "out", ROWS) == []
     session.close()
 
@@ -134,7 +135,7 @@ def test_a_worker_registers_once(spark: StandIn, stolen: bool) -> None:
     pool = worker_pool.WorkerPool(SystemClock(), spark_tasks.SparkTasks(ClusterOptions()))
     try:
         (worker,) = pool.take(1, 5_000)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while worker.state is not WorkerState.IDLE:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -280,7 +281,7 @@ def test_a_stranger_without_a_certificate_is_not_heard(tmp_path: Path) -> None:
             stream = SecureStream(bare, stranger, server=False)
             if stream.recv_into(memoryview(bytearray(10))) == 0:
                 raise ConnectionResetError
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE_S
         while pool.refused < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         assert pool.refused == 2

@@ -17,6 +17,7 @@ from engine.bounded.java import find_java
 from engine.bounded.java_archive import executors_options
 from engine.bounded.local_cluster import executors_environment
 from engine.bounded.spark_launcher import spark_home
+from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 
 pytestmark = pytest.mark.spark
@@ -39,7 +40,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def run(words: list[str], environment: dict[str, str], directory: Path) -> str:
-    done = subprocess.run(words, env=environment, cwd=directory, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(words, env=environment, cwd=directory, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
 

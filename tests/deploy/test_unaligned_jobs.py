@@ -20,6 +20,7 @@ from engine.deploy.process_workers import ProcessWorkers
 from engine.deployment import Deployment
 from engine.job import Job
 from engine.manifest import Manifest
+from tests.patience import PATIENCE_S
 
 ROWS = 100_000
 KEYS = 40
@@ -98,7 +99,7 @@ class Noted:
 
 
 def until(reached: Callable[[], bool], job: Job) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not reached():
         assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics()}"
         time.sleep(0.005)
@@ -150,14 +151,14 @@ def moved(directory: Path, noted: Noted, parallelism: int, *, killed: bool) -> C
             noted.await_unsent(job)
             assert (job.metrics().restarts, job.metrics().workers_lost) == (1, 1)
         job.cancel()
-        assert job.wait(60)
+        assert job.wait(PATIENCE_S)
     finally:
         session.close()
     flag.unlink()
     session = opened(directory, parallelism)
     try:
         job = started(session)
-        assert job.wait(60)
+        assert job.wait(PATIENCE_S)
         assert job.error is None
         assert job.metrics().restarts == 0
         return written(directory / "out")

@@ -18,6 +18,7 @@ import pytest
 
 from optimizer.optimizer import RULES
 from tests.direct.feeds import Feed, Row
+from tests.patience import PATIENCE_S
 from tests.queries.generated.data import START, feeds
 from tests.queries.generated.relations import TIMES, Run, corpus, dealt, multiset, reads, run, same
 from tests.queries.generated.trial import compare
@@ -221,5 +222,5 @@ def test_mr18_hash_seeds_locales_and_time_zones() -> None:
     surroundings = [{"PYTHONHASHSEED": "0"}, {"PYTHONHASHSEED": "1", "TZ": "Pacific/Chatham", "LC_ALL": "C", "LANG": "C"}]
     root = Path(__file__).parents[2]
     made = [subprocess.Popen([sys.executable, "-c", _DIGEST], env={**os.environ, **more}, cwd=root, stdout=subprocess.PIPE) for more in surroundings]
-    digests = {process.communicate(timeout=240)[0] for process in made}
+    digests = {process.communicate(timeout=PATIENCE_S)[0] for process in made}
     assert len(digests) == 1 and len(next(iter(digests))) == 65

@@ -16,6 +16,7 @@ import numpy as np
 from client.session import Session
 from engine.channels import CHANNEL_BYTES
 from engine.job_metrics import JobMetrics
+from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 
 BATCH_ROWS = 1024
@@ -59,11 +60,11 @@ def flood(seconds: float, width: int, pause_s: float) -> Iterator[JobMetrics]:
         result = session.execute("SELECT n % 100 AS k, COUNT(*) AS c, MAX(text) AS t FROM flood GROUP BY n % 100")
         job = result.job
         assert job is not None
-        assert result.next(60) is not None, job.error
+        assert result.next(PATIENCE_S) is not None, job.error
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             assert not job.state.terminal, job.error
-            assert result.next(60) is not None, job.error
+            assert result.next(PATIENCE_S) is not None, job.error
             yield job.metrics()
             time.sleep(pause_s)
     finally:

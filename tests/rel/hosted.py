@@ -16,6 +16,7 @@ from engine.bounded.java_archive import SWITCH, archive_file
 from engine.bounded.spark_launcher import spark_home
 from engine.bounded.spark_session import SESSIONS
 from engine.job import Job
+from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 from tests.rel.hosted_cluster import Cluster
 from tests.rel.job_process import JobProcess
@@ -99,7 +100,7 @@ def _finish(job: Job, out: Path, rows: int, verdict: Verdict, name: str) -> None
 
 def _nothing_left(session: Session, verdict: Verdict, name: str, pids: list[int], master: str) -> None:
     """The cores are Spark's again within a moment, and no worker of ours is connected."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     tracker = SESSIONS.new("UTC").sparkContext.statusTracker()
     while (tracker.getActiveJobsIds() or session.job_manager.worker_processes()) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -21,6 +21,7 @@ from engine.operator import Operator, Output, Services
 from engine.restart import NoRestart
 from planner.edges import Partition
 from planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
+from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 from tests.runtime import fakes
 from tests.runtime.fakes import SCHEMA, Faults, Ledger, LedgerSink, LedgerSpec, NumbersSpec, Row
@@ -132,7 +133,7 @@ def _trial(arguments: argparse.Namespace, verdict: Verdict, trial: Trial, splits
     truth = Counter(row for split in splits for row in split)
     _until(lambda: sum(map(len, list(ledger.committed.values()))) >= truth.total() or job.state.terminal, CATCH_UP_S)
     job.stop(drain=False)
-    job.wait(60)
+    job.wait(PATIENCE_S)
     manager.close()
     verdict.check(job.state is JobState.FINISHED, f"{trial.name}: the job is {job.state}: {job.error}")
     rows = ledger.rows()

@@ -4,11 +4,15 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
 
 
 def penstock(*words, stdin="", env=None):
-    return subprocess.run([sys.executable, "-m", "repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=60, env=env, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=False
+    )
 
 
 def test_help_fits_a_screen_and_has_examples():

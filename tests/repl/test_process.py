@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from repl.cli import main
+from tests.patience import PATIENCE_S
 
 COUNTER = (
     "CREATE TEMPORARY TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '100000', 'fields.a.kind' = 'sequence', "
@@ -34,7 +35,7 @@ class Done:
 
 
 def process(*words, stdin=""):
-    done = subprocess.run([*COMMAND, *words], input=stdin.encode(), capture_output=True, timeout=60, env=QUIET, check=False)
+    done = subprocess.run([*COMMAND, *words], input=stdin.encode(), capture_output=True, timeout=PATIENCE_S, env=QUIET, check=False)
     return Done(done.returncode, done.stdout, done.stderr.decode())
 
 
@@ -195,7 +196,7 @@ def test_a_reader_that_goes_away_ends_an_endless_query_quietly():
     endless = subprocess.Popen([*COMMAND, "--csv", "-c", ENDLESS + "SELECT a FROM e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET)
     assert endless.stdout.readline() == b"a\n"
     endless.stdout.close()
-    assert endless.wait(20) == 0
+    assert endless.wait(PATIENCE_S) == 0
     assert b"Traceback" not in endless.stderr.read()
     endless.stderr.close()
 
@@ -208,7 +209,7 @@ def test_interrupted_query_is_exit_code_130():
     signal.signal(signal.SIGINT, before)
     endless.stdout.readline()
     endless.send_signal(signal.SIGINT)
-    _, errors = endless.communicate(timeout=20)
+    _, errors = endless.communicate(timeout=PATIENCE_S)
     assert endless.returncode == 130
     assert b"Traceback" not in errors
 
@@ -224,7 +225,7 @@ def test_the_first_signal_stops_a_job_with_a_checkpoint(tmp_path, number):
         if line.endswith("checkpoint 1\n"):
             break
     running.send_signal(number)
-    output, errors = running.communicate(timeout=30)
+    output, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, errors
     assert output == ""
     assert "stopping with a checkpoint" in errors

@@ -19,6 +19,7 @@ from engine.job_options import JobOptions
 from engine.job_state import JobState
 from engine.local_storage import LocalStorage
 from engine.restart import FixedDelay
+from tests.patience import PATIENCE_S
 from tests.runtime import fakes
 from tests.runtime.fakes import Faults, Ledger, expected, make_splits, services, window_job
 
@@ -117,7 +118,7 @@ def test_a_step_that_fails_costs_its_checkpoint_only(directory: Path, verb: str,
     until(lambda: job.metrics().checkpoints_completed > done, job)
     assert job.metrics().restarts == 0
     job.stop(drain=True)
-    assert job.wait(20)
+    assert job.wait(PATIENCE_S)
     manager.close()
     assert job.state is JobState.FINISHED, job.error
     assert ledger.rows() == expected(SPLITS, 10)
@@ -128,7 +129,7 @@ def test_a_disk_that_stays_full_fails_the_job_and_names_the_directory(directory:
     manager, job = endless(Ledger(), directory, tolerable_failed_checkpoints=2)
     until(lambda: len(job.checkpoints) >= 2, job)
     FullStorage.broken = ("append", "seg-", errno.ENOSPC)
-    assert job.wait(20)
+    assert job.wait(PATIENCE_S)
     manager.close()
     assert job.error is not None and job.error.code == "STA-3011"
     assert str(directory / "full") in str(job.error.detail)
@@ -139,7 +140,7 @@ def test_what_the_job_cannot_go_on_without_is_an_error_with_a_code_and_the_direc
     FullStorage.broken = ("append", "seg-", errno.ENOSPC)
     manager = JobManager(services(Ledger(), Faults()), SystemClock(), fakes.build)
     job = manager.submit(window_job(SPLITS), JobOptions(checkpoint_interval_ms=60_000, state_dir=directory), "full")
-    assert job.wait(20)
+    assert job.wait(PATIENCE_S)
     manager.close()
     assert job.error is not None and job.error.code == "STA-3053"
     assert "No space left on device" in job.error.message and str(directory / "full") in job.error.message
@@ -201,7 +202,7 @@ print(job.state, ledger.rows() == expected(SPLITS, 10), told)
 def told_by_program(state: Path, how: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", PROGRAM, str(state), how]
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr[-2_000:]
     return done.stdout
 

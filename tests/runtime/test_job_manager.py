@@ -18,6 +18,7 @@ from engine.restart import FixedDelay
 from engine.slots import Slot
 from planner.edges import Partition
 from planner.physical import OperatorSpec
+from tests.patience import PATIENCE_S
 from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
 
 SPLITS = make_splits(4, 60, 5)
@@ -93,7 +94,7 @@ def test_a_job_that_cannot_be_deployed_is_given_up(kept: bool, tmp_path: Path) -
 
     manager = JobManager(services(Ledger(), Faults()), SystemClock(), broken)
     job = manager.submit(window_job(SPLITS), JobOptions(restart=RETRY, state_dir=tmp_path if kept else None))
-    ended = job.wait(20)
+    ended = job.wait(PATIENCE_S)
     manager.close()
     assert ended, f"it is {job.state} for ever"
     assert job.state is JobState.FAILED
@@ -138,7 +139,7 @@ def test_stop_and_go_on_at_another_parallelism(first: int, second: int, tmp_path
     while job.metrics().checkpoints_completed < 2 and not job.state.terminal:
         time.sleep(0.001)
     job.stop()
-    assert job.wait(20)
+    assert job.wait(PATIENCE_S)
     manager.close()
     assert job.state is JobState.FINISHED
     assert sum(ledger.rows().values()) < len(expected(splits, 10))
@@ -157,7 +158,7 @@ def test_cancel_of_an_endless_job_and_idle_threads() -> None:
     time.sleep(0.3)
     assert (time.process_time() - cpu) / (time.monotonic() - before) < 0.2
     job.cancel()
-    assert job.wait(5)
+    assert job.wait(PATIENCE_S)
     assert job.state is JobState.CANCELED
     manager.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("penstock") and t not in others]
@@ -174,7 +175,7 @@ def test_one_state_directory_has_one_job(tmp_path: Path) -> None:
         other.submit(window_job(SPLITS, endless=True), options)
     assert locked.value.code == "STA-3001"
     job.cancel()
-    assert job.wait(5)
+    assert job.wait(PATIENCE_S)
     manager.close()
     other.close()
 

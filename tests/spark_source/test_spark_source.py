@@ -25,6 +25,7 @@ from client.spark_source.source_options import SourceOptions
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from engine.connectors.commit_log import COMMITS, CommitLog
+from tests.patience import PATIENCE_S
 
 FAST = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "100 ms"}
 COLUMNS = "id BIGINT, x DOUBLE, name STRING, price DECIMAL(10, 2), day DATE, at TIMESTAMP(3), ok BOOLEAN"
@@ -320,7 +321,7 @@ def test_a_view_as_a_checkpoint_holds_it(spark: Any, conn: Connection, tmp_path:
 
 
 def until(reached: Any) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -15,6 +15,7 @@ from catalog.errors import PenstockError
 from client.session import Session
 from engine.inner_chain import InnerChain
 from engine.operators.read_splits import ReadSplitsOperator
+from tests.patience import PATIENCE_S
 from tests.streams.backfill import (
     QUERIES,
     Past,
@@ -49,7 +50,7 @@ def three_acts(past: Past, query: str, out: Path, state: Path, hint: str = "") -
         past.come("b")
         wait_until(job, lambda: has_read(job, past, reads, before))
         job.stop()
-        assert job.wait(60) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
     finally:
         session.close()
     before = dict(past.written)
@@ -62,7 +63,7 @@ def three_acts(past: Past, query: str, out: Path, state: Path, hint: str = "") -
         wait_until(job, lambda: has_read(job, past, reads, before))
         assert not any(operator.name.startswith("history") for operator in job.metrics().operators), "history was loaded again"
         job.stop(drain=True)
-        assert job.wait(60) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
     finally:
         session.close()
 
@@ -144,7 +145,7 @@ def test_a_file_that_changes_while_it_is_history_fails_the_job(tmp_path: Path) -
         (tmp_path / "data" / "a" / "f000.parquet").write_bytes(b"PAR1")
         object.__setattr__(road.history, "graph", lambda: first)
         job = session.start(road).job
-        assert job is not None and job.wait(60)
+        assert job is not None and job.wait(PATIENCE_S)
         assert job.error is not None and job.error.code == "DAT-4107"
     finally:
         session.close()

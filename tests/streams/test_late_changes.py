@@ -13,6 +13,7 @@ import duckdb
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, Row, declared
 from tests.streams.test_emit import _windows
@@ -153,7 +154,7 @@ def test_changes_in_the_order_of_time(hasty: tuple[str, dict[str, list[str]]], t
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path / 'out'}', 'format' = 'csv'"
         session.execute(f"CREATE TABLE written (ts TIMESTAMP(3), id BIGINT) WITH ({options})")
         job = session.execute("INSERT INTO written SELECT ts, id FROM t ORDER BY ts, id").job
-        assert job is not None and job.wait(60) and job.error is None
+        assert job is not None and job.wait(PATIENCE_S) and job.error is None
         assert job.metrics().late_rows == late and not any(operator.state_entries for operator in job.metrics().operators)
         lines = [line for file in sorted((tmp_path / "out").rglob("*.csv")) for line in file.read_text().splitlines()[1:]]
         assert [line.split(",")[1] for line in lines] == [str(row["id"]) for row in sorted(rows, key=lambda row: (row["ts"], row["id"]))]

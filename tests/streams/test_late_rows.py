@@ -20,6 +20,7 @@ from client.session import Session
 from engine.connectors.late_row_store import MAX_KEPT, LateRows
 from engine.job_options import JobOptions
 from planner.statement_nodes import Insert
+from tests.patience import PATIENCE_S
 from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _windows, rows_of_e, session
 
 __all__ = ["session"]
@@ -51,7 +52,7 @@ def _run(session: Session, text: str, parallelism: int, state_dir: Path, stop_af
         while rows_of_e(job) < stop_after:
             assert not job.wait(0)
         job.stop()
-    assert job.wait(60) and job.error is None
+    assert job.wait(PATIENCE_S) and job.error is None
 
 
 @pytest.mark.parametrize("kind", _TABLES)

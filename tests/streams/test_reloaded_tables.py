@@ -16,6 +16,7 @@ from client.dbapi import Connection
 from client.session import Session
 from engine.clock import ManualClock
 from engine.databases.table_versions import TableVersions
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit
 
@@ -48,9 +49,9 @@ def made(tmp_path: Path) -> Iterator[Connection]:
 
 def wait_for(cursor: penstock.Cursor, holds: Callable[[set[str | None], dict[str, int]], bool]) -> set[str | None]:
     """Read until what the last rows met, and what the join has counted, is as wanted."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        met = {row[1] for row in cursor.fetchmany(20, timeout=20)}
+        met = {row[1] for row in cursor.fetchmany(20, timeout=PATIENCE_S)}
         assert cursor.job is not None
         counters = next(operator.counters for operator in cursor.job.metrics().operators if "lookup" in operator.name)
         if holds(met, counters):

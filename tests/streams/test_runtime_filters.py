@@ -24,6 +24,7 @@ from engine.operator_news import JoinKeys, KeysKnown
 from engine.operators.runtime_filter import PRUNED
 from engine.operators.source import SourceOperator
 from engine.state.key_index import KeyIndex
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit
 
@@ -127,7 +128,7 @@ def straight(session: Session, text: str, parallelism: int = 2) -> tuple[Counter
     session.settings.set("parallelism.default", str(parallelism))
     result = session.execute(text)
     rows = Counter(tuple(row.values()) for row in result.final_rows().to_pylist())
-    assert result.job is not None and result.job.wait(60), "its last numbers are told at its end"
+    assert result.job is not None and result.job.wait(PATIENCE_S), "its last numbers are told at its end"
     return rows, result.job
 
 
@@ -181,7 +182,7 @@ def test_a_backend_computes_the_keys_of_an_endless_stream(tables: Path, tmp_path
         result, found = session.execute(text), Counter[tuple[Any, ...]]()
         assert result.job is not None
         while found.total() < expected.total():
-            batch = result.next(30)
+            batch = result.next(PATIENCE_S)
             assert batch is not None
             found.update(tuple(row.values()) for row in batch.rows.to_pylist())
             if found.total() == 99 and not (tmp_path / "w" / "2.parquet").exists():
@@ -262,7 +263,7 @@ def test_what_was_dropped_is_shown(tables: Path) -> None:
 
 
 def wait_until(holds: Callable[[], bool], job: Job) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline, [(operator.name, operator.counters) for operator in job.metrics().operators]
         time.sleep(0.1)

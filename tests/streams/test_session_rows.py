@@ -24,6 +24,7 @@ from planner.expressions import Column, SortKey
 from planner.physical import TemporalSortSpec, WindowTableSpec
 from planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.operators.harness import Remembered, opened
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_emit import INPUT, ROWS, SPLITS, _kept, _late_rows, rows_of_e, session, submit
 
@@ -115,7 +116,7 @@ def test_rows_written_in_the_order_of_time(sorted_session: tuple[Session, Path])
     session, out = sorted_session
     session.settings.set("parallelism.default", "2")
     job = session.execute("INSERT INTO sorted_rows SELECT ts, k, v FROM e ORDER BY ts, v DESC").job
-    assert job is not None and job.wait(60) and job.error is None
+    assert job is not None and job.wait(PATIENCE_S) and job.error is None
     lines = [line for file in sorted(out.rglob("*.csv")) for line in file.read_text().splitlines()[1:]]
     expected = sorted(_on_time(), key=lambda row: (row[3], row[1] is None, -(row[1] or 0), row[0] is not None, row[0] or 0))
     assert [line.split(",")[2] for line in lines] == ["" if row[1] is None else str(row[1]) for row in expected]

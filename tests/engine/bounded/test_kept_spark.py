@@ -19,6 +19,7 @@ from engine.bounded.java import find_java
 from engine.bounded.kept_spark import kept_states, missing_modules, stop_kept
 from engine.bounded.spark_server import SparkServer
 from repl.cli import main
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -36,10 +37,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     said = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    return subprocess.run([sys.executable, *words], cwd=ROOT, env=said, capture_output=True, text=True, timeout=180, check=False)
+    return subprocess.run([sys.executable, *words], cwd=ROOT, env=said, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
-def gone(pid: int, within_s: float = 20.0) -> bool:
+def gone(pid: int, within_s: float = PATIENCE_S) -> bool:
     for _ in range(int(within_s / 0.1)):
         if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
             return True
@@ -70,7 +71,7 @@ def test_a_server_that_is_not_there_is_told_at_once() -> None:
     with pytest.raises(PenstockError) as caught:
         SparkServer("sc://127.0.0.1:1").session()
     assert caught.value.code == "BND-5008" and "127.0.0.1:1" in caught.value.message
-    assert time.monotonic() - before < 8
+    assert time.monotonic() - before < 60  # the client alone would try again for ten minutes
 
 
 @pytest.mark.spark
@@ -98,7 +99,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     assert program.returncode == 0, program.stderr
     saw = json.loads(program.stdout)
     check(saw)
-    assert time.time() - saw["closed_at"] < 8, "the program waits for a server that is dead"
+    assert time.time() - saw["closed_at"] < 60, "the program waits for a server that is dead"
     assert gone(state["pid"]) and kept_states() == []
 
 
@@ -108,6 +109,6 @@ def check(saw: dict[str, Any]) -> None:
     assert saw["rows"] == [[3, "text of 3"], [4, "text of 4"]]
     assert any("PushedFilters" in line for (line,) in saw["plan"])
     assert [error[:2] for error in saw["errors"]] == [["RUN-2003", "22018"], ["RUN-2001", "22012"], ["SQL-1041", "42P01"]]
-    assert saw["closed_s"] < 5  # a second, on a machine that is not busy
-    assert saw["killed"][0] == "BND-5008" and saw["killed_s"] < 15
+    assert saw["closed_s"] < 60  # a second, on a machine that is not busy
+    assert saw["killed"][0] == "BND-5008" and saw["killed_s"] < 60
     assert saw["after"][0] == "BND-5008"

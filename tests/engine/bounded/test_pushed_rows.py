@@ -18,6 +18,7 @@ from engine.bounded.frame_queue import FrameQueue, HeldBytes
 from engine.bounded.push_task import HELLO, pushing_task
 from engine.bounded.pushed_rows import PushedRows
 from engine.bounded.row_listener import RowListener
+from tests.patience import PATIENCE_S
 
 pyspark = pytest.importorskip("pyspark")
 
@@ -40,12 +41,22 @@ class FakeContext:
 class Task(threading.Thread):
     """A task that pushes batches; a stop between two batches waits for ``go``."""
 
-    def __init__(self, rows: PushedRows, port: int, partition: int, batches: list[pa.RecordBatch], attempt: int = 0, dies_after: int = -1) -> None:
+    def __init__(
+        self,
+        rows: PushedRows,
+        port: int,
+        partition: int,
+        batches: list[pa.RecordBatch],
+        attempt: int = 0,
+        dies_after: int = -1,
+        dies_when: threading.Event | None = None,
+    ) -> None:
         super().__init__(daemon=True)
         self.body = pushing_task("127.0.0.1", port, rows.token)
         self.context = FakeContext(partition, attempt)
         self.batches = batches
         self.dies_after = dies_after
+        self.dies_when = dies_when
         self.sent = 0
         self.result: dict[str, Any] | None = None
         self.error: Exception | None = None
@@ -54,6 +65,7 @@ class Task(threading.Thread):
     def given(self) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(self.batches):
             if number == self.dies_after:
+                assert self.dies_when is None or self.dies_when.wait(PATIENCE_S)
                 raise ZeroDivisionError("the task dies")
             self.sent += 1
             yield batch
@@ -110,12 +122,12 @@ def test_partitions_come_in_order_whatever_order_tasks_run_in(listener: RowListe
 
 def test_who_does_not_know_the_token_is_hung_up_on(listener: RowListener, tmp_path: Path) -> None:
     rows = PushedRows(listener, tmp_path)
-    with socket.create_connection(("127.0.0.1", listener.port), timeout=5) as wire:
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=PATIENCE_S) as wire:
         wire.sendall(HELLO.pack(b"x" * 32, 0, 0, 0))
         assert wire.recv(1) == b""
     rows.close()
     late = Task(rows, listener.port, 0, numbers(0, 5))
-    late.join(5)
+    late.join(PATIENCE_S)
     assert "PENSTOCK_REFUSED" in str(late.error)
 
 
@@ -137,7 +149,7 @@ def test_later_partitions_go_on_while_the_first_has_not_begun(listener: RowListe
     """They may hold the only slots it could run in."""
     rows = PushedRows(listener, tmp_path, HeldBytes(memory_limit=1 << 20, disk_limit=0))
     later = Task(rows, listener.port, 1, numbers(100, 32_768, 20))
-    later.join(5)
+    later.join(PATIENCE_S)
     assert later.result is not None and list(tmp_path.iterdir())
     first = Task(rows, listener.port, 0, numbers(0, 10))
     assert flat(rows.batches(job([first, later])))[:11] == [*range(10), 100]
@@ -148,9 +160,9 @@ def test_later_partitions_go_on_while_the_first_has_not_begun(listener: RowListe
 def test_a_task_that_is_run_again_begins_anew(listener: RowListener, tmp_path: Path) -> None:
     rows = PushedRows(listener, tmp_path)
     died = Task(rows, listener.port, 1, numbers(100, 10, 3), dies_after=2)
-    died.join(5)
+    died.join(PATIENCE_S)
     again = Task(rows, listener.port, 1, numbers(100, 10, 3), attempt=1)
-    again.join(5)
+    again.join(PATIENCE_S)
     first = Task(rows, listener.port, 0, numbers(0, 10))
     assert flat(rows.batches(job([first, again]))) == [*range(10), *range(100, 130)]
     rows.close()
@@ -159,7 +171,10 @@ def test_a_task_that_is_run_again_begins_anew(listener: RowListener, tmp_path: P
 @pytest.mark.parametrize("whole", [False, True])
 def test_rows_that_were_given_are_not_given_again(listener: RowListener, tmp_path: Path, whole: bool) -> None:
     rows = PushedRows(listener, tmp_path, whole_partitions=whole)
-    died = Task(rows, listener.port, 0, numbers(0, 10, 3), dies_after=2)
+    read = threading.Event()
+    if whole:  # the reader has nothing before the partition is whole
+        read.set()
+    died = Task(rows, listener.port, 0, numbers(0, 10, 3), dies_after=2, dies_when=read)
     again: list[Task] = []
 
     def check() -> dict[int, int] | None:
@@ -173,10 +188,23 @@ def test_rows_that_were_given_are_not_given_again(listener: RowListener, tmp_pat
         assert flat(rows.batches(check)) == list(range(30))
     else:
         with pytest.raises(PenstockError) as caught:
-            flat(rows.batches(check))
+            flat(rows.batches(check, read.set))
         assert (caught.value.code, caught.value.retriable) == ("BND-5010", True)
-        again[0].join(5)
+        again[0].join(PATIENCE_S)
         assert again[0].error is not None
+    rows.close()
+
+
+def test_the_reason_of_a_refusal_is_told_before_its_consequence(listener: RowListener, tmp_path: Path) -> None:
+    """The refused task fails its Spark job, and the reader may hear of that first."""
+    rows = PushedRows(listener, tmp_path)
+
+    def check() -> dict[int, int] | None:
+        rows.failed(PenstockError("BND-5010", "the rows were read"))
+        raise ConnectionError("PENSTOCK_REFUSED nobody takes these rows any more")
+
+    with pytest.raises(PenstockError, match="the rows were read"):
+        flat(rows.batches(check))
     rows.close()
 
 
@@ -189,7 +217,7 @@ def test_of_two_attempts_at_once_the_first_counts(listener: RowListener, tmp_pat
     second.join(0.3)
     assert second.is_alive() and second.sent == 0
     assert sum(batch.num_rows for batch in reader) == 9 * 32_768
-    second.join(5)
+    second.join(PATIENCE_S)
     assert second.result == {"partition": 0, "pushed": 0}
     rows.close()
 
@@ -200,7 +228,7 @@ def test_a_reader_that_leaves_ends_the_tasks(listener: RowListener, tmp_path: Pa
     next(rows.batches(job(tasks)))
     rows.close()
     for task in tasks:
-        task.join(2)
+        task.join(PATIENCE_S)
         assert not task.is_alive() and task.error is not None
     assert not list(tmp_path.iterdir())
 

@@ -21,6 +21,7 @@ from client.results import Result, Shape
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from repl.progress import progress_line
+from tests.patience import PATIENCE_S, await_that
 
 DIM = {
     "spark.sql.catalog.dim": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
@@ -175,22 +176,19 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.spark
-def test_progress_is_shown_and_a_cancel_ends_the_work_within_a_second(conn: Connection, shop: Any) -> None:
+def test_progress_is_shown_and_a_cancel_ends_the_work(conn: Connection, shop: Any) -> None:
     """10¹² rows would keep Spark busy for hours; closing the result ends its tasks, and the next query runs."""
     shop.sql("CREATE VIEW shop.many AS SELECT id, id % 7 AS g FROM range(1000000000000)")
     result = conn.session.execute("SELECT MAX(id % (g + 1)) FROM lake.shop.many")
     tracker, terminal = shop.sparkContext.statusTracker(), Terminal()
     with progress_line(result, terminal, 0.02, 0.02):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while "tasks of stage" not in terminal.getvalue() and time.monotonic() < deadline:
             time.sleep(0.02)
         assert tracker.getActiveStageIds()  # the control: without a cancel it runs on
     assert "Spark: 0 of " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
-    began = time.monotonic()
     result.cancel()
-    while tracker.getActiveStageIds() and time.monotonic() < began + 10:
-        time.sleep(0.01)
-    assert time.monotonic() - began < 1.0
+    await_that(lambda: not tracker.getActiveStageIds(), "the end of Spark's tasks")
     assert rows(conn, "SELECT COUNT(*) FROM lake.shop.orders") == [(10,)]
 
 

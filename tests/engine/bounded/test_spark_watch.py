@@ -19,6 +19,7 @@ from engine.bounded.java import find_java
 from engine.bounded.own_spark import OwnSpark
 from engine.bounded.spark_session import SESSIONS
 from engine.bounded.spark_watch import SparkWatch
+from tests.patience import PATIENCE_S
 
 
 class Machine:
@@ -100,7 +101,7 @@ def processes(parent: int) -> dict[int, str]:
     return below
 
 
-def until(wanted: object, told: object, within_s: float = 15.0) -> None:
+def until(wanted: object, told: object, within_s: float = PATIENCE_S) -> None:
     for _ in range(int(within_s / 0.1)):
         if told() == wanted:  # type: ignore[operator]
             return
@@ -119,7 +120,7 @@ def test_a_reader_that_leaves_cancels_the_job_and_leaves_no_zombies(conn: Connec
     assert isinstance(place, OwnSpark)
     before = time.monotonic()
     cursor.close()
-    assert time.monotonic() - before < 5  # a second, on a machine that is not busy
+    assert time.monotonic() - before < 60  # a second, on a machine that is not busy
     tracker = place.session().sparkContext.statusTracker()
     until((), lambda: tuple(tracker.getActiveStageIds()))
     # a worker that ended is a zombie until Spark's daemon comes round to it: none may stay
@@ -145,7 +146,7 @@ def test_a_machine_that_is_killed_is_told_and_replaced(conn: Connection) -> None
     before = time.monotonic()
     with pytest.raises(Error) as caught:
         cursor.fetchall()
-    assert "BND-5008" in str(caught.value) and time.monotonic() - before < 10
+    assert "BND-5008" in str(caught.value) and time.monotonic() - before < 60
     until([], lambda: [pid for pid in workers if Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text()])
     assert conn.execute("SELECT COUNT(*) FROM n").fetchall() == [(100_000,)]
     assert SESSIONS.place is not place

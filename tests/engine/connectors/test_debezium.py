@@ -10,6 +10,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 GOOD = [
     {"before": None, "after": {"id": 1, "name": "a", "at": "10:00:00"}, "op": "c", "source": {"db": "x"}, "ts_ms": 5},
@@ -111,16 +112,16 @@ def test_a_file_that_comes_too_late_is_refused(session: Session, tmp_path: Path)
     _arrive(tmp_path / "b.json", text(GOOD[:2]))
     table(session, tmp_path, ", 'source.monitor-interval' = '20 ms'")
     result = session.execute("SELECT id FROM t")
-    first = result.next(20)
+    first = result.next(PATIENCE_S)
     assert first is not None
     assert first.num_rows == 2
     _arrive(tmp_path / "c.json", text(GOOD[2:]))
-    following = result.next(20)
+    following = result.next(PATIENCE_S)
     assert following is not None
     assert following.weights is not None
     _arrive(tmp_path / "a.json", text(GOOD[:1]))
     with pytest.raises(PenstockError, match=r"a\.json came after .*c\.json was read, but stands before it") as caught:
-        result.next(20)
+        result.next(PATIENCE_S)
     assert caught.value.code == "DAT-4111"
     session.close()
 

@@ -13,6 +13,7 @@ from catalog.errors import PenstockError
 from catalog.types import to_arrow
 from client.session import Session
 from planner.type_text import parse_type
+from tests.patience import PATIENCE_S
 
 TYPES = {
     "id": "BIGINT",
@@ -54,7 +55,7 @@ def declare(session: Session, name: str, path: Path, form: str, more: str = "") 
 def test_files_keep_nested_values(session: Session, form: str, tmp_path: Path) -> None:
     declare(session, "kept", tmp_path / "kept", form)
     job = session.execute("INSERT INTO kept SELECT * FROM given").job
-    assert job is not None and job.wait(60) and job.error is None
+    assert job is not None and job.wait(PATIENCE_S) and job.error is None
     read = session.execute("SELECT * FROM kept").final_rows(60)
     assert sorted(read.to_pylist(), key=lambda row: row["id"]) == ROWS
     one = session.execute("SELECT m FROM kept WHERE id = 1").final_rows(60)
@@ -78,7 +79,7 @@ def test_what_is_no_value_is_a_bad_record(session: Session, tmp_path: Path) -> N
 def test_of_rows_in_parquet_the_wanted_fields_are_read(session: Session, tmp_path: Path) -> None:
     declare(session, "kept", tmp_path / "kept", "parquet")
     job = session.execute("INSERT INTO kept SELECT * FROM given").job
-    assert job is not None and job.wait(60) and job.error is None
+    assert job is not None and job.wait(PATIENCE_S) and job.error is None
     found = session.execute("SELECT id, r.deep.x, r.d FROM kept WHERE id < 3 AND (r.t IS NULL OR r.deep.`y z`)").final_rows(60)
     assert sorted(found.to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "x": 1.5, "d": date(2024, 1, 2)}, {"id": 2, "x": None, "d": None}]
     path = f"'connector' = 'filesystem', 'path' = '{tmp_path / 'kept'}', 'format' = 'parquet'"

@@ -23,6 +23,7 @@ from engine.operator import Context, KeyGroups, Services
 from engine.operators.sink import SinkOperator
 from planner.physical import SinkSpec
 from tests.engine.connectors.reading import Taken, table_of
+from tests.patience import PATIENCE_S
 
 COLUMNS = {"k": INT, "v": STRING}
 
@@ -107,7 +108,7 @@ def test_result_channel_between_threads() -> None:
     thread.start()
     got = []
     with pytest.raises(PenstockError, match="the job failed"):
-        while (batch := channel.next(5)) is not None:
+        while (batch := channel.next(PATIENCE_S)) is not None:
             got.append(batch.rows.column(0)[0].as_py())
     thread.join()
     assert got == list(range(20)) and channel.ended

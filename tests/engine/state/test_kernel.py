@@ -10,6 +10,7 @@ from engine.kernels import kernel as room
 from engine.kernels.kernel import Kernel
 from engine.kernels.partition import counting_sort
 from engine.kernels.signatures import I64, IN_I64
+from tests.patience import PATIENCE_S
 
 
 class Codegen:
@@ -69,5 +70,5 @@ assert len(kernels) > 50 and loaded, (len(kernels), loaded)
 def test_all_machine_code_there_is_can_be_loaded_where_nothing_was_compiled():
     """A symbol of it that is not known ends the process."""
     counting_sort(np.arange(3), 3)
-    done = subprocess.run([sys.executable, "-c", ALL], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", ALL], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stderr
