@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 FORMATS = ("table", "csv", "tsv", "json", "jsonl", "markdown", "vertical", "arrow")
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_words(self, words: Sequence[str]) -> argparse.Namespace:
         """Parse the command line; an unknown flag is the first thing said, before anything that is missing."""
-        takes_value = {flag for action in self._actions if action.nargs is None and action.option_strings for flag in action.option_strings}
+        takes_value = self.valued_flags()
         known = {flag for action in self._actions for flag in action.option_strings}
         before = ""
         for word in words:
@@ -82,6 +82,10 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"unrecognized arguments: {flag}")
             before = word
         return self.parse_args(words)
+
+    def valued_flags(self) -> set[str]:
+        """Return the flags whose value is the next word."""
+        return {flag for action in self._actions if action.nargs is None for flag in action.option_strings}
 
     def refuse_command(self, words: Sequence[str]) -> None:
         """Say of a first word that is no URL what command it may have been meant for."""
@@ -244,6 +248,38 @@ def checkpoint_arguments(parser: Parser, words: Sequence[str]) -> argparse.Names
     arguments.checkpoint = arguments.numbers[0] if len(arguments.numbers) == 1 else None
     arguments.first, arguments.second = (*arguments.numbers, None, None)[:2]
     return arguments
+
+
+def command_first(words: Sequence[str]) -> list[str]:
+    """Return the words with the command in front of the options that stand before it; as they are where there is no command behind options."""
+    if not words or not words[0].startswith("-"):
+        return list(words)
+    for place, word in enumerate(words):
+        if word in COMMANDS:
+            valued = shell_parser().valued_flags() | _PARSERS.get(word, shell_parser)().valued_flags()
+            if _only_options(words[:place], valued):
+                return [word, *words[:place], *words[place + 1 :]]
+    return list(words)
+
+
+def _only_options(words: Sequence[str], valued: set[str]) -> bool:
+    """Return whether words are flags and their values, none of which is still to come."""
+    waits = False
+    for word in words:
+        if not waits and not word.startswith("-"):
+            return False
+        waits = not waits and word in valued
+    return not waits
+
+
+_PARSERS: dict[str, Callable[[], Parser]] = {
+    "run": run_parser,
+    "checkpoint": checkpoint_parser,
+    "jobs": jobs_parser,
+    "recover": recover_parser,
+    "doctor": doctor_parser,
+    "spark": spark_parser,
+}
 
 
 def _add_output(parser: Parser) -> None:

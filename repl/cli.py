@@ -13,6 +13,7 @@ from repl.arguments import (
     EXIT_USAGE,
     checkpoint_arguments,
     checkpoint_parser,
+    command_first,
     doctor_parser,
     jobs_parser,
     recover_parser,
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str], *, own_process: bool) -> int:
+    words = command_first(words)
     if words[:1] == ["serve"]:
         sys.stderr.write("error[CLI-6101]: this release has no server\nhint: penstock.connect() runs the engine inside your program\n")
         return EXIT_USAGE

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from repl.arguments import command_first
 from tests.patience import PATIENCE_S
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
@@ -34,6 +35,7 @@ def test_version():
         (("--fromat", "csv"), 2, 'did you mean "--format"?'),
         (("--format", "cvs"), 2, 'did you mean "csv"?'),
         (("run", "--chek"), 2, 'did you mean "--check"?'),
+        (("--chek", "run"), 2, 'did you mean "--check"?'),
         (("run",), 2, "required: FILE"),
         (("checkpoint", "ls"), 2, "required: DIR\n"),
         (("rnu",), 2, 'did you mean "run"?'),
@@ -51,6 +53,32 @@ def test_usage_errors(words, code, said):
     assert said in done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--set k=v run job.sql --state st", "run --set k=v job.sql --state st"),
+        ("-p 2 --state st run job.sql", "run -p 2 --state st job.sql"),
+        ("--format=csv -v run a.sql b.sql", "run --format=csv -v a.sql b.sql"),
+        ("--state st jobs", "jobs --state st"),
+        ("--catalog run run run", "run --catalog run run"),
+        ("run jobs", "run jobs"),
+        ("-c run", "-c run"),
+        ("-f jobs --csv", "-f jobs --csv"),
+        ("-c SELECT --state jobs", "-c SELECT --state jobs"),
+        ("penstock://there:1 run", "penstock://there:1 run"),
+        ("--csv", "--csv"),
+    ],
+)
+def test_options_may_stand_before_the_command(words, expected):
+    assert command_first(words.split()) == expected.split()
+
+
+def test_a_script_runs_with_options_on_both_sides(tmp_path):
+    (tmp_path / "job.sql").write_text("SELECT 1 AS one;\n")
+    done = penstock("--set", "parallelism.default=1", "--csv", "run", str(tmp_path / "job.sql"), "--state", str(tmp_path / "state"))
+    assert (done.returncode, done.stdout) == (0, "one\n1\n"), done.stderr
 
 
 def seconds(code):
