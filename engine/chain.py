@@ -41,7 +41,11 @@ class ChainedOperator:
 
 
 def failure_in(operator: str, cause: Exception) -> PenstockError:
-    """Return any exception as an error that names the operator it came from."""
+    """Return any exception as an error that names the operator it came from.
+
+    Retriable is what the outside world does (disks, connections, threads that are not to be had: all ``OSError``); a bare exception of any other
+    class is a function of the data or of our code, and would be raised again.
+    """
     if isinstance(cause, PenstockError):
         return cause.with_operator(operator)
     message = f"{operator} failed: {type(cause).__name__}: {cause}"

@@ -228,7 +228,6 @@ class JobMaster:
             case Published():
                 self._retire()
                 if current:
-                    self._budget.progress()
                     self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
             case CheckpointFailed(error=error) if current:
                 self.coordinator.give_up(outcome.checkpoint_id, str(error))
@@ -332,7 +331,7 @@ class JobMaster:
         error = self.last_failure = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
         delay_ms = None
         if self._may_restart(error):
-            delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}", retriable=error.retriable)
+            delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}")
         if delay_ms is None:
             self.events.failed(error, self._budget)
             self._end(JobState.FAILED, error)
@@ -343,7 +342,7 @@ class JobMaster:
         self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
 
     def _may_restart(self, error: PenstockError) -> bool:
-        if not error.retriable and (error.kind is Kind.USER or error.code.startswith(("STA-", "DAT-42"))):
+        if not error.retriable:  # a function of the data, the query or the code: the same at every try
             return False
         if self._delivered or has_delivered(self._deployer.graph, self.tasks):
             return False

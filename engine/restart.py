@@ -6,7 +6,6 @@ import zlib
 
 from catalog.frozen import dataclass
 
-REPEATS_MAX = 3
 JITTER = 0.1
 
 
@@ -64,7 +63,7 @@ class ExponentialDelay(RestartStrategy):
 
 
 class RestartBudget:
-    """Counts a job's failures against its strategy; a failure that only repeats itself is given up sooner.
+    """Counts a job's failures against its strategy. Only failures that may pass come here.
 
     Delays are a little longer or shorter (``JITTER``) by job and failure, so that jobs that failed together do not come back together.
     """
@@ -75,7 +74,6 @@ class RestartBudget:
         self._failures: list[float] = []
         self._causes: list[str] = []
         self._cause = ""
-        self._repeats = 0
         self._count = 0
 
     @property
@@ -94,21 +92,12 @@ class RestartBudget:
         same = sum(cause == self._cause for cause in self._causes)
         return f"given up after {self.restarts} restarts{self._window}; same cause {same}/{len(self._causes)}: {self._cause.splitlines()[0][:160]}"
 
-    def progress(self) -> None:
-        """Note that the job got on (a checkpoint completed), so the same failure later is news again."""
-        self._repeats = 0
-
-    def next_delay_ms(self, now_ms: float, cause: str, *, retriable: bool) -> float | None:
-        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give up.
-
-        Gives up on a cause that is not retriable and came ``REPEATS_MAX`` times in a row without progress.
-        """
-        self._repeats = self._repeats + 1 if cause == self._cause else 1
+    def next_delay_ms(self, now_ms: float, cause: str) -> float | None:
+        """Record a failure at ``now_ms``; return how long to wait before the restart, or ``None`` to give up."""
         self._cause = cause
         self._failures = [at for at in self._failures if now_ms - at <= self._strategy.window_ms]
         self._causes = [*self._causes[len(self._causes) - len(self._failures) :], cause]
-        hopeless = not retriable and self._repeats >= REPEATS_MAX
-        if hopeless or len(self._failures) >= self._strategy.attempts:
+        if len(self._failures) >= self._strategy.attempts:
             return None
         self._failures.append(now_ms)
         self._count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -83,7 +84,7 @@ class ThreadedWorkers:
             except RuntimeError as cause:  # no thread to be had: those that did not start need not be waited for
                 with self._lock:
                     self._running -= len(by_slot) - started
-                self._post(TaskFailed(deployment.attempt, mine[0].task_id, cause))
+                self._post(TaskFailed(deployment.attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))  # there may be some later
                 break
         self._post(TasksStarted(deployment.attempt))
         return tasks

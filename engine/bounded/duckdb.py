@@ -183,5 +183,6 @@ def query_error(error: BaseException) -> PenstockError:
         f"the bounded query failed on DuckDB: {message or kind}"[:400],
         detail=kind,
         kind=Kind.USER if data else Kind.EXTERNAL,
+        retriable=kind in ("IO Error", "HTTP Error", "Connection Error") and "No files found" not in message,
         sqlstate="22000" if data else "58000",
     )

@@ -78,7 +78,8 @@ def read_file(path: Path) -> pa.RecordBatch:
         with pa.memory_map(str(path)) as source:
             return pa.ipc.open_file(source).get_batch(0)
     except (OSError, pa.ArrowInvalid) as error:
-        raise PenstockError("BND-5201", f"staged file {path.name} cannot be read", detail=str(error)[:200], kind=Kind.EXTERNAL) from error
+        detail, passes = str(error)[:200], isinstance(error, OSError) and error.errno is not None
+        raise PenstockError("BND-5201", f"staged file {path.name} cannot be read", detail=detail, kind=Kind.EXTERNAL, retriable=passes) from error
 
 
 class StagedRows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ from engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open
 MAX_OPEN = 64
 _SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
 _CODEC_SUFFIXES = {"gzip": ".gz", "zstd": ".zst"}
+_DISK_TROUBLE = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.EMFILE, errno.ENFILE)
 _SUBTASK = re.compile(r"(\d+)-\d+-\d+\.")
 
 
@@ -257,7 +259,8 @@ def _directory(table: Table) -> Path:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"the directory {path} cannot be made: {(error.strerror or str(error)).lower()}"
-        raise PenstockError("DAT-4603", message, hint="give another path", kind=Kind.EXTERNAL) from error
+        hint = "give another path"
+        raise PenstockError("DAT-4603", message, hint=hint, kind=Kind.EXTERNAL, retriable=error.errno in _DISK_TROUBLE) from error
     return root
 
 

@@ -12,6 +12,8 @@ from catalog.schema import Field
 from engine.formats.skipping import Skipping
 from planner.expressions import Expression
 
+_REMOTE = ("AWS Error", "Azure", "HDFS", "google::cloud")
+
 
 @dataclass(frozen=True)
 class CsvDialect:
@@ -72,4 +74,9 @@ def unreadable(path: str, error: BaseException) -> PenstockError:
     if isinstance(error, FileNotFoundError):
         return PenstockError("DAT-4101", f"there is no file {name}", detail=reason, kind=Kind.EXTERNAL)
     hint = "is it of the format its name or the table says, and whole?" if isinstance(error, pa.ArrowInvalid) else None
-    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, hint=hint, kind=Kind.EXTERNAL)
+    return PenstockError("DAT-4105", f"file {name} cannot be read", detail=reason, hint=hint, kind=Kind.EXTERNAL, retriable=may_pass(error))
+
+
+def may_pass(error: BaseException) -> bool:
+    """Return whether a disk or a connection failed. Arrow raises OSError for content it cannot decode as well, but then without an errno."""
+    return isinstance(error, OSError) and (error.errno is not None or any(store in str(error) for store in _REMOTE))

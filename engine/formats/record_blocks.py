@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
-from engine.formats.file_task import FileTask, unreadable
+from engine.formats.file_task import FileTask, may_pass, unreadable
 
 BLOCK_BYTES = 1 << 21
 MAX_RECORD_BYTES = 64 << 20
@@ -90,7 +90,7 @@ class RecordBlocks:
         try:
             return self._file.read(self._block_bytes)
         except (OSError, pa.ArrowInvalid) as error:
-            if self._task.compression is None:
+            if self._task.compression is None or may_pass(error):
                 raise unreadable(self._task.path, error) from error
             message = f"{self._task.path} is not valid {self._task.compression} data, or is cut off"
             hint = "copy the file again; where it is not compressed, write 'compression' = 'none'"

@@ -56,7 +56,7 @@ class Faults:
     """Failures to inject: operator names to the number of batches they live through, once."""
 
     after_batches: dict[str, int] = field(default_factory=dict)
-    error: Exception = field(default_factory=lambda: RuntimeError("injected"))
+    error: Exception = field(default_factory=lambda: ConnectionError("injected"))
 
     def check(self, name: str) -> None:
         if name in self.after_batches:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
+from catalog.errors import Kind, PenstockError
 from engine.clock import SystemClock
 from engine.job_manager import JobManager
 from engine.job_options import JobOptions
@@ -79,18 +79,59 @@ def test_user_errors_fail_at_once() -> None:
     assert (job.error.code, job.error.operator) == ("RUN-2001", "window sum")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("offset overflow"),
+        ValueError("repeats may not contain negative values"),
+        IndexError("list index out of range"),
+        AssertionError(),
+        MemoryError(),
+        RuntimeError("no luck"),
+        PenstockError("INT-9001", "no such node", kind=Kind.INTERNAL),
+        PenstockError("DAT-4107", "the file has changed", kind=Kind.EXTERNAL),
+        PenstockError("RUN-2001", "bad row"),
+    ],
+    ids=lambda error: getattr(error, "code", type(error).__name__),
+)
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_would_happen_again_fails_at_once(error: Exception, kept: bool, tmp_path: Path) -> None:
+    options = JobOptions(restart=FixedDelay(attempts=10, delay=60_000.0), state_dir=tmp_path if kept else None)
+    job, metrics = run(window_job(SPLITS), options, Ledger(), Faults({"window sum": 3}, error))
+    assert (job.state, metrics.restarts) == (JobState.FAILED, 0)
+    assert job.error is not None
+    assert job.error.detail is None, "told of restarts where there were none"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError("peer"),
+        TimeoutError("late"),
+        OSError(28, "No space left on device"),
+        PenstockError("RUN-2910", "worker 1 is lost", kind=Kind.EXTERNAL, retriable=True),
+    ],
+    ids=lambda error: getattr(error, "code", type(error).__name__),
+)
+def test_what_may_pass_is_tried_again(error: Exception, tmp_path: Path) -> None:
+    ledger = Ledger()
+    job, metrics = run(window_job(SPLITS), JobOptions(restart=RETRY, state_dir=tmp_path), ledger, Faults({"window sum": 3}, error))
+    assert (job.state, metrics.restarts) == (JobState.FINISHED, 1)
+    assert ledger.rows() == expected(SPLITS, 10)
+
+
 def test_exceptions_become_errors_that_name_the_operator() -> None:
     job, _ = run(window_job(SPLITS), JobOptions(), Ledger(), Faults({"pass": 3}))
     assert job.state is JobState.FAILED
     assert job.error is not None
     assert job.error.code == "RUN-2900"
-    assert "pass failed: RuntimeError: injected" in job.error.message
+    assert "pass failed: ConnectionError: injected" in job.error.message
 
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_job_that_cannot_be_deployed_is_given_up(kept: bool, tmp_path: Path) -> None:
     def broken(spec: OperatorSpec, options: JobOptions) -> Operator:
-        raise ImportError("no such kernel")
+        raise OSError("no such kernel")
 
     manager = JobManager(services(Ledger(), Faults()), SystemClock(), broken)
     job = manager.submit(window_job(SPLITS), JobOptions(restart=RETRY, state_dir=tmp_path if kept else None))
@@ -100,7 +141,7 @@ def test_a_job_that_cannot_be_deployed_is_given_up(kept: bool, tmp_path: Path) -
     assert job.state is JobState.FAILED
     assert job.error is not None
     assert "no such kernel" in job.error.message
-    assert "given up after 2 restarts" in str(job.error.detail)
+    assert "given up after 5 restarts" in str(job.error.detail)
 
 
 def test_a_job_that_gets_no_threads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

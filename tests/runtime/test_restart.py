@@ -9,9 +9,9 @@ from engine.job_state import TRANSITIONS, JobState, check_transition
 from engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartBudget
 
 
-def delays(strategy, times, *, retriable: bool = True) -> list[float | None]:
+def delays(strategy, times) -> list[float | None]:
     budget = RestartBudget(strategy)
-    return [budget.next_delay_ms(at, f"cause {at}", retriable=retriable) for at in times]
+    return [budget.next_delay_ms(at, f"cause {at}") for at in times]
 
 
 def test_no_restart() -> None:
@@ -25,14 +25,6 @@ def test_fixed_delay_gives_up_after_its_attempts() -> None:
 def test_exponential_delay_doubles_to_its_ceiling_and_forgives_with_time() -> None:
     strategy = ExponentialDelay(attempts=4, window_ms=100, delay=10, max_delay=35)
     assert delays(strategy, [0, 1, 2, 3, 4, 500]) == [10, 20, 35, 35, None, 10]
-
-
-def test_the_same_hopeless_cause_is_given_up_sooner_unless_the_job_got_on() -> None:
-    budget = RestartBudget(FixedDelay(attempts=100, delay=1))
-    assert [budget.next_delay_ms(0, "same", retriable=False) for _ in range(3)] == [1, 1, None]
-    assert [budget.next_delay_ms(0, "same", retriable=True) for _ in range(3)] == [1, 1, 1]
-    budget.progress()
-    assert budget.next_delay_ms(0, "same", retriable=False) == 1
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(JobState, JobState)))
