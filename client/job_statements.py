@@ -193,7 +193,9 @@ def worker_facts(job: Job) -> list[tuple[str, str | None]]:
         for member in workers.members()
     ]
     lost = f"{len(workers.lost)}: {', '.join(workers.lost)}" if workers.lost else "0"
-    return [*facts, ("workers lost", lost), ("messages of deployments that are over", str(workers.stale_messages))]
+    refused = f"{workers.refusals.refused}, {workers.refusals.failed} that could not be accepted"
+    stale = ("messages of deployments that are over", str(workers.stale_messages))
+    return [*facts, ("workers lost", lost), stale, ("connections refused", refused)]
 
 
 def told_slots(slots: Sequence[int]) -> str:

@@ -11,6 +11,7 @@ from engine.checkpoint_coordinator import CheckpointInfo
 from engine.job_messages import CancelRequested, StopRequested
 from engine.job_metrics import JobMetrics
 from engine.job_state import JobState
+from engine.network.admission import Refusals
 
 if TYPE_CHECKING:
     from engine.changed_query import StateDiff
@@ -90,9 +91,13 @@ class Job:
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""
         numbers = JobMetrics() if self._master is None else self._master.metrics()
+        from engine.bounded.pushed_rows import LISTENERS  # not before somebody asks: most jobs never listen
+
+        pushed = LISTENERS.refusals()
         if self.processes is None:
-            return numbers
-        return replace(numbers, workers_lost=len(self.processes.lost), stale_messages=self.processes.stale_messages)
+            return numbers if pushed is None else replace(numbers, refusals=pushed)
+        refusals = self.processes.refusals + (pushed or Refusals())
+        return replace(numbers, workers_lost=len(self.processes.lost), stale_messages=self.processes.stale_messages, refusals=refusals)
 
     @property
     def checkpoints(self) -> tuple[CheckpointInfo, ...]:

@@ -11,6 +11,7 @@ from catalog.frozen import dataclass
 from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointInfo
 from engine.job_events import JobEvent
 from engine.metrics import SplitProgress
+from engine.network.admission import Refusals
 from engine.task_figures import OperatorFigures, TaskFigures
 from engine.task_handle import TaskHandle
 from planner.physical import JobGraph, SinkSpec
@@ -42,7 +43,7 @@ class JobMetrics:
     """A job's numbers. Rows and time count since the last (re)start, checkpoints and restarts since submission.
 
     ``uptime_ms``: since the last (re)start. ``read_at_ms``: when the numbers were read, wall milliseconds. ``workers_lost``, ``stale_messages``: of
-    worker processes, and what came from deployments that were over; None where there are none.
+    worker processes, and what came from deployments that were over; ``refusals``: of strangers that connected; None where there are none.
     """
 
     tasks: tuple[TaskFigures, ...] = ()
@@ -56,6 +57,7 @@ class JobMetrics:
     events: tuple[JobEvent, ...] = ()
     workers_lost: int | None = None
     stale_messages: int | None = None
+    refusals: Refusals | None = None
 
     @cached_property
     def operators(self) -> tuple[OperatorReport, ...]:

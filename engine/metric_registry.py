@@ -73,6 +73,8 @@ METRICS: dict[str, MetricDeclaration] = _declare(
     ("lastCheckpointSize", Scope.JOB, _GAUGE, "bytes", "what the last completed checkpoint wrote"),
     ("numLostWorkers", Scope.JOB, _COUNTER, "", "worker processes that died or fell silent"),
     ("numStaleMessages", Scope.JOB, _COUNTER, "", "messages refused because their deployment was over"),
+    ("numConnectionsRefused", Scope.JOB, _COUNTER, "", "connections whose peer did not say in time, or rightly, who it is"),
+    ("numAcceptFailures", Scope.JOB, _COUNTER, "", "connections the system could not accept, for lack of descriptors or others"),
     ("busyTimeMs", Scope.TASK, _COUNTER, "ms", "time spent working"),
     ("idleTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for input"),
     ("backPressuredTimeMs", Scope.TASK, _COUNTER, "ms", "time spent waiting for room in output channels, or for a sink"),
@@ -138,6 +140,9 @@ def _of_job(numbers: JobMetrics) -> Iterator[tuple[str, float]]:
     if numbers.workers_lost is not None and numbers.stale_messages is not None:
         yield "numLostWorkers", numbers.workers_lost
         yield "numStaleMessages", numbers.stale_messages
+    if numbers.refusals is not None:
+        yield "numConnectionsRefused", numbers.refusals.refused
+        yield "numAcceptFailures", numbers.refusals.failed
 
 
 def _of_task(task: TaskFigures) -> Iterator[tuple[str, float]]:

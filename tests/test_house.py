@@ -52,6 +52,7 @@ THREAD_EXEMPT = {
     "engine/connectors/late_row_store.py": "written by slots, read by anyone",
     "engine/network/data_plane.py": "owns the listener and the thread that drives all connections",
     "engine/network/listening.py": "makes the listener",
+    "engine/network/admission.py": "accepts at listeners, for any thread",
     "engine/network/secure_stream.py": "TLS that one thread reads and another writes",
     "engine/network/link_socket.py": "a socket that never waits",
     "engine/deploy/control_connection.py": "the socket between coordinator and worker",

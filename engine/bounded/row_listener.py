@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engine.bounded.push_task import CREDIT, HEADER, HELLO
+from engine.clock import Clock, SystemClock
+from engine.network.admission import Admission
 
-_UNKNOWN_LIMIT = 256
+_LOOK_S = 0.1
 _LONGEST_FRAME = 1 << 34
 
 
@@ -96,16 +98,14 @@ class TaskWire:
 class RowListener:
     """Accepts connections of tasks and reads them; those that know no token are hung up on."""
 
-    def __init__(self, bind: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, bind: str = "127.0.0.1", port: int = 0, clock: Clock | None = None) -> None:
         """OSError when the address cannot be had."""
-        self._socket = socket.create_server((bind, port), backlog=256)
-        self._socket.setblocking(False)
-        self.port: int = self._socket.getsockname()[1]
+        listener = socket.create_server((bind, port), backlog=256)
+        self.port: int = listener.getsockname()[1]
         self._receivers: dict[bytes, Receiver] = {}
         self._lock = threading.Lock()
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._socket, selectors.EVENT_READ, None)
-        self._strangers: list[TaskWire] = []
+        self.admission: Admission[TaskWire] = Admission(listener, clock or SystemClock(), self._close, selector=self._selector)
         threading.Thread(target=self._run, name="penstock-spark-rows", daemon=True).start()
 
     def enter(self, token: bytes, receiver: Receiver) -> None:
@@ -120,17 +120,17 @@ class RowListener:
 
     def _run(self) -> None:
         while True:
-            for key, _ in self._selector.select():
-                if key.data is None:
+            for key, _ in self._selector.select(_LOOK_S if self.admission.watching else None):
+                if key.data is self.admission:
                     self._accept()
-                else:
+                elif key.data.connection.fileno() >= 0:  # not hung up on a moment ago
                     self._read(key.data)
+            self.admission.check_time()
 
     def _accept(self) -> None:
-        try:
-            connection, _ = self._socket.accept()
-        except OSError:
-            return  # gone again already
+        connection = self.admission.accept()
+        if connection is None:
+            return
         connection.setblocking(False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 3), ("TCP_KEEPCNT", 3)):
@@ -138,10 +138,7 @@ class RowListener:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         wire = TaskWire(connection)
         self._selector.register(connection, selectors.EVENT_READ, wire)
-        self._strangers = [stranger for stranger in self._strangers if stranger.receiver is None and stranger.connection.fileno() >= 0]
-        self._strangers.append(wire)
-        if len(self._strangers) > _UNKNOWN_LIMIT:
-            self._close(self._strangers.pop(0))
+        self.admission.add(wire)
 
     def _read(self, wire: TaskWire) -> None:
         try:
@@ -161,6 +158,7 @@ class RowListener:
             known = [receiver for token, receiver in self._receivers.items() if hmac.compare_digest(token, said)]
         if not known:
             raise EOFError
+        self.admission.admit(wire)
         wire.receiver = known[0]
         self._tell(wire, lambda receiver: receiver.greeted(wire))
 
@@ -168,6 +166,7 @@ class RowListener:
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(wire.connection)
         wire.connection.close()
+        self.admission.refuse(wire)
         self._tell(wire, lambda receiver: receiver.closed(wire))
 
     @staticmethod

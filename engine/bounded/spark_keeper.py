@@ -21,6 +21,8 @@ from pathlib import Path
 
 from catalog.errors import PenstockError
 from engine.bounded.spark_launcher import SparkJvm, await_start, start_machine
+from engine.clock import Clock, SystemClock
+from engine.network.admission import Admission
 
 _SERVER = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
 _LOOK_S = 0.5
@@ -46,15 +48,14 @@ def start_server(settings: dict[str, str]) -> SparkJvm:
 class SparkKeeper:
     """Answers processes that need a Spark; for one thread."""
 
-    def __init__(self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int) -> None:
+    def __init__(self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int, clock: Clock | None = None) -> None:
         self._jvm = jvm
         self._keep_alive_s = keep_alive_ms / 1000
         self._idle_s = 0.0
         self._stopped = False
         self._leases: set[socket.socket] = set()
         self._selector = selectors.DefaultSelector()
-        self._listener = listener
-        self._selector.register(listener, selectors.EVENT_READ)
+        self.admission: Admission[socket.socket] = Admission(listener, clock or SystemClock(), self._leave, selector=self._selector)
 
     def run(self) -> None:
         """Answer until the virtual machine has ended, somebody says stop, or nobody has held a lease for as long as the last one asked."""
@@ -63,34 +64,40 @@ class SparkKeeper:
             if not ready:
                 self._idle_s = 0.0 if self._leases else self._idle_s + _LOOK_S
             for key, _ in ready:
-                if key.fileobj is self._listener:
+                if key.data is self.admission:
                     self._welcome()
-                else:
+                elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]  # not hung up on a moment ago
                     self._hear(key.fileobj)  # type: ignore[arg-type]
+            self.admission.check_time()
 
     def _welcome(self) -> None:
-        connection, _ = self._listener.accept()
-        connection.settimeout(1.0)
-        self._selector.register(connection, selectors.EVENT_READ)
+        connection = self.admission.accept()
+        if connection is not None:
+            connection.settimeout(1.0)
+            self._selector.register(connection, selectors.EVENT_READ)
+            self.admission.add(connection)
 
     def _hear(self, connection: socket.socket) -> None:
         try:
             line = connection.recv(_LONGEST_LINE)
             wanted = json.loads(line) if line and connection not in self._leases else None
-        except (OSError, ValueError):
+            keep_alive_s = int(wanted["keep_alive_ms"]) / 1000 if wanted is not None and wanted["do"] == "lease" else None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             wanted = None
         if not isinstance(wanted, dict):
             self._leave(connection)
             return
-        self._stopped = wanted.get("do") == "stop"
-        if wanted.get("do") == "lease":
+        self.admission.admit(connection)
+        self._stopped = wanted["do"] == "stop"
+        if keep_alive_s is not None:
             self._leases.add(connection)
-            self._idle_s, self._keep_alive_s = 0.0, int(wanted["keep_alive_ms"]) / 1000
+            self._idle_s, self._keep_alive_s = 0.0, keep_alive_s
         with contextlib.suppress(OSError):
             connection.sendall(json.dumps(self._state()).encode() + b"\n")
 
     def _leave(self, connection: socket.socket) -> None:
         self._leases.discard(connection)
+        self.admission.refuse(connection)
         self._selector.unregister(connection)
         connection.close()
 

@@ -7,6 +7,7 @@ import queue
 import socket
 import struct
 import threading
+from collections.abc import Collection
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -17,6 +18,7 @@ from engine.network.secure_stream import SecureStream
 
 MESSAGE = FIRST_CONTROL
 MAX_MESSAGE_BYTES = 1 << 31
+MAX_HELLO_BYTES = 4096
 _ALIGNMENT = 64
 _COUNT = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
@@ -34,8 +36,8 @@ def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attac
     return packed
 
 
-def unpack(payload: memoryview, find_function: FindFunction = no_functions) -> Any:
-    """Return the message of a frame's payload. INT-9032 when it is none."""
+def unpack(payload: memoryview, find_function: FindFunction = no_functions, only: Collection[type[Any]] | None = None) -> Any:
+    """Return the message of a frame's payload, of the classes in ``only`` when given. INT-9032 when it is none."""
     try:
         (count,) = _COUNT.unpack_from(payload)
         lengths = [_LENGTH.unpack_from(payload, _COUNT.size + _LENGTH.size * number)[0] for number in range(count)]
@@ -51,7 +53,7 @@ def unpack(payload: memoryview, find_function: FindFunction = no_functions) -> A
         position += length
     if not parts:
         raise _unreadable("it is empty")
-    return decode(parts[0], find_function, parts[1:])
+    return decode(parts[0], find_function, parts[1:], only)
 
 
 def _unreadable(why: str) -> PenstockError:
@@ -62,13 +64,14 @@ class ControlConnection:
     """One side of a control connection over a connected socket.
 
     ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread of the owner's.
+    ``stranger``: nobody knows yet who connects: until ``trust`` is called, no message may be longer than a hello.
     """
 
-    def __init__(self, connected: socket.socket | SecureStream, name: str) -> None:
+    def __init__(self, connected: socket.socket | SecureStream, name: str, *, stranger: bool = False) -> None:
         connected.settimeout(None)
         self._socket = connected
         self._frames = FrameWriter()
-        self._reader = FrameReader(MAX_MESSAGE_BYTES)
+        self._reader = FrameReader(MAX_HELLO_BYTES if stranger else MAX_MESSAGE_BYTES)
         self._queue: queue.SimpleQueue[list[Attachment] | None] = queue.SimpleQueue()
         self._received: list[Frame] = []
         self.find_function: FindFunction = no_functions
@@ -79,8 +82,15 @@ class ControlConnection:
         """Queue a message; one that can no longer be sent is dropped, for the peer is gone. Raises INT-9031 for what cannot be sent at all."""
         self._queue.put(pack(message, name_function))
 
-    def receive(self, timeout_s: float | None = None) -> Any | None:
-        """Wait for the next message and return it; ``None`` when none follows. NET-50xx or INT-9032 for what is no message, TimeoutError."""
+    def trust(self) -> None:
+        """Take messages of any size from now on: the peer has shown that it belongs here."""
+        self._reader.max_payload = MAX_MESSAGE_BYTES
+
+    def receive(self, timeout_s: float | None = None, only: Collection[type[Any]] | None = None) -> Any | None:
+        """Wait for the next message, of the classes in ``only`` when given, and return it; ``None`` when none follows.
+
+        NET-50xx or INT-9032 for what is no message, TimeoutError when nothing came for so long.
+        """
         self._socket.settimeout(timeout_s)
         while not self._received:
             try:
@@ -95,7 +105,7 @@ class ControlConnection:
         frame = self._received.pop(0)
         if frame.kind != MESSAGE:
             raise _unreadable(f"kind {frame.kind}")
-        return unpack(frame.payload, self.find_function)
+        return unpack(frame.payload, self.find_function, only)
 
     def finish(self, timeout_s: float) -> None:
         """Send what is queued, wait for that at most so long, and close."""

@@ -13,10 +13,11 @@ from engine.elements import Batch
 from engine.job_messages import TaskId, TaskMessage
 from engine.job_options import JobOptions
 from engine.manifest import Manifest
+from engine.network.admission import Refusals
 from engine.task_figures import TaskFigures
 from planner.physical import JobGraph
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,10 @@ class Hello:
 
 @dataclass(frozen=True)
 class Alive:
-    """Nothing to say, but alive; ``stale`` messages were refused so far because their deployment was over."""
+    """Nothing to say, but alive; so far ``stale`` messages were refused because their deployment was over, and so many strangers."""
 
     stale: int
+    refusals: Refusals = Refusals()
 
 
 # To a worker.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -48,10 +48,19 @@ def encode(value: Any, name_function: NameFunction = no_functions, attached: lis
     return json.dumps({"root": root, "nodes": encoder.nodes}, separators=(",", ":"), allow_nan=False).encode()
 
 
-def decode(data: Attachment, find_function: FindFunction = no_functions, attached: Sequence[Attachment] = ()) -> Any:
-    """Return what ``encode`` was given. INT-9032 for text that is too long, of an unknown class, or not of this form."""
+def decode(
+    data: Attachment,
+    find_function: FindFunction = no_functions,
+    attached: Sequence[Attachment] = (),
+    only: Collection[type[Any]] | None = None,
+) -> Any:
+    """Return what ``encode`` was given, made of the classes in ``only`` when that is given.
+
+    INT-9032 for text that is too long, of an unknown class, or not of this form.
+    """
     if len(data) > BYTES_MAX:
         raise _damaged(f"{len(data)} bytes, at most {BYTES_MAX}")
+    known = registered_classes() if only is None else {name_of(each): each for each in only}
     try:
         text = json.loads(bytes(data))
         root, nodes = text["root"], text["nodes"]
@@ -59,7 +68,7 @@ def decode(data: Attachment, find_function: FindFunction = no_functions, attache
             raise _damaged(f"{len(nodes)} nodes, at most {NODES_MAX}")
         made: list[Any] = []
         for node in nodes:
-            made.append(_read_attached(node, attached) if node[0] in _ATTACHED else _made(node, made, find_function))
+            made.append(_read_attached(node, attached) if node[0] in _ATTACHED else _made(node, made, find_function, known))
         return _value(root, made)
     except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RecursionError, pa.ArrowException, OSError) as cause:
         raise _damaged(f"{type(cause).__name__}: {cause}") from cause
@@ -150,7 +159,7 @@ def _value(word: Any, made: list[Any]) -> Any:
     return made[number]
 
 
-def _made(node: Node, made: list[Any], find_function: FindFunction) -> Any:
+def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mapping[str, type[Any]]) -> Any:
     tag, *rest = node
     read = _READERS.get(tag)
     if read is not None:
@@ -166,16 +175,16 @@ def _made(node: Node, made: list[Any], find_function: FindFunction) -> Any:
             words = [_value(word, made) for word in rest]
             return dict(zip(words[::2], words[1::2], strict=True))
         case "enum":
-            return _class_of(rest[0], Enum)[rest[1]]
+            return _class_of(known, rest[0], Enum)[rest[1]]
         case "object":
-            wanted = _class_of(rest[0], object)
+            wanted = _class_of(known, rest[0], object)
             values = [_value(word, made) for word in rest[1:]]
             return wanted(**dict(zip(fields_of(wanted), values, strict=True)))
     raise _damaged(f"node {tag!r}")
 
 
-def _class_of(name: str, base: type[Any]) -> Any:
-    found = registered_classes().get(name)
+def _class_of(known: Mapping[str, type[Any]], name: str, base: type[Any]) -> Any:
+    found = known.get(name)
     if found is None or not issubclass(found, base) or (base is object and issubclass(found, Enum)):
         raise _damaged(f"class {name!r} is not known")
     return found

@@ -58,6 +58,7 @@ from engine.connectors.bad_record_store import RejectedRecord
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.metrics import SplitProgress
+from engine.network.admission import Refusals
 from engine.time_spent import TimeShares
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -109,6 +110,7 @@ _SINGLE: tuple[type, ...] = (
     JobOptions,
     RejectedRecord,
     Batch,
+    Refusals,
     SplitProgress,
     TimeShares,
 )

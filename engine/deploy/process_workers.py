@@ -40,6 +40,7 @@ from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.deployment import Deployment
 from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased, TasksStarted
 from engine.job_options import JobOptions
+from engine.network.admission import Refusals
 from engine.task_manager import IoThread, run_io
 
 PEER_LOSS_WAIT_S = 0.6
@@ -179,6 +180,11 @@ class ProcessWorkers:
     def stale_messages(self) -> int:
         """How many messages were refused because their deployment was over, here and by the workers there are."""
         return self.stale + sum(process.stale for process in self._processes)
+
+    @property
+    def refusals(self) -> Refusals:
+        """Whom the listeners for workers, of this process and of the workers, have refused."""
+        return sum((process.refusals for process in self._processes), self._pool.admission.refusals)
 
     def processes(self) -> list[WorkerProcess]:
         """Return the workers of the job."""

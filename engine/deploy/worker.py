@@ -103,7 +103,7 @@ class Worker:
 
     def beat(self) -> None:
         """Say that this process is alive, and how far its tasks are."""
-        self._connection.send(Alive(self.stale))
+        self._connection.send(Alive(self.stale, self._means.refusals()))
         current = self._current
         if current is not None and not current.ended:
             self._sender(current.deployment)(current.numbers())

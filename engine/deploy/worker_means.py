@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from engine.clock import Clock
 from engine.deployment import BuildOperator, Deployment
 from engine.job_messages import TaskReport
 from engine.local_storage import LocalStorage
+from engine.network.admission import Refusals, refusals_of
 from engine.network.data_plane import LOOPBACK, DataPlane
 from engine.network.hello import Identity
 from engine.network.links import LinkLost
@@ -78,6 +80,9 @@ class WorkerMeans(Protocol):
     def services(self) -> tuple[Any, ...]:
         """Return what operators find here besides what belongs to the worker."""
 
+    def refusals(self) -> Refusals:
+        """Return whom its channels have refused so far."""
+
 
 class ProcessMeans:
     """Those of a process: a thread for each slot and one for I/O, sockets, a directory."""
@@ -85,6 +90,8 @@ class ProcessMeans:
     def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
         self._clock = clock
         self._listening = listening
+        self._refused: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
         self.build: BuildOperator = build_operator
 
     def io(self) -> IoThread:
@@ -94,10 +101,13 @@ class ProcessMeans:
         return ThreadedWorkers("worker", self._clock, report, io)
 
     def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
-        return DataPlane(identity, self._clock, link_lost, listening=self._listening)
+        return DataPlane(identity, self._clock, link_lost, listening=self._listening, refused=self._refused, faults=self._faults)
 
     def storage(self, directory: Path) -> LocalStorage:
         return LocalStorage(directory)
 
     def services(self) -> tuple[Any, ...]:
         return ()
+
+    def refusals(self) -> Refusals:
+        return refusals_of(self._refused, self._faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import itertools
+import selectors
 import shutil
 import socket
 import tempfile
@@ -17,12 +18,13 @@ from engine.clock import Clock
 from engine.deploy.control_connection import ControlConnection
 from engine.deploy.control_messages import VERSION, Hello
 from engine.deploy.own_processes import OwnProcesses
-from engine.deploy.worker_facts import misfit, own_facts
+from engine.deploy.worker_facts import WorkerFacts, misfit, own_facts
 from engine.deploy.worker_host import Address, Container, WorkerHost
 from engine.deploy.worker_process import WorkerProcess, WorkerState
+from engine.network.admission import CROWDED, Admission
 from engine.task_manager import IoThread
 
-HELLO_S = 5.0
+ACCEPT_S = 0.1
 WATCH_S = 0.1
 IDLE_TIMEOUT_MS = 5_000.0
 OVERSLEPT_MS = 1_000.0
@@ -35,7 +37,6 @@ class WorkerPool:
 
     def __init__(self, clock: Clock, host: WorkerHost | None = None) -> None:
         self.scratch = Path(tempfile.mkdtemp(prefix="penstock-workers-"))
-        self.refused = 0
         self._clock = clock
         self._host: WorkerHost = host or OwnProcesses()
         self._workers: dict[int, WorkerProcess] = {}
@@ -44,10 +45,13 @@ class WorkerPool:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        self._listener, self.address = self._listening()
+        listener, self.address = self._listening()
+        self._selector = selectors.DefaultSelector()
+        self.admission: Admission[socket.socket] = Admission(listener, clock, _hang_up, selector=self._selector)
         self._starter = IoThread("worker-starter")  # workers die with this thread, so it lives as long as the pool
-        for target in (self._accept, self._watch):
-            threading.Thread(target=target, name=f"workers-{target.__name__.strip('_')}", daemon=True).start()
+        self._acceptor = threading.Thread(target=self._accept, name="workers-accept", daemon=True)
+        self._acceptor.start()
+        threading.Thread(target=self._watch, name="workers-watch", daemon=True).start()
 
     def take(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
         """Return workers that nobody uses, started now where there are too few; silent for ``timeout_ms``, one counts as lost."""
@@ -83,9 +87,9 @@ class WorkerPool:
     def close(self) -> None:
         """End every worker and remove what was kept for them."""
         self._closed.set()
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
+        self._acceptor.join()
+        self.admission.close()
+        self._selector.close()
         self._starter.close()
         for worker in self.workers():
             worker.dismiss()
@@ -114,26 +118,32 @@ class WorkerPool:
         self._workers.pop(worker.number, None)
 
     def _accept(self) -> None:
+        """Accept until the pool is closed, whatever the system says meanwhile."""
         while not self._closed.is_set():
-            try:
-                connected, _ = self._listener.accept()
-            except OSError:  # closed
-                return
-            threading.Thread(target=self._greet, args=(connected,), name="worker-reader", daemon=True).start()
+            self._selector.select(ACCEPT_S)
+            while (connected := self.admission.accept()) is not None:
+                self.admission.add(connected)
+                try:
+                    threading.Thread(target=self._greet, args=(connected,), name="worker-reader", daemon=True).start()
+                except RuntimeError:  # no thread is to be had
+                    self.admission.refuse(connected, CROWDED)
+                    connected.close()
+            self.admission.check_time()
 
     def _greet(self, connected: socket.socket) -> None:
         """Find out which worker has connected; then read what it says until it ends."""
-        connection, hello, worker = None, None, None
+        connection, hello, worker, known = None, None, None, False
         with contextlib.suppress(Exception):  # whatever a stranger says is no reason to do more than hang up
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connected.settimeout(HELLO_S)
-            connection = ControlConnection(self._host.accepted(connected), "worker-writer")
-            hello = connection.receive(HELLO_S)
+            connection = ControlConnection(self._host.accepted(connected), "worker-writer", stranger=True)
+            hello = connection.receive(only=(Hello, WorkerFacts))
             worker = self._known(hello)
-        if worker is None or connection is None or not isinstance(hello, Hello):
-            self.refused += 1
+            known = worker is not None and self.admission.admit(connected)
+        if worker is None or connection is None or not isinstance(hello, Hello) or not known:
+            self.admission.refuse(connected)
             (connection or connected).close()
             return
+        connection.trust()
         wrong = None if hello.facts is None else misfit(hello.facts, own_facts())
         if wrong is not None:
             connection.close()
@@ -189,3 +199,9 @@ class WorkerPool:
                 worker.dismiss()
         for container in vacant:
             container.kill()
+
+
+def _hang_up(connected: socket.socket) -> None:
+    """End a connection another thread reads: it finds it ended."""
+    with contextlib.suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)

@@ -15,6 +15,7 @@ from engine.deploy.control_messages import Alive, FromTasks
 from engine.deploy.job_codec import NameFunction, no_functions
 from engine.deploy.worker_facts import WorkerFacts
 from engine.deploy.worker_host import Address, Container
+from engine.network.admission import Refusals
 
 
 class WorkerState(StrEnum):
@@ -40,6 +41,7 @@ class WorkerProcess:
         self.why_lost = ""
         self.error: PenstockError | None = None
         self.stale = 0
+        self.refusals = Refusals()
         self.facts: WorkerFacts | None = None
         self.used = False
         self.on_message: Callable[[WorkerProcess, FromTasks], None] | None = None
@@ -168,6 +170,6 @@ class WorkerProcess:
         """Act on what the worker has said."""
         self._heard_ms = self._clock.monotonic_ms()
         if isinstance(message, Alive):
-            self.stale = message.stale
+            self.stale, self.refusals = message.stale, message.refusals
         elif isinstance(message, FromTasks) and self.on_message is not None:
             self.on_message(self, message)

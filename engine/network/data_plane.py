@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import selectors
 import socket
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from catalog.errors import PenstockError
 from engine.channels import Wakeup
 from engine.clock import Clock
+from engine.network.admission import Admission, AdmissionLimits
 from engine.network.credited_channel import CreditedChannel
 from engine.network.hello import Identity
 from engine.network.link import Link
@@ -49,7 +51,10 @@ class DataPlane:
         listening: Listening = LOOPBACK,
         limits: LinkLimits | None = None,
         checksum: bool = True,
+        refused: Counter[str] | None = None,
+        faults: Counter[str] | None = None,
     ) -> None:
+        """``refused``, ``faults``: count strangers here, as several planes one after another may."""
         self._identity = identity
         self._clock = clock
         self._listening = listening
@@ -62,16 +67,23 @@ class DataPlane:
         self._calls: deque[Callable[[], None]] = deque()
         self._awake = False
         self._next_timer_ms = 0.0
-        self._links: Links[LinkSocket] = Links(identity.name, self._limits, link_lost)
+        self._links: Links[LinkSocket] = Links(identity.name, self._limits, link_lost, refused)
         self._closing_ms: float | None = None
         self._listener = listening.listener(backlog=512)
-        self._listener.setblocking(False)
         self.address: Address = self._listener.getsockname()[:2]
         self._waker, self._woken = socket.socketpair()
         for end in (self._waker, self._woken):
             end.setblocking(False)
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ)
+        self.admission: Admission[LinkSocket] = Admission(
+            self._listener,
+            clock,
+            self._drop,
+            limits=AdmissionLimits(self._limits.greeting, math.inf),  # links count their own time
+            selector=self._selector,
+            refused=self._links.refused,
+            faults=faults,
+        )
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, name=f"data-plane-{identity.name}", daemon=True)
         self._thread.start()
@@ -99,7 +111,7 @@ class DataPlane:
 
     @property
     def refused(self) -> Counter[str]:
-        """How many connections of strangers were refused, by code."""
+        """How many connections of strangers were refused, by code or reason."""
         return self._links.refused
 
     def close(self) -> None:
@@ -147,7 +159,7 @@ class DataPlane:
                 self._links.dirty.add(key.data)
                 if mask & selectors.EVENT_READ:
                     self._guarded(key.data, self._read, now_ms)
-            elif key.fileobj is self._listener:
+            elif key.data is self.admission:
                 self._accept(now_ms)
             else:
                 with contextlib.suppress(BlockingIOError):
@@ -162,6 +174,7 @@ class DataPlane:
             self._next_timer_ms = now_ms + _TIMER_MS
             for one in list(self._links.connections):
                 self._guarded(one, self._check_time, now_ms)
+            self.admission.check_time()
             self._links.check_awaited(now_ms)
 
     def _guarded(self, one: LinkSocket, work: Callable[[LinkSocket, float], None], now_ms: float) -> None:
@@ -180,7 +193,10 @@ class DataPlane:
             self._lose(one, network_error(INTERNAL, f"the connection with {who} was given up: a fault of penstock", detail=repr(error)[:300]))
 
     def _read(self, one: LinkSocket, now_ms: float) -> None:
-        if not one.read(now_ms):
+        going_on = one.read(now_ms)
+        if one.link.is_open:
+            self.admission.admit(one)
+        if not going_on:
             one.link.stream_ended()
             self._drop(one)
 
@@ -193,28 +209,17 @@ class DataPlane:
             one.shut_down()
 
     def _accept(self, now_ms: float) -> None:
-        while True:
-            try:
-                sock, _ = self._listener.accept()
-            except OSError:  # none left, or one that has gone again
-                return
-            self._make_room()
-            self._start(sock, now_ms, None, self._secure_accepted)
+        while (sock := self.admission.accept()) is not None:
+            self.admission.add(self._start(sock, now_ms, None, self._secure_accepted))
 
-    def _make_room(self) -> None:
-        """Drop the oldest connections that have not said who they are, so that they cannot keep others out."""
-        greeting = [one for one in self._links.connections if not one.link.is_open and one.link.peer is None]
-        for one in greeting[: max(0, len(greeting) - self._limits.greeting + 1)]:
-            self._links.refused["dropped"] += 1
-            self._drop(one)
-
-    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> None:
+    def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> LinkSocket:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = Link(self._identity, self._links, self._limits, now_ms, expected=peer, checksum=self._checksum)
         one = LinkSocket(sock, link, connecting=peer is not None, secure=secure, took=self._links.received)
         self._selector.register(one, selectors.EVENT_READ | (selectors.EVENT_WRITE if peer else 0), one)
         self._links.began(one, peer)
+        return one
 
     def _connect(self, peer: str, address: Address) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -250,13 +255,13 @@ class DataPlane:
     def _drop(self, one: LinkSocket) -> None:
         self._selector.unregister(one)
         one.close()
+        self.admission.remove(one)
         self._links.dropped(one)
 
     def _begin_closing(self) -> None:
         if self._closing_ms is None:
             self._closing_ms = self._clock.monotonic_ms() + self._limits.close_ms
-            self._selector.unregister(self._listener)
-            self._listener.close()
+            self.admission.close()
             for one in self._links.leave():
                 self._drop(one)
 
@@ -266,6 +271,7 @@ class DataPlane:
         return not self._links.connections or self._clock.monotonic_ms() >= self._closing_ms
 
     def _end(self) -> None:
+        self.admission.close()
         for one in list(self._links.connections):
             self._drop(one)
         self._selector.close()

@@ -34,8 +34,8 @@ class Links(Generic[C]):
     takes them out. ``link_lost(peer, cause)`` is called once per peer.
     """
 
-    def __init__(self, name: str, limits: LinkLimits, link_lost: LinkLost) -> None:
-        self.refused: Counter[str] = Counter()
+    def __init__(self, name: str, limits: LinkLimits, link_lost: LinkLost, refused: Counter[str] | None = None) -> None:
+        self.refused: Counter[str] = Counter() if refused is None else refused
         self.connections: list[C] = []
         self.dirty: set[C] = set()
         self.leaving = False

@@ -143,7 +143,7 @@ def test_a_worker_registers_once(spark: StandIn, stolen: bool) -> None:
         second = ControlConnection(socket.create_connection(pool.address), "test")
         second.send(Hello(worker.number, VERSION, token, own_facts()))
         assert second.receive(5) is None
-        assert pool.refused == 1
+        assert pool.admission.refusals.refused == 1
         assert pool.workers() == [worker]
     finally:
         pool.close()
@@ -282,8 +282,8 @@ def test_a_stranger_without_a_certificate_is_not_heard(tmp_path: Path) -> None:
             if stream.recv_into(memoryview(bytearray(10))) == 0:
                 raise ConnectionResetError
         deadline = time.monotonic() + PATIENCE_S
-        while pool.refused < 2 and time.monotonic() < deadline:
+        while pool.admission.refusals.refused < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert pool.refused == 2
+        assert pool.admission.refusals.refused == 2
     finally:
         pool.close()

@@ -290,7 +290,7 @@ def test_only_a_known_worker_may_connect() -> None:
         with socket.create_connection(address) as stranger:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(64))
             assert stranger.recv(1) == b""
-        assert pool.refused == 5
+        assert pool.admission.refusals.refused == 5
         assert worker.state is not WorkerState.LOST
     finally:
         pool.close()

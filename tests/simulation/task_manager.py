@@ -12,6 +12,7 @@ from engine.channels import Wakeup
 from engine.deploy.worker import METRICS_EVERY_S, Worker
 from engine.deployment import Deployment
 from engine.job_messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
+from engine.network.admission import Refusals
 from engine.network.hello import Identity
 from engine.network.links import LinkLost
 from engine.storage import Storage
@@ -155,6 +156,9 @@ class SimulatedMeans:
 
     def services(self) -> tuple[Any, ...]:
         return self._cluster.job.outside
+
+    def refusals(self) -> Refusals:
+        return Refusals()
 
 
 class TaskManager(Node):

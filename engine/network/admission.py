@@ -1,0 +1,195 @@
+"""The door of a listener: whoever has not said who it is belongs to a few, is heard for a short time, and is counted when it is hung up on."""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from catalog.frozen import dataclass
+from engine.clock import Clock
+
+CROWDED = "crowded"
+"""Hung up on, the oldest first, because too many had not said who they are, or no descriptor was left."""
+LATE = "late"
+"""Hung up on because it had not said in time who it is."""
+UNKNOWN = "unknown"
+"""Hung up on because of what it said."""
+_GONE = {
+    getattr(errno, name)
+    for name in ("ECONNABORTED", "EPROTO", "ENETDOWN", "ENOPROTOOPT", "EHOSTDOWN", "ENONET", "EHOSTUNREACH", "ENETUNREACH", "EPERM")
+    if hasattr(errno, name)
+}
+
+
+@dataclass(frozen=True)
+class AdmissionLimits:
+    """``strangers``: how many at a time have not said who they are; never more than a quarter of the files the process may open.
+
+    ``hello_ms``: how long one may take for that, from its first byte to its last. ``rest_ms``: how long nothing is accepted after the system could
+    not (no descriptor, no memory): the listener would be ready all the time.
+    """
+
+    strangers: int = 256
+    hello_ms: float = 5_000.0
+    rest_ms: float = 100.0
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """How many strangers listeners have ``refused``, and how many connections they ``failed`` to accept."""
+
+    refused: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Refusals) -> Refusals:
+        """Return both together."""
+        return Refusals(self.refused + other.refused, self.failed + other.failed)
+
+
+def refusals_of(refused: Counter[str], faults: Counter[str]) -> Refusals:
+    """Return the sums of what an ``Admission`` has counted."""
+    return Refusals(refused.total(), faults.total())
+
+
+def _open_files_most() -> int:
+    """Return how many files this process may have open."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return 4096
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+C = TypeVar("C")
+
+
+class Admission(Generic[C]):
+    """Accepts at a listener, and knows the connections that are strangers' yet; for any thread.
+
+    ``hang_up`` ends a connection whose stranger must go; its owner then finds it ended. With a ``selector`` the listener is registered there, with
+    this as its data, except while it rests. ``refused`` counts strangers by reason, ``faults`` what the system said when it could not accept.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        clock: Clock,
+        hang_up: Callable[[C], None],
+        *,
+        limits: AdmissionLimits | None = None,
+        selector: selectors.BaseSelector | None = None,
+        refused: Counter[str] | None = None,
+        faults: Counter[str] | None = None,
+    ) -> None:
+        listener.setblocking(False)
+        self.refused: Counter[str] = Counter() if refused is None else refused
+        self.faults: Counter[str] = Counter() if faults is None else faults
+        self._listener = listener
+        self._clock = clock
+        self._hang_up = hang_up
+        self._limits = limits or AdmissionLimits()
+        self._most = max(1, min(self._limits.strangers, _open_files_most() // 4))
+        self._selector = selector
+        self._strangers: dict[C, float] = {}
+        self._rests_until_ms: float | None = None
+        self._closed = False
+        self._lock = threading.RLock()
+        if selector is not None:
+            selector.register(listener, selectors.EVENT_READ, self)
+
+    @property
+    def watching(self) -> bool:
+        """Whether ``check_time`` has something to wait for."""
+        return bool(self._strangers) or self._rests_until_ms is not None
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing is accepted for a moment."""
+        return self._rests_until_ms is not None
+
+    @property
+    def refusals(self) -> Refusals:
+        """How many were refused and could not be accepted."""
+        return refusals_of(self.refused, self.faults)
+
+    def accept(self) -> socket.socket | None:
+        """Return the next connection, which blocks; ``None`` when there is none to take now. Raises nothing: no fault may end a listener."""
+        if self._rests_until_ms is not None:
+            return None
+        try:
+            connection, _ = self._listener.accept()
+            connection.setblocking(True)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError as fault:
+            self._failed(fault)
+            return None
+        return connection
+
+    def add(self, one: C) -> None:
+        """A connection is there, of a stranger; with one too many the oldest goes."""
+        with self._lock:
+            self._drop_oldest(len(self._strangers) - self._most + 1)
+            self._strangers[one] = self._clock.monotonic_ms()
+
+    def admit(self, one: C) -> bool:
+        """Its peer has said who it is. False when it was hung up on before."""
+        with self._lock:
+            return self._strangers.pop(one, None) is not None
+
+    def refuse(self, one: C, why: str = UNKNOWN) -> None:
+        """A stranger said something else, or nothing: count it, once. Its owner closes the connection."""
+        with self._lock:
+            if self._strangers.pop(one, None) is not None:
+                self.refused[why] += 1
+
+    def remove(self, one: C) -> None:
+        """A connection is no more."""
+        with self._lock:
+            self._strangers.pop(one, None)
+
+    def check_time(self) -> None:
+        """Hang up on strangers whose time is over, and accept again after a rest; to be called a few times a second while ``watching``."""
+        now_ms = self._clock.monotonic_ms()
+        with self._lock:
+            late = [one for one, since_ms in self._strangers.items() if now_ms - since_ms >= self._limits.hello_ms]
+            for one in late:
+                self.refuse(one, LATE)
+                self._hang_up(one)
+            if self._rests_until_ms is not None and now_ms >= self._rests_until_ms and not self._closed:
+                self._rests_until_ms = None
+                if self._selector is not None:
+                    self._selector.register(self._listener, selectors.EVENT_READ, self)
+
+    def close(self) -> None:
+        """Listen no more; strangers are their owner's."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._take_from_selector()
+                self._listener.close()
+
+    def _failed(self, fault: OSError) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self.faults[errno.errorcode.get(fault.errno or 0, "unknown")] += 1
+            if fault.errno in _GONE:  # the one that connected: the next may be all right
+                return
+            self._drop_oldest(1)  # which gives a descriptor back
+            self._take_from_selector()
+            self._rests_until_ms = self._clock.monotonic_ms() + self._limits.rest_ms
+
+    def _take_from_selector(self) -> None:
+        if self._selector is not None and self._rests_until_ms is None:
+            self._selector.unregister(self._listener)
+
+    def _drop_oldest(self, count: int) -> None:
+        for one in list(self._strangers)[: max(0, count)]:
+            self.refuse(one, CROWDED)
+            self._hang_up(one)
