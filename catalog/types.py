@@ -160,6 +160,16 @@ class Row(DataType):
         return "ROW<" + ", ".join(f"{name} {kind}" for name, kind in self.fields) + ">"
 
 
+@dataclass(frozen=True)
+class Foreign(DataType):
+    """A type of another system that has no like here, by its name there. No expression reads a column of it: it is only ever NULL."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
 NULL, BOOLEAN, TINYINT, SMALLINT, INT, BIGINT = Null(), Boolean(), TinyInt(), SmallInt(), Int(), BigInt()
 FLOAT, DOUBLE, STRING, BINARY, DATE, TIME = Float(), Double(), String(), Binary(), Date(), Time()
 TIMESTAMP, TIMESTAMP_LTZ = Timestamp(), TimestampLtz()
@@ -215,6 +225,8 @@ def to_arrow(kind: DataType) -> pa.DataType:
             return pa.list_(to_arrow(element))
         case Map(key, value):
             return pa.map_(to_arrow(key), to_arrow(value))
+        case Foreign():
+            return pa.null()
         case Row(fields):
             return pa.struct([pa.field(name, to_arrow(field)) for name, field in fields])
     raise PenstockError("SQL-1202", f"type {kind} has no Arrow layout")
@@ -263,7 +275,7 @@ def from_arrow(arrow: pa.DataType) -> DataType:
 _SPARK_NAMES: dict[DataType, str] = {
     NULL: "VOID",
     TINYINT: "TINYINT",
-    TIME: "TIME",
+    TIME: "TIME(6)",
     DAY_TIME_INTERVAL: "INTERVAL DAY TO SECOND",
     YEAR_MONTH_INTERVAL: "INTERVAL YEAR TO MONTH",
 }
@@ -281,5 +293,5 @@ def to_spark(kind: DataType) -> str:
         case Map(key, value):
             return f"MAP<{to_spark(key)}, {to_spark(value)}>"
         case Row(fields):
-            return "STRUCT<" + ", ".join(f"`{name}`: {to_spark(field)}" for name, field in fields) + ">"
+            return "STRUCT<" + ", ".join(f"`{name.replace('`', '``')}`: {to_spark(field)}" for name, field in fields) + ">"
     return _SPARK_NAMES.get(kind, str(kind))

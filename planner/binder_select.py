@@ -31,7 +31,7 @@ from planner.inner_query import has_subquery
 from planner.item_names import item_name
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.rows_beneath import Beneath
-from planner.scope import Relation, Scope
+from planner.scope import Relation, Scope, check_readable
 from planner.select_generators import with_generator
 from planner.subqueries import attach
 from planner.subquery_values import SubqueryValues
@@ -250,6 +250,8 @@ def _star(node: AllColumns, scope: Scope) -> list[Item]:
     if not kept:
         raise PenstockError("SQL-1042", "* EXCEPT leaves no column", span=span_of(node), sqlstate="42703")
     span = span_of(node)
+    for column in kept:
+        check_readable(column, span)
     return [Item(None, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span), c.field.name) for c in kept]
 
 

@@ -11,6 +11,7 @@ from catalog.errors import PenstockError, Span
 from catalog.frozen import dataclass
 from catalog.names import did_you_mean
 from catalog.schema import Field, Schema, without_event_time
+from catalog.types import Foreign
 from planner.logical import LogicalPlan
 from planner.syntax import span_of
 
@@ -40,6 +41,15 @@ class ScopeColumn:
     field: Field
     table: str | None = None
     merged: bool = False
+
+
+def check_readable(column: ScopeColumn, span: Span | None) -> None:
+    """Refuse to read a column whose type has no like here: SQL-1207."""
+    if isinstance(column.field.type, Foreign):
+        name = column.field.name
+        message = f'column "{name}" is of the type {column.field.type}, which has no like here'
+        hint = "leave it out, or read a view of the other system that casts it to STRING or BINARY"
+        raise PenstockError("SQL-1207", message, span=span, hint=hint, sqlstate="0A000")
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,7 @@ class Scope:
 
     def _one(self, found: list[ScopeColumn], parts: Sequence[exp.Identifier]) -> ScopeColumn:
         if len(found) == 1:
+            check_readable(found[0], span_of(parts[-1]))
             return found[0]
         name, span = parts[-1].name, span_of(parts[-1])
         if not found:

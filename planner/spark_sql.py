@@ -9,11 +9,16 @@ from decimal import Decimal as PyDecimal
 from sqlglot import exp
 
 from catalog.types import (
+    INT,
     STRING,
+    Array,
     DataType,
     DayTimeInterval,
     Decimal,
+    Foreign,
+    Map,
     Null,
+    Row,
     Time,
     TimestampLtz,
     YearMonthInterval,
@@ -29,6 +34,8 @@ from planner.sql_flavour import Filtered, Flavour, binary, cast, function, integ
 
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
 _EPOCH = "1970-01-01 00:00:00"
+_MONTHS = Foreign("INTERVAL MONTH")
+"""What Spark casts to INT and from it."""
 
 
 def spark_sql(plan: LogicalPlan) -> BoundedQuery:
@@ -46,10 +53,8 @@ class SparkFlavour(Flavour):
     aggregates = AGGREGATES
 
     def kind(self, kind: DataType) -> exp.DataType:
-        if isinstance(kind, Null):
-            return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="VOID")
-        if isinstance(kind, Time):
-            return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="TIME(6)")
+        if isinstance(kind, Null | Time | Array | Map | Row | Foreign):  # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
+            return _as_written(to_spark(kind))
         return exp.DataType.build(to_spark(kind), dialect="spark")
 
     def literal(self, literal: Literal) -> exp.Expr:
@@ -108,22 +113,54 @@ class SparkFlavour(Flavour):
 
     def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:
-            case YearMonthInterval():
-                months = binary(exp.Mul, exp.Extract(this=exp.var("YEAR"), expression=column), integer(12))
-                return binary(exp.Add, months, exp.Extract(this=exp.var("MONTH"), expression=column.copy()))
             case Time():
                 return cast(column, self.kind(STRING))
+        if has_months(kind):
+            return cast(cast(column, _with_months(kind, _MONTHS)), _with_months(kind, INT))
         return cast(column, self.kind(kind))
 
     def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
         match kind:
-            case YearMonthInterval():
-                return function("make_ym_interval", integer(0), column)
             case Time():
                 return cast(column, self.kind(kind))
             case DayTimeInterval():
                 return us_interval(column)
-        return column
+        return cast(cast(column, _with_months(kind, _MONTHS)), self.kind(kind)) if has_months(kind) else column
+
+
+def has_months(kind: DataType) -> bool:
+    """Return whether a type is an interval of months or has one inside, which Spark hands over as no Arrow: the wire has counts of months."""
+    match kind:
+        case Array(element):
+            return has_months(element)
+        case Map(key, value):
+            return has_months(key) or has_months(value)
+        case Row(fields):
+            return any(has_months(field) for _, field in fields)
+    return isinstance(kind, YearMonthInterval)
+
+
+def _with_months(kind: DataType, months: DataType) -> exp.DataType:
+    """A type whose intervals of months are another type."""
+
+    def replaced(kind: DataType) -> DataType:
+        match kind:
+            case YearMonthInterval():
+                return months
+            case Array(element):
+                return Array(replaced(element))
+            case Map(key, value):
+                return Map(replaced(key), replaced(value))
+            case Row(fields):
+                return Row(tuple((name, replaced(field)) for name, field in fields))
+        return kind
+
+    return _as_written(to_spark(replaced(kind)))
+
+
+def _as_written(name: str) -> exp.DataType:
+    """A type sqlglot shall not look into."""
+    return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
 
 
 def literal_text(value: object) -> str:

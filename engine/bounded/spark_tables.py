@@ -12,12 +12,59 @@ from catalog.names import did_you_mean
 from catalog.schema import Field, Schema
 from catalog.spark_options import spark_settings
 from catalog.tables import Table
-from catalog.types import STRING, YEAR_MONTH_INTERVAL, DataType, DayTimeInterval, Time, YearMonthInterval, from_arrow, to_spark
+from catalog.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    TINYINT,
+    YEAR_MONTH_INTERVAL,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Foreign,
+    Map,
+    Row,
+    Time,
+    to_spark,
+)
 from planner.bounded_query import Relation
-from planner.spark_sql import SparkFlavour, interval_us
+from planner.spark_sql import SparkFlavour, has_months, interval_us
 from planner.sql_flavour import text
 
-_TEXTS = ("string", "varchar", "char")
+_LIKES: dict[str, DataType] = {
+    "NullType": NULL,
+    "BooleanType": BOOLEAN,
+    "ByteType": TINYINT,
+    "ShortType": SMALLINT,
+    "IntegerType": INT,
+    "LongType": BIGINT,
+    "FloatType": FLOAT,
+    "DoubleType": DOUBLE,
+    "BinaryType": BINARY,
+    "StringType": STRING,
+    "CharType": STRING,
+    "VarcharType": STRING,
+    "VariantType": STRING,
+    "DateType": DATE,
+    "TimeType": TIME,
+    "TimestampType": TIMESTAMP_LTZ,
+    "TimestampNTZType": TIMESTAMP,
+    "DayTimeIntervalType": DAY_TIME_INTERVAL,
+    "YearMonthIntervalType": YEAR_MONTH_INTERVAL,
+}
+"""By the name of the class in PySpark, which is not imported before there is a Spark and need not know all of them."""
 
 
 def settings_of(tables: Iterable[Table]) -> dict[str, str]:
@@ -26,17 +73,47 @@ def settings_of(tables: Iterable[Table]) -> dict[str, str]:
 
 
 def type_here(kind: Any) -> DataType:
-    """Return the type a column of Spark has here: its own, or STRING for one that has no like."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
-    from pyspark.sql.types import YearMonthIntervalType
+    """Return the type a column of Spark has here; STRING for VARIANT, as JSON, and Foreign for a type that has no like."""
+    from pyspark.sql import types as of
 
-    if isinstance(kind, YearMonthIntervalType):
-        return YEAR_MONTH_INTERVAL
-    try:
-        return from_arrow(to_arrow_type(kind))
-    except (PySparkException, PenstockError):
-        return STRING
+    like = _LIKES.get(type(kind).__name__)
+    if isinstance(kind, of.DecimalType):
+        like = Decimal(kind.precision, kind.scale)
+    elif isinstance(kind, of.ArrayType | of.MapType | of.StructType):
+        like = _nested(kind)
+    return like or Foreign(kind.simpleString().upper())
+
+
+def _nested(kind: Any) -> DataType | None:
+    """The type of an array, a map or a row, ``None`` where one of its parts has no like."""
+    parts = [type_here(part) for part in _parts(kind)]
+    if any(isinstance(part, Foreign) for part in parts):
+        return None
+    names = getattr(kind, "names", None)
+    if names is not None:
+        return Row(tuple(zip(names, parts, strict=True)))
+    return Array(*parts) if len(parts) == 1 else Map(*parts)
+
+
+def _parts(kind: Any) -> list[Any]:
+    """The types inside a type."""
+    return [getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)] or [f.dataType for f in kind.fields]
+
+
+def _is_like(kind: Any) -> bool:
+    """Whether values are those of the like here as they are: no collation of its own, no VARIANT, no interval of fewer fields."""
+    from pyspark.sql import types as of
+
+    match kind:
+        case of.StringType():
+            return bool(kind == of.StringType())
+        case of.DayTimeIntervalType():
+            return bool(kind == of.DayTimeIntervalType())
+        case of.YearMonthIntervalType():
+            return bool(kind == of.YearMonthIntervalType())
+        case of.ArrayType() | of.MapType() | of.StructType():
+            return all(_is_like(part) for part in _parts(kind))
+    return not isinstance(kind, of.VariantType)
 
 
 def schema_here(struct: Any) -> Schema:
@@ -53,7 +130,7 @@ def is_missing(error: Any) -> bool:
 def register_table(session: Any, name: str, relation: Relation) -> None:
     """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's own affair.
 
-    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name.
+    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name, DAT-4706 for a column declared with a type though Spark's has no like.
     """
     frame = _opened(session, relation.table)
     there = {column.name.lower(): column for column in reversed(frame.schema.fields)}
@@ -67,7 +144,9 @@ def register_table(session: Any, name: str, relation: Relation) -> None:
             raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
         column: exp.Expr = exp.column(exp.to_identifier(known.name, quoted=True), table="x")
         given = type_here(known.dataType)
-        if to_spark(given) != to_spark(field.type) or (given == STRING and known.dataType.typeName() not in _TEXTS):
+        if isinstance(given, Foreign):
+            column = _unread(relation.table, field, given)
+        elif to_spark(given) != to_spark(field.type) or not _is_like(known.dataType):
             column = flavour.cast(column, given, field.type, False)
         return exp.alias_(_wired(column, field.type, flavour), exp.to_identifier(field.name, quoted=True))
 
@@ -77,11 +156,21 @@ def register_table(session: Any, name: str, relation: Relation) -> None:
     session.sql(select.sql(flavour.dialect)).createOrReplaceTempView(name)
 
 
+def _unread(table: Table, field: Field, there: Foreign) -> exp.Expr:
+    """In place of a column of a type without a like: nothing, where no expression reads it."""
+    if isinstance(field.type, Foreign):
+        return exp.null()
+    message = f"table {table.name}: column {field.name} is {there} in Spark, which cannot be read as {field.type}"
+    raise PenstockError(
+        "DAT-4706", message, hint="make a view in Spark that casts it to STRING or BINARY, and read that", kind=Kind.EXTERNAL, sqlstate="0A000"
+    )
+
+
 def _wired(column: exp.Expr, kind: DataType, flavour: SparkFlavour) -> exp.Expr:
     """A column as ``SparkFlavour.from_wire`` reads it; nothing is put around the others, so that Spark can push what is asked of them."""
     if isinstance(kind, DayTimeInterval):
         return interval_us(column)
-    return flavour.wire(column, kind) if isinstance(kind, YearMonthInterval | Time) else column
+    return flavour.wire(column, kind) if isinstance(kind, Time) or has_months(kind) else column
 
 
 def _opened(session: Any, table: Table) -> Any:
