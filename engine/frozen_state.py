@@ -13,8 +13,14 @@ from engine.arrays import array_of
 SLOT = "@slot"
 """The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""
 
+ARRIVED = "arrived"
+"""A column of rows whose order of arrival counts: rising numbers in that order, comparable within one key group."""
+
 WRITTEN = "written_ms"
 """The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
+
+OPTIONAL = (ARRIVED, WRITTEN)
+"""Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used has changed, or it is an old one."""
 
 
 @dataclass(frozen=True)

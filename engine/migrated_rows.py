@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from engine.frozen_state import WRITTEN
+from engine.frozen_state import OPTIONAL
 from engine.snapshots import plain_type
 
 _ROW_COLUMN = re.compile(r"c(\d+)")
@@ -18,8 +18,7 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
 
     ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
     """
-    if WRITTEN not in table.column_names and WRITTEN in wanted.names:
-        wanted = pa.schema([field for field in wanted if field.name != WRITTEN])
+    wanted = pa.schema([field for field in wanted if field.name not in OPTIONAL])
     sources = _sources(table.schema, wanted, places)
     if sources is None:
         return None
@@ -34,13 +33,14 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
             return None
         columns.append(column if old == new else column.cast(field.type))
     found = pa.table(columns, names=wanted.names)
-    if WRITTEN in table.column_names and WRITTEN not in wanted.names:
-        found = found.append_column(WRITTEN, table.column(WRITTEN))
+    for name in OPTIONAL:
+        if name in table.column_names:
+            found = found.append_column(name, table.column(name))
     return found
 
 
 def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[str | None] | None:
-    """Return the name each wanted column had, None: it was not there. No column may be left over but the time an entry was written."""
+    """Return the name each wanted column had, None: it was not there. No column may be left over but the optional ones."""
     held = sum(bool(_ROW_COLUMN.fullmatch(name)) for name in wanted.names)
     extra = held - len(places)
     if held and extra < 0:
@@ -53,7 +53,7 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
         place = all_places[int(row[1])] if row and int(row[1]) < len(all_places) else None
         named.append((None if place == -1 else f"c{place}") if row else name)
     used = {name for name in named if name is not None}
-    return named if used | {WRITTEN} == {*old.names, WRITTEN} else None
+    return named if used == {*old.names}.difference(OPTIONAL) else None
 
 
 def fits(old: pa.DataType, new: pa.DataType) -> bool:

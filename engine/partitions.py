@@ -32,9 +32,12 @@ class Partitions:
         return _bounded(self.rows.take(array_of(chosen)), self.slots[chosen], self.origins[chosen])
 
 
-def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder) -> Partitions:
-    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn."""
-    by_order = order.sorted(rows)
+def partitioned(rows: pa.RecordBatch, slots: np.ndarray, order: RowOrder, arrived: np.ndarray | None = None) -> Partitions:
+    """Sort rows by the slots of their partitions (int64), then by an order; rows equal in all that stay in turn.
+
+    ``arrived``: as ``RowOrder.sorted`` takes it.
+    """
+    by_order = order.sorted(rows, arrived)
     origins = by_order[_by_slot(slots[by_order])]
     return _bounded(rows.take(array_of(origins)), slots[origins], origins)
 

@@ -12,7 +12,7 @@ from catalog.errors import Kind, PenstockError
 from catalog.names import did_you_mean
 from engine.chain import ChainedOperator, OperatorChain
 from engine.elements import Batch
-from engine.frozen_state import WRITTEN
+from engine.frozen_state import OPTIONAL
 from engine.in_flight import RESERVED, Goal, batches_of, goal_of
 from engine.input_gate import InputGate
 from engine.manifest import Manifest, Migration, OperatorEntry
@@ -139,11 +139,13 @@ def _migrated(chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.
 
 
 def _lasting(fingerprint: str) -> str:
-    """The columns of a state but for the time entries were written, which it has while they live for a time only.
+    """The columns of a state but for the optional ones.
 
     Checkpoints of format 1.2 and before may say what a file called the values of a list.
     """
-    return _VALUES.sub("list<item: ", fingerprint.removesuffix(f", {WRITTEN} int64"))
+    for name in reversed(OPTIONAL):
+        fingerprint = fingerprint.removesuffix(f", {name} int64")
+    return _VALUES.sub("list<item: ", fingerprint)
 
 
 def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:

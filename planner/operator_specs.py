@@ -59,7 +59,7 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
-from planner.processing_time import ProcessingTime
+from planner.processing_time import ProcessingTime, arrival_order
 from planner.repeat import Repeat
 from planner.snapshot_join import SnapshotJoin
 from planner.temporal_join import TemporalJoin
@@ -139,14 +139,14 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case Limit(input=inner, limit=limit, offset=offset):
             return LimitSpec(operator_id, name, schema, limit, offset, facts.insert_only(inner))
         case TopN(keys=order, limit=first, offset=offset):
-            return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(node.inputs[0]))
+            inner = node.inputs[0]
+            return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(inner), arrival_order(inner, order))
         case Over():
             return _over_spec(node, operator_id, facts)
         case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
             shows, inserts = node.rank_name is not None, facts.insert_only(inner)
-            return PartitionTopSpec(
-                operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts, facts.ttl_ms(node)
-            )
+            lived = facts.ttl_ms(node), arrival_order(inner, order)
+            return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts, *lived)
         case TemporalSort(time_column=time):
             return TemporalSortSpec(operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME)
         case Emit(kind=EmitKind.FINAL, input=inner):
@@ -220,6 +220,7 @@ def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
         node.history,
         facts.insert_only(node.input),
         facts.ttl_ms(node),
+        arrival_order(node.input, node.order),
     )
 
 
@@ -244,6 +245,7 @@ def _match_spec(node: MatchRecognize, operator_id: str, facts: Facts) -> MatchSp
         node.counts,
         node.tells_time,
         facts.ttl_ms(node),
+        arrival_order(node.input, node.order),
     )
 
 

@@ -220,12 +220,16 @@ class LimitSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class TopNSpec(OperatorSpec):
-    """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never retracts: then only these rows are kept."""
+    """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never retracts: then only these rows are kept.
+
+    ``arrival``: whether ties go by arrival, see ``planner.processing_time.arrival_order``; so in the specs below.
+    """
 
     keys: tuple[SortKey, ...]
     limit: int
     offset: int
     insert_only: bool = False
+    arrival: int = 0
 
 
 @dataclass(frozen=True)
@@ -245,6 +249,7 @@ class OverSpec(OperatorSpec):
     history: int
     insert_only: bool
     ttl_ms: int = 0
+    arrival: int = 0
 
 
 @dataclass(frozen=True)
@@ -263,6 +268,7 @@ class PartitionTopSpec(OperatorSpec):
     window: AttachedWindow | None
     insert_only: bool
     ttl_ms: int = 0
+    arrival: int = 0
 
 
 @dataclass(frozen=True)
@@ -311,6 +317,7 @@ class MatchSpec(OperatorSpec):
     counts: bool
     tells_time: bool
     ttl_ms: int = 0
+    arrival: int = 0
 
 
 @dataclass(frozen=True)

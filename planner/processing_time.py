@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from catalog.frozen import dataclass
 from catalog.schema import Role, Schema, without_event_time
 from catalog.types import TimestampLtz
-from planner.logical import LogicalPlan
+from planner.expressions import Column, SortKey
+from planner.logical import Exchange, Filter, Join, LogicalPlan, Project, TopN, Union, WatermarkAssign, WindowTable
+from planner.over import Over, PartitionTop
 from planner.windowing import demand
 
 
@@ -41,3 +44,35 @@ class ProcessingTime(LogicalPlan):
         fields = list(without_event_time(self.input.schema.fields))
         fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME, nullable=False)
         return Schema(tuple(fields))
+
+
+_KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)
+
+
+def is_by_clock(plan: LogicalPlan, column: int) -> bool:
+    """Return whether a column of a plan is a processing time, stamped already or not."""
+    if plan.schema[column].role is Role.PROCESSING_TIME:
+        return True
+    match plan:
+        case ProcessingTime(time_column=time) if time == column:
+            return True
+        case Project(input=inner, expressions=expressions):
+            expression = expressions[column]
+            return isinstance(expression, Column) and is_by_clock(inner, expression.index)
+        case Join(left=left, right=right):
+            width = len(left.schema)
+            return is_by_clock(left, column) if column < width else column - width < len(right.schema) and is_by_clock(right, column - width)
+        case Union(branches=branches):
+            return any(is_by_clock(branch, column) for branch in branches)
+    return isinstance(plan, _KEEPS_COLUMNS) and column < len(plan.inputs[0].schema) and is_by_clock(plan.inputs[0], column)
+
+
+def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
+    """Return how an order over rows of a plan sets those apart that its keys do not: 1 by arrival, -1 by arrival in reverse, 0 by all columns.
+
+    A clock gives many rows one time, and an order by it means the order in which rows came, first or last ones first.
+    """
+    for key in order:
+        if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):
+            return -1 if key.descending else 1
+    return 0

@@ -29,7 +29,7 @@ class FirstRowsOperator(Operator):
         self._spec = spec
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
         self._peers = Peers(spec.order, options.time_zone)
         self._distinct = DistinctSlots()
         self._best = self._gate(options.time_zone)
@@ -46,7 +46,8 @@ class FirstRowsOperator(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._spec.partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._spec.ttl_ms, context.clock) if self._spec.ttl_ms else None
-        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, retracting=False, counts=False, writes=writes, by_key=True)
+        kept = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
+        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, writes=writes, **kept)
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -86,13 +87,16 @@ class FirstRowsOperator(Operator):
         touched = self._distinct.of(slots, self._keys.capacity)
         positions, ids = self._rows.links.expand(touched)
         held = self._rows.store.take(ids)
-        part = partitioned(pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order)
+        store = self._rows.store
+        arrived = np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)]) if store.numbered else None
+        part = partitioned(pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order, arrived)
         kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
         old = part.origins < ids.size
         gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
         self._give(part, old, kept, gone, new, out)
         self._rows.remove(ids[part.origins[gone]])
-        self._rows.change(Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64))
+        numbers = None if arrived is None else arrived[part.origins[new]]
+        self._rows.change(Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers)
 
     def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
         if self._spec.shows_rank:

@@ -40,7 +40,7 @@ class MatchRecognizeOperator(Operator):
     def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
         self._spec = spec
         self._input = spec.input_schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
         key = spec.order[0].expression
         assert isinstance(key, Column)
         self._time_column = key.index
@@ -59,7 +59,8 @@ class MatchRecognizeOperator(Operator):
         self._keys = KeyIndex(types)
         self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
         writes = self._lives.writes
-        self._rows = MatchRows(self._input, self._spec.partition, self._time_column, self._keys, groups, self._search.transitions, writes)
+        columns, steps, numbered = self._spec.partition, self._search.transitions, self._spec.arrival != 0
+        self._rows = MatchRows(self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered)
         self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism, writes)
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -116,7 +117,7 @@ class MatchRecognizeOperator(Operator):
         rows = self._rows
         _, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
-        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
         marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
         if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
             marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns have changed places

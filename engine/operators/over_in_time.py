@@ -40,7 +40,7 @@ class OverInTimeOperator(Operator):
         self._spec = spec
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
         self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
         key = spec.order[0].expression
         assert isinstance(key, Column)
@@ -64,7 +64,8 @@ class OverInTimeOperator(Operator):
         self._keys = KeyIndex(types)
         self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
         writes = self._lives.writes
-        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups, writes)
+        numbered = self._spec.arrival != 0
+        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups, writes, numbered=numbered)
         self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes)
         self._ends: PartitionEnds | None = None
 
@@ -110,7 +111,7 @@ class OverInTimeOperator(Operator):
         self._lives.touch(touched, self._keys.capacity)
         positions, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
-        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order)
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
         counts = np.zeros(self._keys.capacity, np.int64)
         np.add.at(counts, touched[positions], 1)
         first = part.starts + counts[part.slots]

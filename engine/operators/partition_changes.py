@@ -36,7 +36,7 @@ class PartitionChanges(Operator):
         self._window = spec.window
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.order, self._input, options.time_zone)
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
 
@@ -45,7 +45,7 @@ class PartitionChanges(Operator):
         self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
         groups = context.key_groups.max_parallelism
         writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
-        kept = {"retracting": not self._insert_only, "counts": False, "by_key": True}
+        kept = {"retracting": not self._insert_only, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
         self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
         self._ends: PartitionEnds | None = None
         self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
@@ -84,7 +84,7 @@ class PartitionChanges(Operator):
         counts = np.maximum(self._rows.store.weights(ids), 0)
         if (counts != 1).any():
             positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
-        part = partitioned(self._rows.store.take(ids), slots[positions], self._order)
+        part = partitioned(self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids))
         return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
 
     def _noted(self) -> PartitionEnds:

@@ -24,12 +24,14 @@ class TopNOperator(Operator):
     def __init__(self, spec: TopNSpec, options: JobOptions) -> None:
         self._spec = spec
         self._schema = spec.schema.to_arrow()
-        self._order = RowOrder(spec.keys, self._schema, options.time_zone)
+        self._order = RowOrder(spec.keys, self._schema, options.time_zone, spec.arrival)
 
     def open(self, context: Context) -> None:
         self._context = context
         self._slot = KeyIndex([])
-        self._rows = JoinSide(self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=False)
+        groups, numbered = context.key_groups.max_parallelism, self._order.arrival != 0
+        apart = numbered and self._spec.insert_only  # equal rows that arrived apart may have others between them
+        self._rows = JoinSide(self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered)
         self._shown: Batch | None = None
 
     def keyed_states(self) -> dict[str, KeyedState]:
@@ -57,19 +59,18 @@ class TopNOperator(Operator):
         """All kept rows in order; of an insert-only input those that can never be shown are let go."""
         ids = self._rows.store.live_ids()
         rows = Batch(self._rows.store.take(ids), self._rows.store.weights(ids))
-        ordered = rows.take(self._order.sorted(rows.rows))
+        order = self._order.sorted(rows.rows, self._rows.store.arrived(ids))
+        ordered = rows.take(order)
         if not self._spec.insert_only:
             return ordered
         kept = self._up_to(ordered)
-        beyond = ordered.slice(kept, ordered.num_rows - kept)
-        if beyond.num_rows and beyond.weights is not None:
-            self._store(Batch(beyond.rows, -beyond.weights))
+        self._rows.remove(ids[order[kept:]])
         return ordered.slice(0, kept)
 
     def _cut(self, batch: Batch) -> Batch:
-        """The rows of an insert-only batch that can be among the first at all."""
-        ordered = batch.take(self._order.sorted(batch.rows))
-        return ordered.slice(0, self._up_to(ordered))
+        """The rows of an insert-only batch that can be among the first at all, in the order they arrived."""
+        order = self._order.sorted(batch.rows)
+        return batch.take(np.sort(order[: self._up_to(batch.take(order))]))
 
     def _up_to(self, ordered: Batch) -> int:
         """Return how many ordered rows are needed to fill limit and offset."""

@@ -55,7 +55,7 @@ class WindowTopOperator(FirstRowsOperator):
         if not ended.size:
             return
         positions, ids = self._rows.links.expand(ended)
-        part = partitioned(self._rows.store.take(ids), positions, self._order)
+        part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
         out.collect(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)))
         self._rows.remove(ids)
         self._keys.remove(ended)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
-from engine.frozen_state import SLOT, WRITTEN, by_group
+from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group
 from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
@@ -27,7 +27,7 @@ class JoinSide(TrackedState, Mapped):
 
     ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
     side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
-    ``by_key``, all of a key since the last of them; then snapshots say when that was.
+    ``by_key``, all of a key since the last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
     """
 
     MAPPED = ("matches",)
@@ -43,11 +43,13 @@ class JoinSide(TrackedState, Mapped):
         counts: bool,
         writes: LastWrites | None = None,
         by_key: bool = False,
+        numbered: bool = False,
     ) -> None:
         self.schema = schema
         self.key_columns = list(key_columns)
         self.retracting = retracting
         self.counts = counts
+        self._numbered = numbered
         self._keys = keys
         self._max_parallelism = max_parallelism
         self._own: KeyGroups | None = None
@@ -58,7 +60,7 @@ class JoinSide(TrackedState, Mapped):
     def clear(self) -> None:
         """Forget all rows."""
         self.changes.mark_all()
-        self.store = RowStore(self.schema, self.changes)
+        self.store = RowStore(self.schema, self.changes, numbered=self._numbered)
         self.links = MultiIndex()
         self.matches = np.zeros(self.store.capacity, np.int64)
         self.all_ones = True
@@ -99,18 +101,21 @@ class JoinSide(TrackedState, Mapped):
         self._fit()
         self._identity.remove(slots[self._id_of[slots] < 0])
 
-    def change(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> np.ndarray:
-        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty."""
+    def change(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None) -> np.ndarray:
+        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty.
+
+        ``arrived``: their numbers in the order of arrival, of a side that is never retracted; None: the one they have.
+        """
         if batch.weights is not None:
             self.all_ones = False
         if self.writes is not None and self._by_key:
             self.writes.touch(slots, self._keys.capacity)
         if self._identity is None:
-            ids = self.store.append(batch.rows, batch.weights)
+            ids = self.store.append(batch.rows, batch.weights, arrived)
             self._index(ids, batch.rows, slots, matched)
             self._written(ids)
             return np.zeros(0, np.int64)
-        return self._merge(batch, slots, matched)
+        return self._merge(batch, slots, matched, arrived)
 
     def _written(self, ids: np.ndarray) -> None:
         if self.writes is not None and not self._by_key:
@@ -144,7 +149,7 @@ class JoinSide(TrackedState, Mapped):
         taken = batch.take(left)
         return Batch(taken.rows, weights[left], taken.behind, taken.origin), absent
 
-    def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> np.ndarray:
+    def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None) -> np.ndarray:
         assert self._identity is not None
         batch, slots, matched = self._one_each(batch, slots, matched)
         identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
@@ -153,7 +158,7 @@ class JoinSide(TrackedState, Mapped):
         ids = self._id_of[identities]
         known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
         rows = batch.rows.take(array_of(new))
-        fresh = self.store.append(rows, weights[new])
+        fresh = self.store.append(rows, weights[new], None if arrived is None else arrived[new])
         self._index(fresh, rows, slots[new], matched[new])
         self._id_of[identities[new]] = fresh
         self._identity_of[fresh] = identities[new]
@@ -188,6 +193,8 @@ class JoinSide(TrackedState, Mapped):
         if first.size == batch.num_rows:
             return batch, slots, matched
         self.all_ones = False
+        order = np.argsort(first)  # they stay in the order they arrived
+        first, counts = first[order], counts[order]
         return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
 
     def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
@@ -228,6 +235,7 @@ class JoinSide(TrackedState, Mapped):
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
         written = None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
+        arrived = self.store.arrived(ids)
         keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
 
         def table() -> pa.Table:
@@ -238,7 +246,9 @@ class JoinSide(TrackedState, Mapped):
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
             found = pa.table([*first, array_of(weights[order]), array_of(matches[order]), *rows(order, None).columns], names=names)
-            return found if written is None else found.append_column(WRITTEN, array_of(written[order]))
+            for name, values in ((ARRIVED, arrived), (WRITTEN, written)):
+                found = found if values is None else found.append_column(name, array_of(values[order]))
+            return found
 
         return table
 
@@ -250,11 +260,12 @@ class JoinSide(TrackedState, Mapped):
         weights = numbers_of(part.column("weight"))
         slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
         batch = Batch(batches[0], None if (weights == 1).all() else weights)
+        arrived = numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None
         if self.writes is None:
-            self.change(batch, slots, numbers_of(part.column("matches")))
+            self.change(batch, slots, numbers_of(part.column("matches")), arrived)
             return
         before = self.store.live_ids()
-        self.change(batch, slots, numbers_of(part.column("matches")))
+        self.change(batch, slots, numbers_of(part.column("matches")), arrived)
         written = written_column(part)
         if written is not None and self._by_key:
             self.writes.restore(slots, written, self._keys.capacity)

@@ -30,8 +30,10 @@ class MatchRows(TimedRows):
         groups: KeyGroups,
         transitions: int,
         writes: LastWrites | None = None,
+        *,
+        numbered: bool = False,
     ) -> None:
-        super().__init__(schema, partition, time_column, keys, groups, writes)
+        super().__init__(schema, partition, time_column, keys, groups, writes, numbered=numbered)
         self._transitions = transitions
         self._marks = np.zeros(0, np.int64)
 

@@ -1,4 +1,4 @@
-"""RowOrder: the order of rows by sort keys as Spark has it, ties broken by all columns, so that equal sets of rows are always in one order."""
+"""RowOrder: the order of rows by sort keys as Spark has it; ties are broken by all columns, or under the clock by the order rows arrived in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import numbers_of
+from engine.arrays import array_of, numbers_of
 from engine.expressions.compiler import compile_expression
 from engine.expressions.nested_order import sort_keys
 from engine.expressions.site import EvaluationContext
@@ -19,16 +19,18 @@ from planner.expressions import SortKey
 class RowOrder:
     """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
 
-    Nested keys go part by part; in ties nested values go by their canonical texts.
+    Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are always in one order. ``arrival``
+    (``planner.processing_time.arrival_order``): 1 breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
     """
 
-    def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str) -> None:
+    def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str, arrival: int = 0) -> None:
         context = EvaluationContext(time_zone)
         self._keys = [(compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys]
-        self._ties = range(len(schema))
+        self.arrival = arrival
+        self._ties = range(0 if arrival else len(schema))
 
-    def sorted(self, rows: pa.RecordBatch) -> np.ndarray:
-        """Return the positions of the rows in order, int64."""
+    def sorted(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
+        """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they arrived (None: as they stand)."""
         columns: list[pa.Array] = []
         directions: list[str] = []
         for evaluate, descending, nulls_first in self._keys:
@@ -36,6 +38,9 @@ class RowOrder:
         for index in self._ties:
             column = rows.column(index)
             _add_key(canonical_text(column) if pa.types.is_nested(column.type) else column, False, True, columns, directions)
+        if self.arrival:
+            columns.append(array_of(np.arange(rows.num_rows) if arrived is None else arrived))
+            directions.append("ascending" if self.arrival > 0 else "descending")
         if not columns:
             return np.arange(rows.num_rows)
         names = [f"k{number}" for number in range(len(columns))]

@@ -28,14 +28,15 @@ class RowStore(Mapped):
 
     Chunks are merged as they come, four of about one size to one, so there are few; they are rewritten without dead rows when more than half are
     dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows. Chunks that were spilled come
-    before the others and stay as they are until they are compacted.
+    before the others and stay as they are until they are compacted. ``numbered``: rows remember in which order they arrived.
     """
 
-    MAPPED = ("_positions", "_weights")
+    MAPPED = ("_positions", "_weights", "_arrived")
 
-    def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None) -> None:
+    def __init__(self, schema: pa.Schema, changes: SlotChanges | None = None, *, numbered: bool = False) -> None:
         self.schema = schema
         self.changes = SlotChanges() if changes is None else changes
+        self.numbered = numbered
         self._clear()
 
     def _clear(self) -> None:
@@ -49,6 +50,8 @@ class RowStore(Mapped):
         self._free = np.zeros(0, np.int64)
         self._positions = np.zeros(_FIRST_IDS, np.int64)
         self._weights = np.zeros(_FIRST_IDS, np.int64)
+        self._arrived = np.zeros(_FIRST_IDS if self.numbered else 0, np.int64)
+        self.next_arrival = 0
 
     def __len__(self) -> int:
         return self._live
@@ -58,11 +61,15 @@ class RowStore(Mapped):
         """The bound of ids given so far and until more rows come."""
         return self._weights.size
 
-    def append(self, rows: pa.RecordBatch, weights: np.ndarray | None = None) -> np.ndarray:
-        """Add rows of non-zero weight (None: all +1); return their ids, int64."""
+    def append(self, rows: pa.RecordBatch, weights: np.ndarray | None = None, arrived: np.ndarray | None = None) -> np.ndarray:
+        """Add rows of non-zero weight (None: all +1); return their ids, int64. ``arrived``: their numbers (None: they arrive now, one by one)."""
         ids = self._take_ids(rows.num_rows)
         self._positions[ids] = np.arange(self._rows, self._rows + rows.num_rows)
         self._weights[ids] = 1 if weights is None else weights
+        if self.numbered and ids.size:
+            arrived = self.next_arrival + np.arange(ids.size) if arrived is None else arrived
+            self._arrived[ids] = arrived
+            self.next_arrival = max(self.next_arrival, int(arrived.max()) + 1)
         self.changes.mark(ids, self.capacity)
         self._rows += rows.num_rows
         self._live += rows.num_rows
@@ -79,6 +86,8 @@ class RowStore(Mapped):
         if self._given > self.capacity:
             size = max(self._given, 2 * self.capacity)
             self._positions, self._weights = grown(self._positions, size), grown(self._weights, size)
+            if self.numbered:
+                self._arrived = grown(self._arrived, size)
         return np.concatenate([reused, fresh])
 
     def _merge_chunks(self) -> None:
@@ -91,6 +100,10 @@ class RowStore(Mapped):
             if len(self._chunks) - first < _ALIKE:
                 return
             self._chunks[first:] = [pa.concat_batches(self._chunks[first:])]
+
+    def arrived(self, ids: np.ndarray) -> np.ndarray | None:
+        """Return the numbers of rows in the order they arrived, int64; None where that does not count."""
+        return self._arrived[ids] if self.numbered else None
 
     def weights(self, ids: np.ndarray) -> np.ndarray:
         """Return the weights of live rows, int64."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
-from engine.frozen_state import SLOT, WRITTEN, by_group
+from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group
 from engine.kernels import columns as col
 from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
@@ -28,7 +28,8 @@ class TimedRows(TrackedState, Mapped):
 
     ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
     barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
-    (all that older ones know of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed.
+    (all that older ones know of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed. ``numbered``: rows
+    remember in which order they arrived.
     """
 
     MAPPED = ("_slots", "_times")
@@ -41,6 +42,8 @@ class TimedRows(TrackedState, Mapped):
         keys: KeyIndex,
         groups: KeyGroups,
         writes: LastWrites | None = None,
+        *,
+        numbered: bool = False,
     ) -> None:
         self.writes = writes
         self.schema = schema
@@ -49,7 +52,7 @@ class TimedRows(TrackedState, Mapped):
         self._keys = keys
         self._max_parallelism = groups.max_parallelism
         self.changes = SlotChanges()
-        self.store = RowStore(schema, self.changes)
+        self.store = RowStore(schema, self.changes, numbered=numbered)
         self.passed = MultiIndex()
         self.waiting = np.zeros(0, np.int64)
         self.passed_time = PassedTime(groups)
@@ -72,9 +75,9 @@ class TimedRows(TrackedState, Mapped):
         """Return the times of rows, microseconds."""
         return self._times[ids]
 
-    def _add(self, rows: pa.RecordBatch) -> np.ndarray:
+    def _add(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
         slots = self._keys.lookup_or_insert([rows.column(key) for key in self._partition], rows.num_rows)
-        ids = self.store.append(rows)
+        ids = self.store.append(rows, arrived=arrived)
         if self.store.capacity > self._slots.size:
             self._slots, self._times = grown(self._slots, self.store.capacity), grown(self._times, self.store.capacity)
         self._slots[ids], self._times[ids] = slots, col.words(rows.column(self._time_column))
@@ -142,7 +145,9 @@ class TimedRows(TrackedState, Mapped):
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
         """Return what else snapshots hold of rows, by name."""
-        return {} if self.writes is None else {WRITTEN: self.writes.of(self._slots[ids])}
+        arrived = self.store.arrived(ids)
+        beside = {} if arrived is None else {ARRIVED: arrived}
+        return beside if self.writes is None else beside | {WRITTEN: self.writes.of(self._slots[ids])}
 
     def restore(self, part: pa.Table) -> None:
         self._restored(part)
@@ -153,7 +158,7 @@ class TimedRows(TrackedState, Mapped):
         batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
         if not batches:
             return np.zeros(0, np.int64)
-        ids = self._add(batches[0])
+        ids = self._add(batches[0], numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None)
         waits = numbers_of(part.column("waits"))
         self.waiting = np.concatenate([self.waiting, ids[waits]])
         self.keep(ids[~waits])

@@ -164,3 +164,23 @@ def test_stamps_and_watermarks_never_go_back() -> None:
     again.on_processing_time(9_000, told)
     assert told.batches[0].rows.column(1).cast(pa.int64()).to_pylist() == [3_000_000] * 2
     assert told.times == [], "time has ended"
+
+
+@pytest.mark.parametrize("batch_rows", ["1", "3", "100"])
+@pytest.mark.parametrize("parallelism", ["1", "2"])
+def test_an_order_by_the_clock_is_the_order_rows_arrive_in(session: Session, parallelism: str, batch_rows: str) -> None:
+    """Through exchanges too, and however many rows one stamp of the clock is for."""
+    session.settings.set("parallelism.default", parallelism)
+    session.settings.set("execution.batch.max-rows", batch_rows)
+    session.register("arrivals", pa.table({"k": [0, 1, 0, 1, 0], "v": [10, 9, 8, 7, 9]}), stream=True)
+    timed = "(SELECT *, PROCTIME() AS p FROM arrivals)"
+    numbered = f"SELECT k, v FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY p{{}}) AS n FROM {timed}) WHERE n = 1"
+    assert folded(session, numbered.format("")) == Counter([(0, 10), (1, 9)])
+    assert folded(session, numbered.format(" DESC")) == Counter([(0, 9), (1, 7)])
+    lagged = f"SELECT k, v, LAG(v) OVER (PARTITION BY k ORDER BY p), MIN(v) OVER (PARTITION BY k ORDER BY p ROWS 1 PRECEDING) FROM {timed}"
+    assert folded(session, lagged) == Counter([(0, 10, None, 10), (0, 8, 10, 8), (0, 9, 8, 8), (1, 9, None, 9), (1, 7, 9, 7)])
+
+
+def folded(session: Session, text: str) -> Counter[tuple[object, ...]]:
+    found = session.execute(text).final_rows(60)
+    return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
