@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from catalog.spark_options import is_in_spark
+from optimizer.clock_columns import stamp_clock
 from optimizer.emission import settle_emission
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
@@ -65,7 +66,7 @@ def choose_runtime(
     if frontier.runs_whole(plan):
         return "batch", settle_emission(plan, False, known)
     plan = settle_emission(plan, True, known)
-    ours = frontier.cut(plan)
+    ours = stamp_clock(frontier.cut(plan))
     check_streamable(ours, known)
     return "streaming", ours
 

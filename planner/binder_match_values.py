@@ -10,12 +10,12 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError, Span
 from catalog.frozen import dataclass
-from catalog.functions import is_aggregate, resolve_aggregate
+from catalog.functions import is_aggregate, is_deterministic, resolve_aggregate
 from catalog.names import did_you_mean
 from catalog.types import BIGINT, NULL, STRING, DataType
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
-from planner.expressions import AggregateCall, Column, Expression, Literal
+from planner.expressions import AggregateCall, Call, Column, Expression, Literal
 from planner.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
 from planner.match_syntax import Semantics
 from planner.syntax import AllColumns, FunctionCall, Reference, consume, span_of
@@ -62,7 +62,7 @@ class RowBinder(ExpressionBinder):
             message = f"{tree.this.upper()} cannot stand inside another call that looks around in the match"
             hint = "only PREV goes around FIRST or LAST: PREV(LAST(A.x), 2)"
             raise PenstockError("SQL-1746", message, span=span_of(tree), hint=hint, sqlstate="42601")
-        return super()._bind(tree)
+        return _without_clock(super()._bind(tree))
 
     def _column(self, tree: Reference) -> Expression:
         """Bind ``A.x``, ``x`` or a field of either."""
@@ -102,7 +102,7 @@ class MatchBinder(ExpressionBinder):
             name = tree.this.lower()
             if name in _OWN or is_aggregate(name):
                 return self._call(tree, self.ends)
-        return super()._bind(tree)
+        return _without_clock(super()._bind(tree))
 
     def _over_all(self, tree: Semantics) -> Expression:
         consume(tree, "this", "final")
@@ -225,3 +225,12 @@ class MatchBinder(ExpressionBinder):
         for column in self.scope.columns:
             names[column.index] = column.field.name
         return names
+
+
+def _without_clock(bound: Expression) -> Expression:
+    """Refuse the current time: rows are tried again and again until time has passed them, each time at another time."""
+    if isinstance(bound, Call) and not is_deterministic(bound.function):
+        message = f"{bound.function} cannot be asked in MATCH_RECOGNIZE: a row may be tried at several times"
+        hint = "compute it as a column of the rows: FROM (SELECT *, CURRENT_TIMESTAMP AS now FROM t) MATCH_RECOGNIZE (..)"
+        raise PenstockError("SQL-1746", message, span=bound.span, hint=hint, sqlstate="0A000")
+    return bound

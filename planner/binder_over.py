@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ from planner import binder_literals as literals
 from planner.binder_aggregate_calls import bind_aggregate_call
 from planner.binder_expressions import ExpressionBinder
 from planner.coercions import coerced
-from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey
+from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey, expression_role, is_processing_time
 from planner.logical import LogicalPlan, Project
 from planner.over import OVER_ONLY, PLACES, RANKS, RUNNING, WHOLE, Frame, FrameUnit, Over, settled_roles
 from planner.processing_time import ProcessingTime
@@ -213,7 +213,9 @@ def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
 
 def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]) -> tuple[LogicalPlan, list[Field], list[int]]:
     """Return the rows with one column per call appended, their fields, and where each call's result stands."""
-    plan, shown, keys = _keys_beneath(plan, list(fields), [key for call in calls for key in call.partition])
+    clocks = [key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)]
+    plan, shown, keys = _keys_beneath(plan, list(fields), [*(key for call in calls for key in call.partition), *clocks])
+    calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
     places = [0] * len(calls)
     for members in _shared(calls):
         first = calls[members[0]]
@@ -230,6 +232,15 @@ def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[Over
         kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
         shown = [*kept, *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True))]
     return plan, shown, places
+
+
+def _over_the_clock(order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]) -> tuple[SortKey, ...]:
+    """Return an order that begins with PROCTIME() as one that begins with the column it is beneath."""
+    if not order or not is_processing_time(order[0].expression):
+        return order
+    place = places[order[0].expression]
+    field = fields[place]
+    return (replace(order[0], expression=Column(field.type, field.nullable, index=place, name=field.name)), *order[1:])
 
 
 def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]) -> tuple[LogicalPlan, list[Field]]:
@@ -265,7 +276,7 @@ def _keys_beneath(plan: LogicalPlan, fields: list[Field], keys: Sequence[Express
             positions[key] = key.index
         elif key not in positions:
             positions[key] = len(fields)
-            fields.append(Field(str(key), key.type, key.nullable))
+            fields.append(Field(str(key), key.type, key.nullable, expression_role(key, fields)))
             expressions.append(key)
     if len(expressions) == len(plan.schema):
         return plan, fields, positions

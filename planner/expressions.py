@@ -285,4 +285,9 @@ def expression_role(expression: Expression, fields: Sequence[Field] = ()) -> Rol
     """Return the role in time of a computed column: a bare column's own among ``fields``, processing time for a bare PROCTIME()."""
     if isinstance(expression, Column):
         return fields[expression.index].role if expression.index < len(fields) else None
-    return Role.PROCESSING_TIME if isinstance(expression, Call) and expression.function == "proctime" else None
+    return Role.PROCESSING_TIME if is_processing_time(expression) else None
+
+
+def is_processing_time(expression: Expression) -> bool:
+    """Return whether an expression is a bare PROCTIME()."""
+    return isinstance(expression, Call) and expression.function == "proctime"

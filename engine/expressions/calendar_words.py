@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.types import TimestampLtz
-from engine.arrays import truths
+from engine.arrays import is_true, truths
 from engine.expressions.by_value import by_value
 from engine.expressions.calendar import DAY_US
 from engine.expressions.columns import Datum, Kernel, array_of, columnwise, nulls_of_any, values_of
@@ -74,9 +74,8 @@ def _exact_second(site: Site) -> Kernel:
 def _months_between(site: Site) -> Kernel:
     """Whole months where both are the same day of their month or its last; else days count as thirty-firsts of one."""
     zone = site.context.zone
-    rounds = site.constant(2) is not False
 
-    def kernel(a: pa.Array, b: pa.Array, *_: pa.Array) -> pa.Array:
+    def kernel(a: pa.Array, b: pa.Array, *rounds: pa.Array) -> pa.Array:
         ends = [local_view(moment, zone) for moment in (a, b)]
         (first, second), days = [values_of(end) for end in ends], [pc.day(end).to_numpy(zero_copy_only=False) for end in ends]
         months = [pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False) for end in ends]
@@ -88,7 +87,10 @@ def _months_between(site: Site) -> Kernel:
         apart = months[0] - months[1]
         rest = (days[0] - days[1]) * 86_400 + (first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000)
         found = np.where(whole, apart, apart + rest / (31 * 86_400))
-        return array_of(np.round(found, 8) if rounds else found, nulls_of_any(a, b), pa.float64())
+        rounded = np.round(found, 8)
+        if rounds:
+            rounded = np.where(is_true(rounds[0]), rounded, found)
+        return array_of(rounded, nulls_of_any(a, b, *rounds), pa.float64())
 
     return columnwise(kernel)
 

@@ -155,13 +155,26 @@ def _applied(expression: Expression, kernel: Kernel, args: tuple[Compiled, ...],
     if foldable and all(constant is not None for constant in constants):
         return _folded(run, constants)
     evaluates = [arg.evaluate for arg in args]
-    if len(evaluates) == 1:
-        only = evaluates[0]
-        return Compiled(lambda rows: run(only(rows)))
-    if len(evaluates) == 2:
-        left, right = evaluates
-        return Compiled(lambda rows: run(left(rows), right(rows)))
-    return Compiled(lambda rows: run(*[evaluate(rows) for evaluate in evaluates]))
+
+    def evaluate(rows: Rows) -> Datum:
+        data = [each(rows) for each in evaluates]
+        if any(constant is None and isinstance(datum, pa.Scalar) for datum, constant in zip(data, constants, strict=True)):
+            return _with_late_constants(run, data, constants)
+        return run(*data)
+
+    return Compiled(evaluate)
+
+
+def _with_late_constants(run: Kernel, data: list[Datum], constants: list[pa.Scalar | None]) -> Datum:
+    """Run a kernel over operands that turn out to be one value for all rows, such as the current time. Kernels see them as columns, as they do all
+    that was no constant when they were built; where there is no other column the result is one value as well."""
+    length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), None)
+    columns = [
+        repeated(datum, 1 if length is None else length) if constant is None and isinstance(datum, pa.Scalar) else datum
+        for datum, constant in zip(data, constants, strict=True)
+    ]
+    result = run(*columns)
+    return result[0] if length is None and isinstance(result, pa.Array) else result
 
 
 def _over_rows(expression: Expression, kernel: RowsKernel, args: tuple[Compiled, ...]) -> Compiled:

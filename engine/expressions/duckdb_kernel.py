@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import weakref
 from typing import Any
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 
 from engine.expressions.columns import Datum, Kernel, aligned
 from engine.expressions.faults import bad_argument
+
+_KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 
 
 class _Database:
@@ -61,7 +64,7 @@ def duckdb_kernel(expression: str, kind: pa.DataType, *, strict: bool = True) ->
         try:
             result = database.connection.from_arrow(table).project(f"{text} AS result").to_arrow_table()
         except duckdb.Error as error:
-            raise bad_argument(str(error).split("\n")[0]) from None
+            raise bad_argument(_KIND.sub("", str(error).split("\n")[0])) from None
         column = result.column(0).combine_chunks()
         array = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
         return array if array.type == kind else array.cast(kind)

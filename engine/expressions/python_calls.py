@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from catalog.python_functions import CallMode, PythonFunction
 from catalog.types import DataType, to_arrow
-from engine.expressions.columns import Datum
+from engine.expressions.columns import Datum, repeated
 from engine.expressions.faults import Fault
 from planner.python_calls import PythonCall
 
@@ -29,7 +29,7 @@ def python_kernel(call: PythonCall) -> RowsKernel:
     evaluate = _by_row if function.mode is CallMode.ROW else _by_column
 
     def kernel(count: int, data: list[Datum]) -> Datum:
-        columns = [pa.repeat(datum, count) if isinstance(datum, pa.Scalar) else datum for datum in data]
+        columns = [repeated(datum, count) if isinstance(datum, pa.Scalar) else datum for datum in data]
         return evaluate(function, kind, count, columns)
 
     return kernel
@@ -75,7 +75,7 @@ def as_column(function: PythonFunction, given: Any, kind: pa.DataType, count: in
     if isinstance(given, list | tuple | dict | set) or hasattr(given, "to_numpy"):
         raise _bad_result(function, f"gave a {type(given).__name__}, not an Arrow array")
     value = given if isinstance(given, pa.Scalar) else values_as_column(function, [given], kind)[0]
-    return _cast(function, pa.repeat(value, count), kind)
+    return _cast(function, repeated(value, count), kind)
 
 
 def values_as_column(function: PythonFunction, values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of
-from engine.expressions.columns import Datum
+from engine.expressions.columns import Datum, repeated
 
 
 class Rows(Protocol):
@@ -50,7 +50,7 @@ class Selection:
 def spread(part: Datum, positions: np.ndarray, length: int) -> pa.Array:
     """Return a column of ``length`` with ``part`` at the positions and NULL elsewhere."""
     if isinstance(part, pa.Scalar):
-        part = pa.repeat(part, len(positions))
+        part = repeated(part, len(positions))
     where = np.full(length, -1, np.int64)
     where[positions] = np.arange(len(positions))
     return part.take(array_of(where, where < 0))

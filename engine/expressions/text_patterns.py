@@ -116,11 +116,18 @@ def named_groups(pattern: str) -> NamedGroups:
     return NamedGroups("".join(out), count)
 
 
+def of_any_group(extraction: str, site: Site) -> str:
+    """Return DuckDB's extraction of the group the third argument says (1 where there is none), which DuckDB takes as a constant from 0 to 9 only."""
+    if len(site.kinds) < 3:
+        return extraction.format(1)
+    cases = " ".join(f"WHEN {group} THEN {extraction.format(group)}" for group in range(10))
+    return f"CASE {{2}} {cases} ELSE error('there is no group ' || {{2}} || ', only 0 to 9') END"
+
+
 def _regexp_extract(site: Site) -> Kernel:
     pattern, group = site.constant(1), site.constant(2) if len(site.kinds) == 3 else 1
     if not isinstance(pattern, str) or not isinstance(group, int):
-        last = "1" if len(site.kinds) == 2 else "{2}"
-        return duckdb_kernel(f"regexp_extract({{0}}, {{1}}, {last})", pa.string())
+        return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", site), pa.string())
     groups = named_groups(usable_pattern(pattern))
     if not 0 <= group <= groups.count:
         raise bad_argument(f"the regular expression {pattern!r} has {groups.count} groups, not {group}", "group 0 is the whole match")

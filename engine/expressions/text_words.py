@@ -15,7 +15,7 @@ from engine.expressions.columns import Datum, Kernel, aligned, columnwise
 from engine.expressions.duckdb_kernel import duckdb_kernel
 from engine.expressions.faults import bad_argument
 from engine.expressions.site import Factory, Site
-from engine.expressions.text_patterns import usable_pattern
+from engine.expressions.text_patterns import of_any_group, usable_pattern
 
 _TEXT, _INT = pa.string(), pa.int32()
 
@@ -233,9 +233,11 @@ def _regexp_instr(site: Site) -> Kernel:
 
 
 def _regexp_extract_all(site: Site) -> Kernel:
-    pattern, group = _pattern(site), site.constant(2) if len(site.kinds) > 2 else 1
-    quoted = pattern.replace("'", "''").replace("{", "{{").replace("}", "}}")
-    return duckdb_kernel(f"regexp_extract_all({{0}}, '{quoted}', {group})", pa.list_(_TEXT))
+    """A group that has no part in a match is an empty text, as in ``regexp_extract``."""
+    if isinstance(pattern := site.constant(1), str):
+        usable_pattern(pattern)
+    extraction = "list_transform(regexp_extract_all({{0}}, {{1}}, {}), lambda found: coalesce(found, ''))"
+    return duckdb_kernel(of_any_group(extraction, site), pa.list_(_TEXT))
 
 
 TEXT_WORDS: dict[str, Factory] = {

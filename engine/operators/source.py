@@ -66,12 +66,11 @@ class SourceOperator(PolledOperator, ListState):
         self._live: list[_Split] = []
         self._open_readers = 0
         self._watched = boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
-        context = EvaluationContext(options.time_zone)
-        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
-        self._time_of = _event_time(spec, context)
+        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
 
     def open(self, context: Context) -> None:
         self._context = context
+        self._time_of = _event_time(self._spec, EvaluationContext(self._options.time_zone, context.clock))
         table, columns = self._spec.table, self._spec.columns
         told = table, columns, self._spec.predicate, self._options.batch_max_rows, context.clock, context.services, context.metrics
         self._skipping = Skipping(context.metrics) if self._spec.skips else None
