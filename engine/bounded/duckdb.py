@@ -146,7 +146,7 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
     """The table function that reads a group's files: csv as text by position, parquet by name."""
     paths = exp.Array(expressions=[text(path) for path in group.paths])
     if files.format == "parquet":
-        return function("read_parquet", paths)
+        return function("read_parquet", paths, _option("hive_partitioning", exp.false()))
     dialect = files.dialect
     nulls = exp.Array(expressions=[text(null) for null in sorted({"", dialect.null_literal})])
     return function(
@@ -154,6 +154,7 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
         paths,
         _columns({position_name(position): "VARCHAR" for position in range(len(group.names))}),
         _option("auto_detect", exp.false()),
+        _option("hive_partitioning", exp.false()),  # a directory a=1 says nothing of a column a in its files
         _option("header", exp.true() if dialect.header else exp.false()),
         _option("delim", text(dialect.delimiter)),
         _option("quote", text(dialect.quote)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 from sqlglot import exp
 
@@ -14,23 +15,28 @@ from catalog.schema import Field
 from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
-from engine.formats.csv import header_names, no_such_column
+from engine.formats.column_adapter import file_column
+from engine.formats.columns_there import file_schema
+from engine.formats.csv import csv_position, header_names
 from engine.formats.file_task import CsvDialect, FileTask
+from engine.formats.file_types import Fit, matching
 from planner.bounded_query import Relation
 from planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _GLOB = re.compile(r"[*?\[\]{}\\]")
+_MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files whose columns stand in the same order: ``names`` are the columns of each file (csv: by position; else those to be read by name)."""
+    """Files that are read alike. ``names``: of csv all columns of each file, by position; of parquet the column of each field, by
+    its name in the files, ``None`` for one that is NULL."""
 
     paths: tuple[str, ...]
-    names: tuple[str, ...]
+    names: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -49,16 +55,16 @@ class FileRelation:
 
 
 def file_relation(relation: Relation) -> FileRelation | None:
-    """Return how a backend reads a relation, ``None`` when only penstock's own readers can (odd types, names, codecs, places).
+    """Return how a backend reads a relation, ``None`` when only penstock's own readers can (types that need a rule, names, codecs, places).
 
     What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which backends read too leniently.
 
-    Raises what the source would raise: DAT-41xx for paths, DAT-4203 for a column that is not there.
+    Raises what the source would raise: DAT-41xx for paths, DAT-4203 for a column that is not there, DAT-4205 for one of another type.
     """
     table = relation.table
     if table.connector != "filesystem" or file_format(table) not in ("csv", "parquet") or option(table, "on-error") != "fail":
         return None
-    if option(table, "source.missing-columns") != "fail":
+    if option(table, "source.missing-columns") != "fail" and file_format(table) != "parquet":
         return None
     stored = stored_fields(table)
     if not all(field in stored and _readable(field.type) for field in relation.schema):
@@ -71,8 +77,8 @@ def file_relation(relation: Relation) -> FileRelation | None:
     if any(_GLOB.search(file.path) or declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return None
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
-    groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _named_groups(relation, files)
-    return FileRelation(relation, file_format(table), groups, dialect)
+    groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _parquet_groups(relation, listing, files)
+    return None if groups is None else FileRelation(relation, file_format(table), groups, dialect)
 
 
 def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:
@@ -89,9 +95,32 @@ def _readable(kind: DataType) -> bool:
     return isinstance(kind, _PLAIN) or is_integer(kind)
 
 
-def _named_groups(relation: Relation, files: list[FileSplit]) -> tuple[FileGroup, ...]:
-    names = tuple(relation.schema.names)
-    return (FileGroup(tuple(file.path for file in files), names),) if files else ()
+def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[FileGroup, ...] | None:
+    """Files by the names and types of the wanted columns in their footers, ``None`` where a value must be tested or converted by our rules.
+
+    A backend takes the types of one file for all it reads at once.
+    """
+    nulls = option(relation.table, "source.missing-columns") == "null"
+    groups: dict[tuple[tuple[str | None, pa.DataType], ...], list[str]] = {}
+    own = False
+    for file in files:
+        schema = file_schema(FileTask(listing.filesystem, file.path, (), ()), "parquet")
+        there = [field for field in relation.schema if matching(schema.names, field.name) or not (nulls and field.nullable)]
+        columns = {field.name: file_column(file.path, schema, field) for field in there}
+        own |= any(how > Fit.WIDER for _, how in columns.values()) or _is_odd(schema)
+        known = ((columns[name][0].name, columns[name][0].type) if name in columns else (None, pa.null()) for name in relation.schema.names)
+        groups.setdefault(tuple(known), []).append(file.path)
+    if own or len(groups) > _MOST_GROUPS:
+        return None
+    return tuple(
+        FileGroup(tuple(paths), tuple(None if pa.types.is_null(kind) else name for name, kind in columns)) for columns, paths in groups.items()
+    )
+
+
+def _is_odd(schema: pa.Schema) -> bool:
+    """Whether backends disagree about a file: names that differ by case only, days of Spark 2 counted by the Julian calendar."""
+    twice = len({name.lower() for name in schema.names}) < len(schema.names)
+    return twice or any(mark in (schema.metadata or {}) for mark in (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"))
 
 
 def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect) -> tuple[FileGroup, ...]:
@@ -105,8 +134,7 @@ def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit]
             groups.setdefault(names, []).append(file.path)
     for names, paths in groups.items():
         for field in relation.schema:
-            if field.name.lower() not in (name.lower() for name in names):
-                raise no_such_column(field, names, paths[0])
+            csv_position(field, names, paths[0])
     return tuple(FileGroup(tuple(paths), names) for names, paths in groups.items())
 
 
@@ -117,18 +145,20 @@ def position_name(position: int) -> str:
 
 def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Flavour) -> str:
     """Return the SELECT over one group's raw relation that gives the wanted columns under their own names and with their types."""
-    folded = [name.lower() for name in group.names]
 
-    def raw(field: Field) -> exp.Expr:
-        name = position_name(folded.index(field.name.lower())) if files.format == "csv" else field.name
-        return exp.column(exp.to_identifier(name, quoted=True), table="x")
+    def raw(name: str | None) -> exp.Expr:
+        return exp.null() if name is None else exp.column(exp.to_identifier(name, quoted=True), table="x")
 
-    def value(field: Field) -> exp.Expr:
+    def value(number: int, field: Field) -> exp.Expr:
         if files.format == "parquet":
-            return exp.Cast(this=raw(field), to=flavour.kind(field.type))
-        return _from_text(raw(field), field, flavour)
+            column = raw(group.names[number])
+            if flavour.dialect == "spark" and isinstance(field.type, String):
+                column = function("validate_utf8", column)  # DuckDB and Arrow refuse bytes that are no text by themselves
+            return exp.Cast(this=column, to=flavour.kind(field.type))
+        names = [name or "" for name in group.names]
+        return _from_text(raw(position_name(csv_position(field, names, group.paths[0]))), field, flavour)
 
-    items = [exp.alias_(value(field), exp.to_identifier(field.name, quoted=True)) for field in files.fields]
+    items = [exp.alias_(value(number, field), exp.to_identifier(field.name, quoted=True)) for number, field in enumerate(files.fields)]
     return exp.select(*items).from_(exp.to_table(source, alias="x")).sql(flavour.dialect)
 
 
@@ -142,13 +172,20 @@ def empty_select(relation: Relation, flavour: Flavour) -> str:
 
 def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
     """A text column as its type by the rule of penstock's own readers: an instant without zone is UTC, a TIMESTAMP with one is refused."""
+    if isinstance(field.type, String):
+        return _spark_text(column) if flavour.dialect == "spark" else column
     if flavour.dialect == "spark":
         column = when(exp.EQ(this=column, expression=text(EMPTY_MARK)), text(""), column.copy())
-    if isinstance(field.type, String):
-        return column
     if isinstance(field.type, Timestamp | TimestampLtz):
         zoned = function("regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE))
         utc = exp.DPipe(this=column.copy(), expression=text("Z"))
         refused = exp.DPipe(this=column.copy(), expression=text(" has a zone"))
         column = when(zoned, column.copy(), utc) if isinstance(field.type, TimestampLtz) else when(zoned, refused, column.copy())
     return flavour.cast(column, STRING, field.type, False)
+
+
+def _spark_text(column: exp.Expr) -> exp.Expr:
+    """A text Spark has read byte by byte, as Latin-1: its own reading of UTF-8 puts marks in the place of bytes that are no text."""
+    raw = function("encode", column, text("ISO-8859-1"))
+    decoded = function("validate_utf8", exp.Cast(this=raw, to=exp.DataType.build("STRING", dialect="spark")))
+    return when(exp.EQ(this=column.copy(), expression=text(EMPTY_MARK)), text(""), decoded)

@@ -13,6 +13,7 @@ from catalog.spark_options import is_in_spark
 from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.spark_tables import register_table
+from engine.formats.file_task import CsvDialect
 from engine.operator import Services
 from planner.bounded_query import Relation
 from planner.spark_sql import SparkFlavour
@@ -34,7 +35,7 @@ class SparkRelations:
             register_table(self._session, name, relation)
             return
         files = file_relation(relation)
-        if files is not None and not files.dialect.null_literal:  # Spark would take a quoted null literal for NULL
+        if files is not None and _reads_alike(files.dialect):
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)
@@ -61,6 +62,7 @@ class SparkRelations:
             "mode": "FAILFAST",
             "columnPruning": "false",  # else values too many or too few in a record go unseen
             "emptyValue": EMPTY_MARK,  # a quoted empty text, which is no NULL
+            "encoding": "ISO-8859-1",  # the bytes as they are: typed_select makes texts of them
             "sep": dialect.delimiter,
             "quote": dialect.quote,
             "escape": dialect.quote,
@@ -91,6 +93,12 @@ class SparkRelations:
             for batch in batches:
                 writer.write_table(wired(pa.Table.from_batches([batch])))
         self._session.read.parquet(target.as_uri()).createOrReplaceTempView(name)
+
+
+def _reads_alike(dialect: CsvDialect) -> bool:
+    """Whether Spark reads csv of a dialect as we do: it would take a quoted null literal for NULL, and a mark of byte order for a part of
+    the first value where values may hold line ends."""
+    return not dialect.null_literal and (dialect.header or not dialect.multiline)
 
 
 def wired(table: pa.Table) -> pa.Table:

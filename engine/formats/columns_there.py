@@ -31,11 +31,14 @@ def _names(task: FileTask, kind: str) -> list[str] | None:
     if kind == "csv":
         first = header_names(task)
         return first if first is None or task.dialect.header else [field.name for field in task.declared[: len(first)]]
-    if kind not in ("parquet", "arrow"):
-        return None
+    return list(file_schema(task, kind).names) if kind in ("parquet", "arrow") else None
+
+
+def file_schema(task: FileTask, kind: str) -> pa.Schema:
+    """Return the columns and types a parquet or arrow file says it has; an INT96 of parquet as a timestamp of nanoseconds."""
     try:
         with task.open_seekable() if task.compression is None else task.open_stream() as file:
-            return list(_schema(file, kind).names)
+            return _schema(file, kind)
     except (OSError, pa.ArrowInvalid) as error:
         raise unreadable(task.path, error) from error
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
 from catalog.schema import Field
 from catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
+from engine.formats.column_adapter import the_one
 from engine.formats.decoded import Decoded, batch_of, escaped
 from engine.formats.file_task import FileTask
 from engine.formats.line_reader import LineReader
@@ -51,7 +51,7 @@ class CsvParser:
         self._wanted = task.wanted
         self._quote = task.dialect.quote.encode()
         self._names = (header_names(task) if task.dialect.header else None) or [field.name for field in task.declared]
-        positions = [_position(field, self._names, task) for field in task.wanted]
+        positions = [csv_position(field, self._names, task.path) for field in task.wanted]
         self._columns = [f"c{index}" for index in range(len(self._names))]
         self._include = [self._columns[index] for index in positions] or self._columns[:1]
         self._types = {self._columns[index]: _wire_type(field) for index, field in zip(positions, task.wanted, strict=True)}
@@ -172,21 +172,16 @@ def _texts(columns: int) -> arrow_csv.ConvertOptions:
     return arrow_csv.ConvertOptions(column_types=types, strings_can_be_null=False, null_values=[])
 
 
-def _position(field: Field, names: list[str], task: FileTask) -> int:
-    folded = [name.lower() for name in names]
-    if field.name.lower() in folded:
-        return folded.index(field.name.lower())
-    raise no_such_column(field, names, task.path)
-
-
-def no_such_column(field: Field, names: Sequence[str], path: str) -> PenstockError:
-    """Return the error of a column that a header does not name."""
-    hint = did_you_mean(field.name, names, others=True)
-    if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
-        hint = "the header has one column only: is 'csv.delimiter' right?"
-    elif any(re.fullmatch(r"\s*[-+]?\d*\.?\d+\s*", name) for name in names):
-        hint = "the first line holds no names: is 'csv.header' = 'false' missing?"
-    return PenstockError("DAT-4203", f"{path} has no column {field.name}", hint=hint, kind=Kind.EXTERNAL)
+def csv_position(field: Field, names: Sequence[str], path: str) -> int:
+    """Return where a column stands in the records of a file with these columns. DAT-4203 for none of its name, DAT-4208 for several."""
+    try:
+        return the_one(path, names, field)
+    except PenstockError as error:
+        if any(delimiter in names[0] for delimiter in ";\t|,") and len(names) == 1:
+            error.hint = "the header has one column only: is 'csv.delimiter' right?"
+        elif error.code == "DAT-4203" and any(re.fullmatch(r"\s*[-+]?\d*\.?\d+\s*", name) for name in names):
+            error.hint = "the first line holds no names: is 'csv.header' = 'false' missing?"
+        raise
 
 
 def _wire_type(field: Field) -> pa.DataType:

@@ -25,7 +25,8 @@ class ParquetReader:
         self._task = task
         self._source = task.open_seekable()
         try:
-            self._file = pq.ParquetFile(self._source, pre_buffer=False)
+            # INT96 counts nanoseconds, but of more years than nanoseconds in 64 bits reach
+            self._file = pq.ParquetFile(self._source, pre_buffer=False, coerce_int96_timestamp_unit="us")
         except (OSError, pa.ArrowInvalid) as error:
             self._source.close()
             raise unreadable(task.path, error) from error
@@ -70,9 +71,15 @@ class ParquetReader:
 
     def _read(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         try:
-            return next(batches, None)
+            batch = next(batches, None)
         except (OSError, pa.ArrowInvalid) as error:
             raise unreadable(self._task.path, error) from error
+        try:
+            if batch is not None:
+                batch.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise self._adapter.fault(batch) or unreadable(self._task.path, error) from error
+        return batch
 
     def _give(self, batch: pa.RecordBatch) -> Decoded:
         decoded = Decoded(self._adapter.adapt(batch), self._ordinal, batch.num_rows)

@@ -1,0 +1,273 @@
+"""Types of self-describing files read as declared types: one table for the stream, DuckDB and Spark, and what it means for values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import PenstockError
+from catalog.types import (
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    Map,
+    Null,
+    Row,
+    String,
+    Time,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    from_arrow,
+    is_integer,
+    to_arrow,
+)
+from engine.arrays import array_of
+from engine.expressions.columns import nulls_of
+from engine.expressions.lists import Lists, codes_of, firsts, lists_of
+from engine.formats.json_nested import holds_map
+from engine.kernels.columns import words
+
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_EXACT_BITS = {"FLOAT": 24, "DOUBLE": 53}
+_NS_PER_US = 1000
+_US_PER = {"ms": 1000, "s": 1_000_000}
+
+
+class Fit(IntEnum):
+    """How a file's type is read as a declared one. The greater ones ask more of a reader."""
+
+    SAME = 0
+    """The values are the declared type's as they are."""
+
+    WIDER = 1
+    """Every value is exactly one of the declared type."""
+
+    TESTED = 2
+    """Each value is tested or converted by a rule of our own: backends that read files themselves have others."""
+
+
+def fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    """Return how a file's type is read as a declared type, ``None`` where it is refused: values are never rounded, kinds never mixed."""
+    have, wrapped = _bare(have)
+    found = Fit.WIDER if pa.types.is_null(have) else _fit(have, declared)
+    return max(found, Fit.TESTED) if wrapped and found is not None else found
+
+
+def type_name(have: pa.DataType) -> str:
+    """Return how a file's type is declared, or else what Arrow calls it."""
+    try:
+        return str(from_arrow(_bare(have)[0]))
+    except PenstockError:
+        return str(have)
+
+
+def matching(names: Sequence[str], wanted: str) -> list[int]:
+    """Return where a column of a declared name stands in a file: names are compared without case."""
+    folded = wanted.lower()
+    return [place for place, name in enumerate(names) if name.lower() == folded]
+
+
+def read_as(column: pa.Array, declared: DataType) -> pa.Array:
+    """Return a file's column as a declared type it fits; ArrowInvalid when a value does not."""
+    target = to_arrow(declared)
+    if column.type == target and not holds_map(declared):
+        return column
+    if isinstance(column, pa.ExtensionArray):
+        texts = isinstance(declared, String) and isinstance(column.type, pa.UuidType)
+        return _uuid_texts(column.storage) if texts else read_as(column.storage, declared)
+    if isinstance(column, pa.DictionaryArray):
+        return read_as(column.cast(column.type.value_type), declared)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), target)
+    return _converted(column, declared, target)
+
+
+def _bare(have: pa.DataType) -> tuple[pa.DataType, bool]:
+    """The type of the values, without a dictionary around it; and whether an extension type says more of them."""
+    wrapped = False
+    while isinstance(have, pa.BaseExtensionType) or pa.types.is_dictionary(have):
+        wrapped |= isinstance(have, pa.BaseExtensionType)
+        if isinstance(have, pa.UuidType):
+            return pa.string(), True  # as text; as BYTES its storage fits as well
+        have = have.value_type if pa.types.is_dictionary(have) else have.storage_type
+    return have, wrapped
+
+
+def _fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    match declared:
+        case Null():
+            return None  # a column of nothing but NULL is of any type
+        case Boolean():
+            return Fit.SAME if pa.types.is_boolean(have) else None
+        case YearMonthInterval():
+            return _integer_fit(have, 31) if pa.types.is_integer(have) else None
+        case Float() | Double():
+            return _floating_fit(have, declared)
+        case Decimal():
+            return _decimal_fit(have, declared)
+        case String() | Binary():
+            return _bytes_fit(have, declared)
+        case Array() | Map() | Row():
+            return _nested_fit(have, declared)
+    if is_integer(declared):
+        return _integer_fit(have, to_arrow(declared).bit_width - 1)
+    return _time_fit(have, declared)
+
+
+def _integer_fit(have: pa.DataType, bits: int) -> Fit | None:
+    """Numbers as integers of so many bits beside the sign."""
+    if not pa.types.is_integer(have):
+        return Fit.TESTED if pa.types.is_floating(have) or pa.types.is_decimal(have) else None
+    mine = have.bit_width - pa.types.is_signed_integer(have)
+    if mine > bits:
+        return Fit.TESTED
+    return Fit.SAME if mine == bits else Fit.WIDER
+
+
+def _floating_fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    if pa.types.is_integer(have):
+        return Fit.WIDER if have.bit_width <= _EXACT_BITS[str(declared)] else Fit.TESTED
+    if not pa.types.is_floating(have) or have.bit_width > to_arrow(declared).bit_width:
+        return None
+    if pa.types.is_float16(have):
+        return Fit.TESTED  # Spark does not know it
+    return Fit.SAME if have == to_arrow(declared) else Fit.WIDER
+
+
+def _decimal_fit(have: pa.DataType, declared: Decimal) -> Fit | None:
+    room = declared.precision - declared.scale
+    if pa.types.is_integer(have):
+        digits = 20 if have == pa.uint64() else _DIGITS[have.bit_width]
+        return Fit.WIDER if digits <= room else Fit.TESTED
+    if not pa.types.is_decimal(have):
+        return None
+    if have == to_arrow(declared):
+        return Fit.SAME
+    fits = pa.types.is_decimal128(have) and 0 <= have.scale <= declared.scale and have.precision - have.scale <= room
+    return Fit.WIDER if fits else Fit.TESTED
+
+
+def _bytes_fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    texts = pa.types.is_string(have) or pa.types.is_large_string(have) or pa.types.is_string_view(have)
+    raw = pa.types.is_binary(have) or pa.types.is_large_binary(have) or pa.types.is_binary_view(have)
+    if isinstance(declared, String):
+        return Fit.SAME if texts else Fit.TESTED if raw or pa.types.is_fixed_size_binary(have) else None
+    return Fit.SAME if raw else Fit.TESTED if texts or pa.types.is_fixed_size_binary(have) else None
+
+
+def _time_fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    match declared:
+        case Date() if pa.types.is_date(have):
+            return Fit.SAME if pa.types.is_date32(have) else Fit.TESTED
+        case Date() if pa.types.is_timestamp(have) and have.tz is None:
+            return Fit.TESTED
+        case Timestamp() if pa.types.is_date32(have):
+            return Fit.WIDER
+        case Timestamp() | TimestampLtz() if pa.types.is_timestamp(have):
+            unzoned = have.tz is None
+            return Fit.TESTED if have.unit == "ns" or unzoned != isinstance(declared, Timestamp) else Fit.SAME if have.unit == "us" else Fit.WIDER
+        case Time() if pa.types.is_time(have):
+            return Fit.SAME if have == pa.time64("us") else Fit.TESTED
+        case DayTimeInterval() if pa.types.is_duration(have) or have == pa.int64():
+            return Fit.SAME if have == pa.duration("us") else Fit.TESTED
+    return None
+
+
+def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
+    parts: list[Fit | None] = []
+    match declared:
+        case Array(element) if _is_list(have):
+            parts = [fit(have.value_type, element)]
+        case Map(key, value) if pa.types.is_map(have):
+            parts = [fit(have.key_type, key), fit(have.item_type, value)]
+        case Row(fields) if pa.types.is_struct(have):
+            places = row_places(have, declared)
+            parts = [None if place is None else fit(have.field(place).type, kind) for place, (_, kind) in zip(places, fields, strict=True)]
+        case _:
+            return None
+    return None if None in parts else Fit.TESTED
+
+
+def row_places(have: pa.StructType, declared: Row) -> list[int | None]:
+    """Return where the fields declared stand in a file's rows; ``None`` for one that is not there, or there twice."""
+    names = [field.name for field in have]
+    found = [matching(names, name) for name, _ in declared.fields]
+    return [places[0] if len(places) == 1 else None for places in found]
+
+
+def _is_list(have: pa.DataType) -> bool:
+    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view)
+    return any(is_kind(have) for is_kind in kinds)
+
+
+def _converted(column: pa.Array, declared: DataType, target: pa.DataType) -> pa.Array:
+    have = column.type
+    match declared:
+        case Array(element):
+            lists = lists_of(column)
+            return Lists(read_as(lists.flat, element), lists.lengths, lists.missing).column()
+        case Map(key, value):
+            return _maps(lists_of(column), key, value)
+        case Row(fields):
+            places = row_places(have, declared)
+            parts = [read_as(pc.struct_field(column, place), kind) for place, (_, kind) in zip(places, fields, strict=True)]
+            return pa.StructArray.from_arrays(parts, fields=list(target), mask=pc.is_null(column) if column.null_count else None)
+        case Timestamp() | TimestampLtz() | DayTimeInterval() | Time():
+            return _micros(column, target)
+        case Date() if pa.types.is_timestamp(have):
+            days = column.cast(target)
+            if pc.any(pc.not_equal(days.cast(have), column)).as_py():
+                raise pa.ArrowInvalid("a timestamp that is not midnight is no DATE")
+            return days
+        case Decimal() if pa.types.is_integer(have):
+            return column.cast(pa.decimal256(58, target.scale)).cast(target)  # Arrow asks for room for every value of the integer
+        case String() | Binary() if pa.types.is_fixed_size_binary(have):
+            return column.cast(pa.binary()).cast(target)
+    return column.cast(target)
+
+
+def _maps(lists: Lists, key: DataType, value: DataType) -> pa.Array:
+    keys, values = (pc.struct_field(lists.flat, place) for place in range(2))
+    keys, values = read_as(keys, key), read_as(values, value)
+    if not firsts(lists.parents, codes_of(keys)).all():
+        raise pa.ArrowInvalid("a MAP has a key twice")
+    return Lists(pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, lists.missing).maps()
+
+
+def _micros(column: pa.Array, target: pa.DataType) -> pa.Array:
+    """Times and spans in microseconds: what is finer is cut off towards the past. A TIMESTAMP and an instant are the same at UTC."""
+    have = column.type
+    if pa.types.is_date(have):
+        return column.cast(target)
+    counts = column.view(pa.int32() if have.bit_width == 32 else pa.int64()).cast(pa.int64())
+    if pa.types.is_int64(have) or have.unit == "us":
+        return counts.view(target)
+    if have.unit == "ns":
+        return array_of(words(counts) // _NS_PER_US, nulls_of(counts)).view(target)
+    return pc.multiply_checked(counts, _US_PER[have.unit]).view(target)
+
+
+def _uuid_texts(raw: pa.Array) -> pa.Array:
+    """Sixteen bytes each as the 36 characters all systems write."""
+    digits = np.frombuffer(b"0123456789abcdef", np.uint8)
+    size = len(raw)
+    filled = raw.fill_null(bytes(16)) if raw.null_count else raw
+    octets = np.frombuffer(filled.buffers()[1], np.uint8)[filled.offset * 16 : (filled.offset + size) * 16].reshape(size, 16)
+    pairs = np.stack([digits[octets >> 4], digits[octets & 15]], axis=2).reshape(size, 32)
+    texts = np.full((size, 36), ord("-"), np.uint8)
+    for into, begin, end in ((0, 0, 8), (9, 8, 12), (14, 12, 16), (19, 16, 20), (24, 20, 32)):
+        texts[:, into : into + end - begin] = pairs[:, begin:end]
+    offsets = np.arange(size + 1, dtype=np.int32) * 36
+    column = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(texts.tobytes()))
+    return pc.if_else(pc.is_null(raw), None, column) if raw.null_count else column

@@ -1,0 +1,138 @@
+"""One file, one answer: the stream, DuckDB and Spark read the same rows of it, or refuse it in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from catalog.errors import PenstockError
+from catalog.tables import Table
+from catalog.types import DataType, to_arrow
+from engine.bounded.backend import BoundedBackend, BoundedBackends
+from engine.bounded.file_relations import file_relation
+from engine.bounded.java import find_java
+from engine.connectors.registered import RegisteredTables
+from engine.formats.file_types import Fit, fit, read_as
+from engine.operator import Services
+from planner.bounded_query import Relation
+from planner.logical import Scan
+from tests.engine.bounded.file_cases import CASES, Outcome, outcome, typed_columns
+from tests.engine.connectors.reading import read, table_of
+
+
+@pytest.fixture(scope="module")
+def backends() -> Iterator[BoundedBackends]:
+    made = BoundedBackends(Services(RegisteredTables()))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def spark(backends: BoundedBackends) -> BoundedBackend:
+    try:
+        find_java()
+    except PenstockError as error:
+        pytest.skip(error.message)
+    return backends.backend("spark")
+
+
+def bounded(backend: BoundedBackend, table: Table, places: tuple[int, ...], time_zone: str = "UTC") -> list[tuple[Any, ...]]:
+    plan = Scan(table, places)
+    rows = pa.Table.from_batches(list(backend.run(plan, time_zone=time_zone)), plan.schema.to_arrow())
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+
+def streamed(table: Table, places: tuple[int, ...]) -> list[tuple[Any, ...]]:
+    names = [table.source_schema.names[place] for place in places]
+    return [tuple(row[name] for name in names) for row in read(table, columns=names)]
+
+
+def agrees(found: Outcome, expected: Outcome) -> bool:
+    if isinstance(found, str) or isinstance(expected, str):
+        return isinstance(found, str) and isinstance(expected, str) and found.startswith(expected)
+    return found == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_the_stream_and_duckdb(backends: BoundedBackends, tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    table, places = case.table(tmp_path), case.places()
+    stream = outcome(lambda: streamed(table, places), tmp_path)
+    assert agrees(stream, case.expected), stream
+    backend = backends.backend("duckdb")
+    for zone in ("UTC", "Asia/Kolkata"):
+        assert outcome(lambda zone=zone: bounded(backend, table, places, zone), tmp_path) == stream
+
+
+def declared(pairs: list[tuple[pa.Array, DataType]], directory: Path) -> Table:
+    columns = {f"c{number}": kind for number, (_, kind) in enumerate(pairs)}
+    pq.write_table(pa.table({f"c{number}": values for number, (values, _) in enumerate(pairs)}), directory / "a.parquet")
+    return table_of(columns, {"connector": "filesystem", "path": str(directory), "format": "parquet"})
+
+
+def native_pairs() -> list[tuple[pa.Array, DataType]]:
+    """What backends read themselves: pairs of types whose values are the same, or more digits of the same."""
+    return [(values, kind) for values, kind in typed_columns() if fit(values.type, kind) in (Fit.SAME, Fit.WIDER)]
+
+
+def check_types(backend: BoundedBackend, directory: Path) -> None:
+    pairs = native_pairs()
+    table = declared(pairs, directory)
+    places = tuple(range(len(pairs)))
+    assert file_relation(Relation(table, places)) is not None
+    ours, theirs = (list(zip(*rows, strict=True)) for rows in (streamed(table, places), bounded(backend, table, places, "Asia/Kolkata")))
+    wrong = {(str(v.type), str(k)): (a, b) for (v, k), a, b in zip(pairs, ours, theirs, strict=True) if list(map(repr, a)) != list(map(repr, b))}
+    assert not wrong
+
+
+def test_types_that_duckdb_reads_itself(backends: BoundedBackends, tmp_path: Path) -> None:
+    check_types(backends.backend("duckdb"), tmp_path)
+
+
+def test_what_is_read_is_what_the_file_holds() -> None:
+    """Of types that fit whole, each value read as the declared type and back is the value that was."""
+    for values, kind in native_pairs():
+        back = read_as(values, kind)
+        assert back.type == to_arrow(kind) and back.null_count == 1
+        plain = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+        if pa.types.is_decimal(back.type) or pa.types.is_timestamp(back.type):
+            assert pc.all(pc.equal(back, plain.cast(back.type))).as_py(), (values.type, kind)
+        else:
+            assert back.cast(plain.type) == plain, (values.type, kind)
+
+
+def test_what_does_not_fit_is_refused_whatever_is_in_the_file(tmp_path: Path) -> None:
+    refused = [(values, kind) for values, kind in typed_columns() if fit(values.type, kind) is None]
+    assert len(refused) > 100
+    for number, pair in enumerate(refused[::9]):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        table = declared([pair], directory)
+        for reading in (lambda table=table: read(table), lambda table=table: file_relation(Relation(table, (0,)))):
+            with pytest.raises(PenstockError, match="DAT-4205") as caught:
+                reading()
+            assert str(caught.value.hint).startswith("declare it ")
+
+
+@pytest.mark.spark
+def test_spark(spark: BoundedBackend, tmp_path: Path) -> None:
+    wrong: dict[str, tuple[Outcome, Outcome]] = {}
+    for number, (name, case) in enumerate(CASES.items()):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        table = case.table(directory)
+        found = outcome(lambda table=table, case=case: bounded(spark, table, case.places(), "Asia/Kolkata"), directory)
+        if not agrees(found, case.expected):
+            wrong[name] = (found, case.expected)
+    assert not wrong
+
+
+@pytest.mark.spark
+def test_types_that_spark_reads_itself(spark: BoundedBackend, tmp_path: Path) -> None:
+    check_types(spark, tmp_path)
