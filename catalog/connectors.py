@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 from catalog.database_options import DATABASE_SINK_OPTIONS, DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
@@ -14,6 +13,7 @@ from catalog.names import did_you_mean
 from catalog.nexmark_options import NEXMARK_OPTIONS
 from catalog.options import Option, OptionKind, OptionValue
 from catalog.schema import Field, Schema
+from catalog.secrets import MASK, names_secret, redact_url
 from catalog.spark_options import SPARK, SPARK_OPTIONS
 from catalog.tables import Table
 from catalog.types import BIGINT, STRING, DataType, TimestampLtz
@@ -288,27 +288,16 @@ def written_changes(table: Table) -> str:
     return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
 
 
-_SECRET_KEY = re.compile(r"password|passwd|secret|token|credential|jaas|(api|access|private|account|encryption)[-_.]?key")
-_URL_SECRET = re.compile(
-    r"(?P<head>[A-Za-z][A-Za-z0-9+.-]*://)[^/@\s]*@|(?P<key>[?&][^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*=)[^&\s]*", re.IGNORECASE
-)
-
-
 def is_secret(connector: str, key: str) -> bool:
     """Return whether an option's value must never be shown."""
     declared = CONNECTORS[connector].option(key) if connector in CONNECTORS else None
-    return (declared is not None and declared.secret) or _SECRET_KEY.search(key.lower()) is not None
-
-
-def redact_url(text: str) -> str:
-    """Return a text with user info and secret query values of URLs replaced by ``******``."""
-    return _URL_SECRET.sub(lambda m: f"{m['head']}******@" if m["head"] else f"{m['key']}******", text)
+    return (declared is not None and declared.secret) or names_secret(key)
 
 
 def redacted(options: dict[str, str]) -> dict[str, str]:
     """Return options as they may be shown: secrets replaced by ``******``."""
     name = options.get("connector", "")
-    return {key: "******" if is_secret(name, key) else redact_url(text) for key, text in options.items()}
+    return {key: MASK if is_secret(name, key) else redact_url(text) for key, text in options.items()}
 
 
 def errors_table(table: Table) -> Table:

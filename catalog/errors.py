@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from catalog.frozen import dataclass
+from catalog.secrets import KNOWN, MASK, masked
 
 DETAILS_MOST = 24  # VERIFY's twenty rows, what becomes of the state of most queries
 _LONG_WORD = re.compile(r"[\w$]{65,}")  # a name nobody reads to its end
@@ -33,11 +34,16 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class SourceText:
-    """The text a user submitted: its characters, the file it came from and the statement's ordinal (1-based)."""
+    """The text a user submitted: its characters, the file it came from and the statement's ordinal (1-based). An error has it without secrets."""
 
     text: str
     file: str | None = None
     statement: int | None = None
+
+    def without_secrets(self) -> SourceText:
+        """Return it with every letter of a secret masked, so that places stay what they are."""
+        text = masked(self.text)
+        return self if text == self.text else SourceText(text, self.file, self.statement)
 
     def position(self, offset: int) -> tuple[int, int]:
         """Return the 1-based line and column of a character offset."""
@@ -59,7 +65,7 @@ class PenstockError(Exception):
     """Every error a user can see.
 
     ``code`` is stable (``SQL-1042``), ``sqlstate`` its five-letter class, ``message`` one line in the user's terms, ``detail`` facts,
-    ``hint`` what to do. ``span`` is relative to ``source.text`` once a source is attached.
+    ``hint`` what to do. ``span`` is relative to ``source.text`` once a source is attached. Nothing in it says a secret of a statement or setting.
     """
 
     def __init__(
@@ -76,25 +82,71 @@ class PenstockError(Exception):
         sqlstate: str = "42000",
         operator: str | None = None,
     ) -> None:
-        message = _LONG_WORD.sub(lambda found: f"{found[0][:40]}..", message)
+        message = _LONG_WORD.sub(lambda found: f"{found[0][:40]}..", KNOWN.redacted(message))
         super().__init__(message)
         self.code = code
         self.message = message
         self.detail = detail
         self.hint = hint
         self.span = span
-        self.source = source
+        self.source = None if source is None else source.without_secrets()
         self.kind = kind
         self.retriable = retriable
         self.sqlstate = sqlstate
         self.operator = operator
 
+    @property
+    def detail(self) -> str | None:
+        """Facts, a line each."""
+        return self._detail
+
+    @detail.setter
+    def detail(self, text: str | None) -> None:
+        self._detail = None if text is None else KNOWN.redacted(text)
+
+    @property
+    def hint(self) -> str | None:
+        """What to do."""
+        return self._hint
+
+    @hint.setter
+    def hint(self, text: str | None) -> None:
+        self._hint = None if text is None else KNOWN.redacted(text)
+
     def with_source(self, source: SourceText, offset: int = 0) -> PenstockError:
         """Attach the submitted text once, moving the span by ``offset`` (where the statement starts in the text)."""
         if self.source is None:
-            self.source = source
+            self.source = source.without_secrets()
             if self.span is not None:
                 self.span = self.span.shifted(offset)
+                self._forget(source.text[self.span.start : self.span.end], self.source.text[self.span.start : self.span.end])
+        return self
+
+    def _forget(self, piece: str, hidden: str) -> None:
+        """Say no piece of the text that is masked there: of a secret without quotes an error may name a part."""
+        if piece == hidden:
+            return
+        words = (piece,) if len(piece) > 3 else (f"'{piece}'", f'"{piece}"')
+        for word in words:
+            self.message = self.message.replace(word, MASK)
+            self.detail = self.detail and self.detail.replace(word, MASK)
+            self.hint = self.hint and self.hint.replace(word, MASK)
+        self.args = (self.message,)
+
+    def without_secret_causes(self) -> PenstockError:
+        """Put a cause in the place of every one, of any class, whose text has a secret: Python prints them with the error."""
+        one: BaseException | None = self
+        seen: set[int] = set()
+        while one is not None and id(one) not in seen:
+            seen.add(id(one))
+            for name in ("__cause__", "__context__"):
+                cause = getattr(one, name)
+                text = "" if cause is None or isinstance(cause, PenstockError) else f"{type(cause).__name__}: {cause} {cause.args!r}"
+                if KNOWN.redacted(text) != text:
+                    shown = RuntimeError(KNOWN.redacted(f"{type(cause).__name__}: {cause}")).with_traceback(cause.__traceback__)
+                    shown.__cause__, shown.__context__ = cause.__cause__, cause.__context__
+                    setattr(one, name, shown)
+            one = one.__cause__ or one.__context__
         return self
 
     def with_span(self, span: Span | None) -> PenstockError:

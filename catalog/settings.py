@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from catalog.errors import PenstockError, Span
 from catalog.frozen import dataclass
 from catalog.names import did_you_mean
+from catalog.secrets import KNOWN, MASK, names_secret, redact_url
 
 SettingValue = bool | int | str
 SPARK = "spark."
@@ -261,6 +262,8 @@ class Settings:
         setting = self.declaration(key, key_span or span)
         read_value(setting, text, span)
         self._texts[setting.key] = text
+        if names_secret(setting.key):
+            KNOWN.remember(text)
 
     def reset(self, key: str | None = None, span: Span | None = None) -> None:
         """Return one key, or all, to the declared default."""
@@ -273,6 +276,10 @@ class Settings:
         """Return the text of a key as it was set or declared."""
         setting = self.declaration(key)
         return self._texts.get(setting.key, setting.default)
+
+    def shown(self, key: str) -> str:
+        """Return the text of a key as it may be shown: that of a secret is ``******``."""
+        return MASK if names_secret(key) and self.text(key) else redact_url(self.text(key))
 
     def is_set(self, key: str) -> bool:
         """Return whether a key was set in this session."""

@@ -62,7 +62,8 @@ def class_of(error: PenstockError) -> type[Error]:
 
 
 def client_error(error: PenstockError) -> Error:
-    """Return an engine's error as the exception a client raises; one that is already is returned as it is."""
+    """Return an engine's error as the exception a client raises, no secret in its causes; one that is already is returned as it is."""
+    error.without_secret_causes()
     if isinstance(error, DatabaseError | InterfaceError):
         return error
     made = class_of(error)(

@@ -23,13 +23,13 @@ def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
             return all_settings(session)
         case nodes.Set(key, None):
             declared = settings.declaration(key or "", node.key_span)
-            return text_rows(["key", "value"], [(declared.key, settings.text(declared.key))])
+            return text_rows(["key", "value"], [(declared.key, settings.shown(declared.key))])
         case nodes.Set(key, value):
             changed = settings.copy()
             changed.set(key or "", value or "", node.value_span, key_span=node.key_span)
             session.serve_metrics(changed)
             settings.set(key or "", value or "")
-            return note_result(f"{key} = {value}")
+            return note_result(f"{key} = {settings.shown(key or '')}")
     raise AssertionError(node)
 
 
@@ -39,8 +39,8 @@ def all_settings(session: Session, like: str | None = None) -> Result:
 
     settings = session.settings
     rows = [
-        (key, text, "set" if settings.is_set(key) else "default", settings.declaration(key).help)
-        for key, text in settings.items()
+        (key, settings.shown(key), "set" if settings.is_set(key) else "default", settings.declaration(key).help)
+        for key, _ in settings.items()
         if matches(key, like)
     ]
     return text_rows(["key", "value", "from", "help"], rows)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from catalog.connectors import is_secret, redact_url
-from catalog.settings import SPARK
+from catalog.secrets import holds_secrets
 from planner import place_nodes
 from planner import statement_nodes as nodes
 from planner.alteration_nodes import AlterTable
@@ -50,7 +49,7 @@ class Spoken:
         """Learn that a statement has succeeded."""
         if isinstance(node, MAKES_NAMES):
             self.statements.append(text)
-            self.holds_secrets = self.holds_secrets or _holds_secrets(node)
+            self.holds_secrets = self.holds_secrets or holds_secrets(text)
 
     def record(self, session: Session, name: str) -> JobRecord | None:
         """Return the record of a job that is started now; None for one no statement alone makes."""
@@ -58,13 +57,8 @@ class Spoken:
 
         if not self.current or self.has_params:
             return None
-        settings = tuple((key, text) for key, text in session.settings.items() if session.settings.is_set(key))
-        if self.holds_secrets or any(key.startswith(SPARK) and is_secret("spark", key) for key, _ in settings):
+        chosen = session.settings
+        settings = tuple((key, text) for key, text in chosen.items() if chosen.is_set(key))
+        if self.holds_secrets or holds_secrets(self.current) or any(chosen.shown(key) != text for key, text in settings):
             return JobRecord(name, (), "", (), withheld=True)
         return JobRecord(name, tuple(self.statements), self.current, settings)
-
-
-def _holds_secrets(node: nodes.Statement) -> bool:
-    options = {option.key: option.value for option in getattr(node, "options", ())}
-    connector = options.get("connector", "")
-    return any(is_secret(connector, key) or redact_url(str(value)) != str(value) for key, value in options.items())

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError, SourceText, Span
 from catalog.frozen import dataclass
+from catalog.secrets import KNOWN
 from planner.dialect import parse_query
 from planner.grammar import parse_tree
 from planner.hints import refuse_other_hints
@@ -110,6 +111,7 @@ def _hinted(node: Statement) -> Iterator[exp.Expr]:
 
 def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:
     """Return the statements of a script; raise the first error with its source attached, or gather up to 20 in ``errors`` and go on."""
+    KNOWN.learn(text)
     found = []
     for ordinal, (start, end) in enumerate(split_script(text), 1):
         try:

@@ -163,9 +163,10 @@ def _set(shell: Shell, argument: str) -> None:
     origin = shell.config.origin
     for name in ("format", "timing", "null", "max_rows", "vertical", "keys", "history"):
         sys.stdout.write(f"{name} = {getattr(shell.config, name)} ({origin.get(name, 'default')})\n")
-    for name, text in shell.room.session.settings.items():
-        if (not key or name.startswith(key)) and shell.room.session.settings.is_set(name):
-            sys.stdout.write(f"{name} = {text} ({origin.get(f'settings.{name}', 'SET')})\n")
+    settings = shell.room.session.settings
+    for name, _ in settings.items():
+        if (not key or name.startswith(key)) and settings.is_set(name):
+            sys.stdout.write(f"{name} = {settings.shown(name)} ({origin.get(f'settings.{name}', 'SET')})\n")
 
 
 def _include(shell: Shell, argument: str) -> None:

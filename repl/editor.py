@@ -17,6 +17,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
+from catalog.secrets import masked
 from engine.connectors.print_stream import to_stdout
 from repl.completion import SqlCompleter
 from repl.config import Config
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 PROMPT = "penstock> "
 CONTINUATION = "       -> "
+
+
+class _HistoryFile(FileHistory):
+    """What was typed, from session to session; secrets of statements are in the memory of this one only."""
+
+    def store_string(self, string: str) -> None:
+        super().store_string(masked(string))
 
 
 class Editor:
@@ -93,7 +101,7 @@ class Editor:
         except OSError as error:
             self.history_note = f"history is not kept: {path}: {error.strerror}"
             return InMemoryHistory()
-        return FileHistory(str(path))
+        return _HistoryFile(str(path))
 
     def _bar(self) -> str:
         mode = "vi" if self.session.editing_mode is EditingMode.VI else "emacs"

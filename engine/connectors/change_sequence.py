@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
+from catalog.secrets import redact_url
 from engine.clock import Clock
 from engine.connectors.file_listing import FileSplit
 from engine.connectors.source import Position, SplitReader

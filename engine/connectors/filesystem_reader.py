@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import file_format, option, redact_url
+from catalog.connectors import file_format, option
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
+from catalog.secrets import redact_url
 from catalog.types import to_arrow
 from engine.arrays import array_of
 from engine.connectors.bad_record_store import BadRecords, RejectedRecord

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.connectors import file_format, option, redact_url, takes_changes, written_changes
+from catalog.connectors import file_format, option, takes_changes, written_changes
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Schema
+from catalog.secrets import redact_url
 from catalog.tables import Table
 from engine.arrays import array_of
 from engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column

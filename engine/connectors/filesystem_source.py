@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.connectors import file_format, option, redact_url
+from catalog.connectors import file_format, option
 from catalog.errors import Kind, PenstockError
 from catalog.filesystem_options import CHANGELOG_FORMATS, split_suffixes
 from catalog.schema import Field
+from catalog.secrets import redact_url
 from catalog.tables import Table
 from engine.connectors.change_sequence import SEQUENCE, ChangeSequence
 from engine.connectors.file_listing import FileListing, FileSplit

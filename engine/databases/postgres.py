@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.schema import Field
+from catalog.secrets import redact_url
 from catalog.types import DataType, Double, Float, String
 from engine.databases.database import Select, failed
 from engine.databases.postgres_copy import copied, copy_text

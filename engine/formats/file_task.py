@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.connectors import redact_url
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
 from catalog.schema import Field
+from catalog.secrets import redact_url
 from engine.formats.skipping import Skipping
 from planner.expressions import Expression
 

@@ -1,0 +1,181 @@
+"""Secrets: which words name them, where they stand in a text, and how a text is shown without them. Errors ask here when they are made."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+MASK = "******"
+REMEMBERED_MOST = 1_000
+_SHORTEST = 4
+"""A shorter value is not looked for in texts it was not found in by its name: it would be found in half of all words."""
+_SEEN_PART = 16
+"""So much of a longer secret is enough to know it by: texts are cut."""
+_NAMED = re.compile(
+    r"passw|pwd|passphrase|secret|token|credential|jaas|signature|(api|access|private|account|encryption|sas|ssh)[-_.]?key", re.IGNORECASE
+)
+_WORDS = ("password", "passwd", "passphrase", "passcode", "secret", "token", "credential", "credentials")
+_ALIKE = 0.8
+_GAP = r"(?:\s|/\*.*?\*/|--[^\n]*\n)*"
+_VALUE = r"""'[^']*(?:''[^']*)*(?:'|\Z)|"[^"]*(?:""[^"]*)*(?:"|\Z)|`[^`]*(?:`|\Z)|[^\s,;()'"`]{1,2000}"""
+_PAIR = re.compile(
+    rf"""(?:(?P<quote>['"`])(?P<key>[A-Za-z_][\w.\- ]{{0,200}})(?P=quote)|(?<![\w.'"`-])(?P<bare>[A-Za-z_][\w.-]{{0,200}})(?![\w'"`]))"""
+    rf"""(?={_GAP}(?P<sign>=>|==|=|:=|:|){_GAP}(?P<value>{_VALUE}))""",
+    re.DOTALL,
+)
+_URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://")
+_URL_END = re.compile(r"""[\s'"]""")
+_WITHIN = re.compile(  # of a URL's query, and words such as password=..
+    r"""[?&][^=&\s'"]{0,100}(?:key|token|secret|passw|pwd|sig)[^=&\s'"]{0,100}=(?P<query>[^&\s'"]*)"""
+    r"""|(?<![\w?&.-])[\w.-]{0,100}(?:passw|pwd|passphrase|secret|token)[\w.-]{0,100}["']?\s*=\s*"""
+    r"""(?P<word>''(?:[^'\\]|\\.)*(?:''|\Z)|'(?:[^'\\]|\\.)*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|[^\s'"&;,]+)""",
+    re.IGNORECASE,
+)
+_SET = re.compile(r"\bSET\s+\Z", re.IGNORECASE)
+_KEY = re.compile(r"[\w-]*key", re.IGNORECASE)
+"""Of an option that no connector has: a name without dots that ends so may be a secret's."""
+_MAYBE = re.compile(r"""['"`]\s*(?:=|:|'|/|-)|://|pass|pwd|secret|token|\bSET\b|credential|jaas|key""", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def names_secret(key: str) -> bool:
+    """Return whether a key's name says that its value must never be shown, also when it is misspelt."""
+    if _NAMED.search(key):
+        return True
+    parts = [part for part in re.split(r"[^a-z0-9]+", key.lower()) if len(part) >= len("tokn")]
+    return any(
+        difflib.SequenceMatcher(None, part, word).ratio() >= _ALIKE for part in parts for word in _WORDS if part[0] == word[0] or len(word) > 6
+    )
+
+
+def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield where secrets stand in a text, their quotes left out, and whether each is an option's: others are compared with a column, say."""
+    if not _MAYBE.search(text):
+        return
+    for found in _PAIR.finditer(text):
+        key, sign, value = found["key"] or found["bare"], found["sign"], found["value"]
+        quoted = value[0] in "'\"`"
+        after_set = found["key"] is None and _SET.search(text, max(0, found.start() - 12), found.start()) is not None
+        option = found["key"] is not None or after_set
+        named = names_secret(key) or (quoted and bool(sign) and _KEY.fullmatch(key)) if option else _NAMED.search(key)
+        if not named or not (quoted or after_set or (sign and option)):
+            continue
+        start, end = found.span("value")
+        if quoted:
+            end -= len(value) > 1 and value[-1] == value[0]
+            start += 1
+        yield start, end, option
+    for start, end in _within(text):
+        yield start, end, True
+
+
+def _within(text: str) -> Iterator[tuple[int, int]]:
+    """Yield, in order, where a URL has a user and password, or a value of its query, or a word such as password=.. is a secret."""
+    spans = sorted((*_of_urls(text), *(found.span(found.lastgroup or 0) for found in _WITHIN.finditer(text))))
+    at = 0
+    for first, last in spans:
+        start, end = first, last
+        for mark in ("''", "'", '"'):
+            if text.startswith(mark, first, last):
+                start, end = first + len(mark), last - len(mark) * text.endswith(mark, first + len(mark), last)
+                break
+        if end > max(at, start):
+            yield max(at, start), end
+            at = end
+
+
+def _of_urls(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the users and passwords of URLs. The last @ ends a password, which may have slashes too; without a colon there is a user at most."""
+    at = 0
+    while (found := _URL.search(text, at)) is not None:
+        start = found.end()
+        ended = _URL_END.search(text, start)
+        stop = ended.start() if ended is not None else len(text)
+        slash, colon = text.find("/", start, stop), text.find(":", start, stop)
+        spoken = colon >= 0 and (slash < 0 or colon < slash)
+        end = text.rfind("@", start, stop if spoken or slash < 0 else slash)
+        if end >= 0:
+            yield start, end
+        at = max(end, stop if spoken else start)
+
+
+def masked(text: str) -> str:
+    """Return a text of the same length and lines with a ``*`` for every letter of a secret in it: places in the one are places in the other."""
+    letters = None
+    for start, end, _ in _secrets_in(text):
+        letters = letters or list(text)
+        letters[start:end] = ["\n" if letter == "\n" else "*" for letter in letters[start:end]]
+    return text if letters is None else "".join(letters)
+
+
+def holds_secrets(text: str) -> bool:
+    """Return whether options in a text are secrets."""
+    return any(option and end > start for start, end, option in _secrets_in(text))
+
+
+def redact_url(text: str) -> str:
+    """Return a text with users and passwords of URLs, secret values of their queries and words such as ``password=..`` replaced."""
+    out, at = [], 0
+    for start, end in _within(text):
+        out += [text[at:start], MASK]
+        at = end
+    return text if not out else "".join([*out, text[at:]])
+
+
+class KnownSecrets:
+    """The secrets this process has been given in statements and settings: texts of others, such as a driver's, may repeat them.
+
+    For any thread: each step is one of a dictionary, which are whole.
+    """
+
+    def __init__(self) -> None:
+        self._forms: dict[str, None] = {}
+
+    def learn(self, text: str) -> None:
+        """Remember the secrets among the options of a statement."""
+        for start, end, option in _secrets_in(text):
+            if option:
+                self.remember(text[start:end])
+
+    def remember(self, value: str) -> None:
+        """Remember one secret, in the forms in which texts may have it; of a URL's user and password the password."""
+        plain = value.replace("''", "'")
+        password = plain.partition(":")[2]
+        words = {plain, value, unquote(plain), *((password, unquote(password)) if ":" in plain else ())}
+        forms = {form for word in words for form in (word, word.replace("'", "''"), quote(word, safe=""), json.dumps(word)[1:-1], repr(word)[1:-1])}
+        for form in forms:
+            if len(form) >= _SHORTEST:
+                self._forms.pop(form, None)
+                self._forms[form] = None
+        for oldest in list(self._forms)[:-REMEMBERED_MOST]:
+            self._forms.pop(oldest, None)
+
+    def redacted(self, text: str) -> str:
+        """Return a text without what was remembered, and without the secrets of URLs in it."""
+        text = redact_url(text)
+        if self._forms:
+            for form in sorted(self._forms, key=len, reverse=True):
+                text = _replaced(text, form)
+        return text
+
+
+def _replaced(text: str, form: str) -> str:
+    """Return a text without a secret, also where it was cut off; a word that only begins like a short one stays."""
+    part = form[:_SEEN_PART]
+    at = text.find(part)
+    while at >= 0:
+        end = at + len(part)
+        while end < len(text) and end - at < len(form) and text[end] == form[end - at]:
+            end += 1
+        alone = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
+        if alone or len(form) >= _SEEN_PART // 2:
+            text, end = f"{text[:at]}{MASK}{text[end:]}", at + len(MASK)
+        at = text.find(part, end)
+    return text
+
+
+KNOWN = KnownSecrets()
