@@ -15,7 +15,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_joins import join_on
 from planner.binder_subqueries import filtered
 from planner.binder_tables import bounded, renamed
-from planner.expressions import Case, Column, Expression, Literal, conjunction, conjuncts
+from planner.expressions import Case, Expression, Literal, conjunction, conjuncts
 from planner.first_rows import first_rows
 from planner.from_clause import FromClause
 from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
@@ -23,6 +23,7 @@ from planner.item_names import item_name
 from planner.logical import JoinKind, LogicalPlan, Project
 from planner.outer_values import FoundRows, with_domain
 from planner.scope import Relation, Scope, ScopeColumn
+from planner.star_columns import star_columns
 from planner.subqueries import attach, column
 from planner.subquery_values import SubqueryValues
 from planner.syntax import AllColumns, LateralQuery, span_of
@@ -100,8 +101,7 @@ def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
     found = []
     for item in query.expressions:
         if isinstance(item, AllColumns):
-            seen = [c for c in scope.columns if not c.merged and (item.this is None or (c.table or "").lower() == item.this.name.lower())]
-            found += [_Listed(c.field.name, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name)) for c in seen]
+            found += [_Listed(name, value) for name, value in star_columns(item, binder)]
             continue
         named = item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
         found.append(_Listed(named, binder.bind(item.this if isinstance(item, exp.Alias) else item)))

@@ -11,7 +11,6 @@ from sqlglot import exp
 
 from catalog.errors import PenstockError
 from catalog.frozen import dataclass
-from catalog.names import did_you_mean
 from catalog.schema import Field, without_event_time
 from planner.bind_context import BindContext
 from planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
@@ -19,7 +18,7 @@ from planner.binder_expressions import ExpressionBinder
 from planner.binder_group_windows import windowed
 from planner.binder_grouping_sets import group_sets
 from planner.binder_joins import bind_from, settled_by
-from planner.binder_nested import orderable, row_fields
+from planner.binder_nested import orderable
 from planner.binder_over import OverList, OverResult, append_over
 from planner.binder_subqueries import filtered, joins_bounded
 from planner.binder_tables import literal_rows, one_row
@@ -31,11 +30,12 @@ from planner.inner_query import has_subquery
 from planner.item_names import item_name
 from planner.logical import Aggregate, Filter, LogicalPlan, Project
 from planner.rows_beneath import Beneath
-from planner.scope import Relation, Scope, check_readable
+from planner.scope import Relation, Scope
 from planner.select_generators import with_generator
+from planner.star_columns import star_columns
 from planner.subqueries import attach
 from planner.subquery_values import SubqueryValues
-from planner.syntax import AllColumns, GroupingSets, Reference, consume, place, span_of
+from planner.syntax import AllColumns, GroupingSets, Reference, consume, span_of
 
 
 @dataclass(frozen=True)
@@ -211,48 +211,12 @@ def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
 
 def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
     if isinstance(node, AllColumns):
-        return _fields_of(node, binder) if _names_row(node, binder.scope) else _star(node, binder.scope)
+        return [Item(None, value, name) for name, value in star_columns(node, binder)]
     if isinstance(node, exp.Alias):
         consume(node, "this", "alias")
         return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
     expression = binder.bind(node)
     return [Item(node, expression, item_name(node, binder.context))]
-
-
-def _names_row(node: AllColumns, scope: Scope) -> bool:
-    """Whether ``r.*`` stands for the fields of a row: r is no table but one column."""
-    return node.this is not None and not scope.has_table(node.this.name) and len(scope.find(node.this.name)) == 1
-
-
-def _fields_of(node: AllColumns, binder: ExpressionBinder) -> list[Item]:
-    row = binder.bind(place(Reference(expressions=[node.this]), node.meta["start"], node.meta["end"] + 1))
-    hidden = {name.name.lower() for name in node.args.get("except_") or []}
-    fields = row_fields(row, node.this, node.args.get("except_") or [])
-    return [Item(None, value, name) for name, value in fields if name.lower() not in hidden]
-
-
-def _star(node: AllColumns, scope: Scope) -> list[Item]:
-    qualifier = node.this
-    if qualifier is not None and not scope.has_table(qualifier.name):
-        hint = did_you_mean(qualifier.name, scope.tables, others=True)
-        raise PenstockError("SQL-1044", f'table "{qualifier.name}" is not in FROM', span=span_of(qualifier), hint=hint, sqlstate="42P01")
-    table = None if qualifier is None else qualifier.name.lower()
-    seen = [c for c in scope.columns if c.field.name and (not c.merged if table is None else c.table is not None and c.table.lower() == table)]
-    if not seen:
-        raise PenstockError("SQL-1042", "* has no columns here", span=span_of(node), hint="write FROM and a table", sqlstate="42703")
-    hidden = {}
-    for name in node.args.get("except_") or []:
-        if not any(c.field.name.lower() == name.name.lower() for c in seen):
-            hint = did_you_mean(name.name, [c.field.name for c in seen], others=True)
-            raise PenstockError("SQL-1042", f'column "{name.name}" is not among those of *', span=span_of(name), hint=hint, sqlstate="42703")
-        hidden[name.name.lower()] = name
-    kept = [c for c in seen if c.field.name.lower() not in hidden]
-    if not kept:
-        raise PenstockError("SQL-1042", "* EXCEPT leaves no column", span=span_of(node), sqlstate="42703")
-    span = span_of(node)
-    for column in kept:
-        check_readable(column, span)
-    return [Item(None, Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span), c.field.name) for c in kept]
 
 
 # groups

@@ -20,6 +20,7 @@ from planner.expressions import Column, Expression, conjunction, conjuncts
 from planner.from_clause import FromClause
 from planner.logical import Filter, LogicalPlan
 from planner.scope import Scope
+from planner.star_columns import star_columns
 from planner.syntax import AllColumns, Reference, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
@@ -84,7 +85,7 @@ def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContex
             return InnerRows(relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None)))
         rows = bound_rows(tree, outer, width, context, filtering)
         if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
-            return replace(rows, items=tuple(_list(rows.scope, tree, context)))
+            return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
         return rows
     except PenstockError as error:
         raise reaching_out(error, tree, outer) from None
@@ -116,13 +117,13 @@ def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, f
     return InnerRows(rows.plan, width, seen, tuple(shared), times=time_roles(rows.scope))
 
 
-def _list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
+def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
+    """Return the list of a plain subquery, stars as the columns they stand for."""
     binder = ExpressionBinder(scope, context, "SELECT")
     found: list[Expression] = []
     for item in tree.expressions:
         if isinstance(item, AllColumns):
-            named = [c for c in scope.columns if c.field.name and not c.merged]
-            found += [Column(c.field.type, c.field.nullable, index=c.index, name=c.field.name, span=span_of(item)) for c in named]
+            found += [value for _, value in star_columns(item, binder)]
         else:
             found.append(binder.bind(item.this if isinstance(item, exp.Alias) else item))
     return found
@@ -143,7 +144,9 @@ def has_subquery(tree: exp.Expr) -> bool:
     return any(isinstance(node, exp.Subquery) for node in tree.walk())
 
 
-def _resolves(scope: Scope, node: Reference) -> bool:
+def _resolves(scope: Scope, node: exp.Expr) -> bool:
+    if isinstance(node, AllColumns):
+        return node.this is not None and scope.has_table(node.this.name)
     try:
         scope.resolve(node.expressions)
     except PenstockError:
@@ -155,10 +158,11 @@ def reaching_out(error: PenstockError, tree: exp.Expr, outer: Scope) -> Penstock
     """Return what to raise where a name in a subquery is not found: it may be a column of the query around it, read where that cannot be."""
     if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
         return error
-    for node in tree.find_all(Reference):
-        inside = any(span_of(part) == error.span for part in (node, *node.expressions))
+    for node in tree.find_all(Reference, AllColumns):
+        parts = node.expressions if isinstance(node, Reference) else [node.this] if node.this is not None else []
+        inside = any(span_of(part) == error.span for part in (node, *parts))
         if inside and _resolves(outer, node):
-            name = ".".join(part.name for part in node.expressions)
+            name = ".".join(part.name for part in parts) + (".*" if isinstance(node, AllColumns) else "")
             message = f'a subquery cannot read "{name}" of a query around it in this place'
             hint = "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION"
             return PenstockError("SQL-1601", message, span=error.span, hint=hint, sqlstate="0A000")

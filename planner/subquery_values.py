@@ -14,7 +14,7 @@ from planner.binder_aggregates import AggregateList, AggregateResult
 from planner.binder_expressions import ExpressionBinder
 from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Column, Expression, Literal
 from planner.first_rows import first_rows
-from planner.inner_query import Filtering, InnerRows, aggregates, bound_rows, inner_rows, is_plain, reaching_out, tested_values
+from planner.inner_query import Filtering, InnerRows, aggregates, bound_list, bound_rows, inner_rows, is_plain, reaching_out, tested_values
 from planner.join_keys import key_pair, with_keys
 from planner.logical import Aggregate, Filter, LogicalPlan, Project, TopN
 from planner.outer_values import FoundRows, by_outer_values
@@ -130,9 +130,9 @@ class SubqueryValues:
     def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
         """The one row a subquery without aggregates has for an outer row: the first by its order, or the only one by a key."""
         rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
-        _one_column(len(query.expressions), span)
-        item = query.expressions[0]
-        listed = ExpressionBinder(rows.scope, binder.context, "SELECT").bind(item.this if isinstance(item, exp.Alias) else item)
+        items = bound_list(rows.scope, query, binder.context)
+        _one_column(len(items), span)
+        listed = items[0]
         first = any(query.args.get(key) for key in _ORDERED)
         if first:
             rows = first_rows(rows, query, binder.context, [listed])
@@ -150,6 +150,8 @@ class SubqueryValues:
         calls = AggregateList()
         inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
         listed = [inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions]
+        for call in calls.calls:
+            _refuse_outer(call, rows.width, span)
         rows, keys = _found(rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None])
         wide, positions = with_keys(rows.plan, [key for _, key in keys])
         unique = tuple(dict.fromkeys(positions))
@@ -159,6 +161,15 @@ class SubqueryValues:
         values = [expression.transform(lambda node: _result(node, plan, bool(keys), binder)) for expression in listed]
         made = partial(ScalarSubquery, span=span, outer=outer, plan=plan, keys=outputs, certain=not keys, domain=_domain(rows))
         return [made(value.type, value.nullable, value=value) for value in values]
+
+
+def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
+    """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query, whatever rows the subquery has."""
+    read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
+    if read and max(read) < width:
+        message = f"{call} reads only columns of the query around the subquery, so it is an aggregate of that query"
+        hint = "write the aggregate in the query around it; for the value of its row, select the column without an aggregate"
+        raise PenstockError("SQL-1601", message, span=call.span or span, hint=hint, sqlstate="0A000")
 
 
 def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:

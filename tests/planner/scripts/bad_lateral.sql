@@ -54,3 +54,45 @@ error[SQL-1046]: 2 column names are given for 1 columns
   1 | SELECT * FROM bid AS b, LATERAL (SELECT size FROM city WHERE name = b.channel) AS c(x, y)
     |                                                                                ^^^^^^^^^^
 hint: the columns are size
+====
+# a star is what it is in any list
+SELECT * FROM bid AS b, LATERAL (SELECT nope.*)
+---
+error[SQL-1044]: table "nope" is not in FROM
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT nope.*)
+    |                                         ^^^^
+====
+SELECT * FROM bid AS b, LATERAL (SELECT *)
+---
+error[SQL-1042]: * has no columns here
+  1 | SELECT * FROM bid AS b, LATERAL (SELECT *)
+    |                                         ^
+hint: write FROM and a table
+====
+SELECT * FROM bid AS b, (SELECT b.*) AS c
+---
+error[SQL-1044]: table "b" is not in FROM
+  1 | SELECT * FROM bid AS b, (SELECT b.*) AS c
+    |                                 ^
+====
+SELECT * FROM bid AS b LEFT JOIN LATERAL (SELECT b.*) AS c ON TRUE
+---
+error[SQL-1601]: the list of a LEFT JOIN LATERAL reads the rows before it
+  1 | SELECT * FROM bid AS b LEFT JOIN LATERAL (SELECT b.*) AS c ON TRUE
+    |                                           ^^^^^^^^^^
+hint: select the query's own columns, and compute with them outside of it
+====
+# an aggregate of outer columns alone is one of the outer query
+SELECT (SELECT max(b.price) FROM city) FROM bid AS b
+---
+error[SQL-1601]: max(price) reads only columns of the query around the subquery, so it is an aggregate of that query
+  1 | SELECT (SELECT max(b.price) FROM city) FROM bid AS b
+    |                ^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
+====
+SELECT m FROM bid AS b, LATERAL (SELECT count(*) AS n, sum(b.price) FILTER (WHERE b.auction > 1) AS m FROM city) AS c
+---
+error[SQL-1601]: sum(price) FILTER (WHERE (auction > 1)) reads only columns of the query around the subquery, so it is an aggregate of that query
+  1 | ECT m FROM bid AS b, LATERAL (SELECT count(*) AS n, sum(b.price) FILTER (WHERE b.auction > 1) AS m FROM city) AS c
+    |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate

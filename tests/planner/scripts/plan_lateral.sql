@@ -134,3 +134,34 @@ Project expressions=(auction, bidder, price, channel, ts, item1) names=(auction,
                             : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
                     Scan city columns=(0, 1, 2)
                       : name STRING, country STRING, size INT
+====
+# a star in the list of outer columns, of both, of a row
+SELECT c.* FROM bid AS b, LATERAL (SELECT b.*) AS c
+---
+Project expressions=(auction, bidder, price, channel, ts) names=(auction, bidder, price, channel, ts)
+  : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3) [event time]
+  Project expressions=(auction, bidder, price, channel, ts, auction, bidder, price, channel, ts) names=(auction, bidder, price, channel, ts, auction, bidder, price, channel, ts)
+    Join kind=inner
+      WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+        Scan bid columns=(0, 1, 2, 3, 4)
+          : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+      Project expressions=(nothing) names=(nothing)
+        Values rows=((0))
+          : nothing INT NOT NULL
+====
+SELECT c.x FROM (SELECT named_struct('x', auction, 'y', bidder) AS r FROM bid) AS b, LATERAL (SELECT city.* EXCEPT (size), r.* FROM city WHERE size = r.y) AS c
+---
+Project expressions=(x) names=(x)
+  : x BIGINT
+  Project expressions=(r, item1, item2, r.x, r.y) names=(r, name, country, x, y)
+    Project expressions=(r, name, country, size, item1, item2) names=(r, name, country, size, item1, item2)
+      Join kind=inner left_keys=(1) right_keys=(5)
+        Project expressions=(r, r.y) names=(r, key1)
+          Project expressions=(named_struct('x', auction, 'y', bidder)) names=(r)
+            WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
+              Scan bid columns=(0, 1, 2, 3, 4)
+                : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+        Project expressions=(name, country, size, item1, item2, CAST(size AS BIGINT)) names=(name, country, size, item1, item2, key1)
+          Project expressions=(name, country, size, name, country) names=(name, country, size, item1, item2)
+            Scan city columns=(0, 1, 2)
+              : name STRING, country STRING, size INT
