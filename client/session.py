@@ -65,6 +65,7 @@ class Session:
     ``spoken``: what was said so far. ``drop_foreign_state``: start anew over a state that is of another query.
     ``warms_backend``: start Spark before a query needs it.
     ``started``: what the jobs of this session were made of, by id.
+    ``checks_only``: statements change its names and settings and nothing else.
     ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
 
@@ -73,6 +74,7 @@ class Session:
         self.modules = PythonModules(self.settings)
         self.catalog = Catalog(PythonFunctions(self.modules.import_stored))
         self.loading = False
+        self.checks_only = False
         self.state_dir = state_dir
         self.drop_foreign_state = False
         self.take_over = False
@@ -242,7 +244,7 @@ class Session:
 
     def keep_catalogs(self) -> None:
         """Write down what was changed in the catalogs that are kept."""
-        if not self.loading:
+        if not self.loading and not self.checks_only:
             for store in self.stores.values():
                 store.save(self.catalog)
 
@@ -293,7 +295,7 @@ class Session:
     def serve_metrics(self, settings: Settings) -> None:
         """Answer on the port ``metrics.prometheus.port`` says, if it says one. CLI-6031 when that port is not to be had; then nothing has changed."""
         port, before = int(settings.get("metrics.prometheus.port")), self._metrics_server
-        if port == (0 if before is None else before.port):
+        if self.checks_only or port == (0 if before is None else before.port):
             return
         serving = None
         if port:
