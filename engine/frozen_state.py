@@ -16,10 +16,13 @@ SLOT = "@slot"
 ARRIVED = "arrived"
 """A column of rows whose order of arrival counts: rising numbers in that order, comparable within one key group."""
 
+BEHIND = "behind"
+"""A column of rows that may have come behind their split's watermark: that watermark, the least one of rows on time."""
+
 WRITTEN = "written_ms"
 """The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
 
-OPTIONAL = (ARRIVED, WRITTEN)
+OPTIONAL = (ARRIVED, BEHIND, WRITTEN)
 """Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used has changed, or it is an old one."""
 
 

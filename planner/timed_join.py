@@ -116,7 +116,7 @@ def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
 class TimedJoin(Join):
     """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed their deadline.
 
-    Rows without a match are given when their deadline has passed. Rows behind their own split's watermark are dropped and counted.
+    Rows without a match are given when their deadline has passed. Rows that come when no partner can be there or come any more are late.
     """
 
     time: JoinTime = None  # type: ignore[assignment]  # dataclass order: every node is built with it

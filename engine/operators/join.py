@@ -267,7 +267,7 @@ class JoinOperator(Operator, ListState):
             own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
             found = other.store.take(ids).columns
             columns = own + found if port == 0 else found + own
-            self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, port), out)
+            self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out)
         return at, ids
 
     @staticmethod
@@ -290,7 +290,7 @@ class JoinOperator(Operator, ListState):
         sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
         ids = rows[turned]
-        self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], None, port, out)
+        self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], self._stored_lateness(ids, port), port, out)
 
     def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
         behind = batch.behind if self._ended[1 - port] else None
@@ -306,9 +306,13 @@ class JoinOperator(Operator, ListState):
             columns = columns + nulls if port == 0 else nulls + columns
         self._emit(columns, weights, behind, out)
 
-    def _lateness(self, batch: Batch, at: np.ndarray, port: int) -> np.ndarray | None:
+    def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
         """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of their own."""
         return batch.behind[at] if batch.behind is not None and self._ended[1 - port] else None
+
+    def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """Kept rows of a side have no time of their own."""
+        return None
 
     def _emit(self, columns: list[pa.Array], weights: np.ndarray | None, behind: np.ndarray | None, out: Output) -> None:
         if weights is not None and (weights == 1).all():

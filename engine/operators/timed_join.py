@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
+from engine.arrays import truths
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from engine.in_time import without_late
 from engine.job_options import JobOptions
-from engine.on_time import on_time
+from engine.kernels import columns as col
 from engine.operator import Context, Output
 from engine.operators.join import Alone, JoinOperator
-from engine.state.expiring_join_side import ExpiringJoinSide
+from engine.state.expiring_join_side import ExpiringJoinSide, least_deadlines
 from engine.state.join_side import JoinSide
 from planner.physical import JoinSpec
 
@@ -18,8 +21,10 @@ class TimedJoinOperator(JoinOperator):
     """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when their deadline passes, so rows given
     are never taken back unless the inputs take rows back.
 
-    Rows behind their own split's watermark, which might have met rows that are gone, are dropped and counted. Rows without a time match nothing.
-    The watermark is held back so that all rows given are on time above.
+    Two rows meet unless one of them came when the watermark of its split had passed the last time the other can meet. That is a matter of the two
+    rows alone, so neither what was freed by then nor who came first shows. A row that no partner can be there for, nor come, is late: dropped and
+    counted. Of a side that takes rows back every row behind its split's watermark is. Rows without a time match nothing.
+    The watermark is held back so that rows given are on time above, unless they were behind it when they came.
     """
 
     def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
@@ -28,6 +33,7 @@ class TimedJoinOperator(JoinOperator):
         self._time = spec.time
         self._hold_us = spec.time.hold_us(spec.kind)
         self._needed = (self._told(0), self._told(1))
+        self._deadlines = [[(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides]
         self._watermark_us = MIN_WATERMARK_US
 
     def _told(self, port: int) -> tuple[int, ...]:
@@ -45,8 +51,11 @@ class TimedJoinOperator(JoinOperator):
         if not side.deadlines:
             return super()._side(port, max_parallelism)
         lasting = None if self._spec.insert_only[port] else (side.time_column, side.slack_us - other.slack_us)
-        deadlines = [(deadline.column, deadline.offset_us) for deadline in side.deadlines]
-        return ExpiringJoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, deadlines, lasting, **self._kept(port))
+        groups = max_parallelism
+        return ExpiringJoinSide(self._schemas[port], self._keys[port], self._index, groups, self._deadlines[port], lasting, **self._kept(port))
+
+    def _kept(self, port: int) -> dict[str, bool]:
+        return super()._kept(port) | {"lates": self._spec.insert_only[port]}
 
     def _prompt(self, port: int) -> Alone:
         """Rows without a match wait for one, until the other side has ended."""
@@ -54,20 +63,88 @@ class TimedJoinOperator(JoinOperator):
         return Alone.NEVER if waits else self._alone[port]
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        side = self._time.sides[port]
-        batch = on_time(batch, side.time_column, side.slack_us, self._watermark_us, self._metrics)
+        batch = self._in_time(batch, port)
         if batch.num_rows:
             super().on_batch(batch, port, out)
+            if batch.behind is not None:  # nothing may be left to wait for
+                self._settle_due(port, out)
+                self._count_entries()
+
+    def _in_time(self, batch: Batch, port: int) -> Batch:
+        """Drop and count the late rows; those that stay tell the watermark they are behind, the least one when they are on time."""
+        side = self._time.sides[port]
+        column = batch.rows.column(side.time_column)
+        reached = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        bounds = _less(reached, side.slack_us)
+        behind = col.words(column) < bounds
+        if column.null_count:
+            behind &= truths(column.is_valid())
+        if not behind.any():
+            return Batch(batch.rows, batch.weights)
+        late = behind & self._meets_nothing(batch.rows, bounds, port) if self._spec.insert_only[port] else behind
+        marked = Batch(batch.rows, batch.weights, np.where(behind, reached, MIN_WATERMARK_US))
+        return without_late(marked, late, reached, self._metrics)
+
+    def _meets_nothing(self, rows: pa.RecordBatch, bounds: np.ndarray, port: int) -> np.ndarray:
+        """Return the rows for which no partner can come any more, nor be there still: the last that may be kept have gone."""
+        none = np.zeros(rows.num_rows, np.bool_)
+        for column in self._needed[port]:
+            if rows.column(column).null_count:
+                none |= truths(rows.column(column).is_null())
+        other = self._time.sides[1 - port]
+        kept_us = [deadline.offset_us for deadline in other.deadlines if deadline.column == other.time_column]
+        if not self._deadlines[port] or not kept_us:
+            return none
+        last = least_deadlines(rows, self._deadlines[port])
+        return none | (np.maximum(last, last + min(kept_us)) < bounds)
+
+    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
+        meet = self._meet(batch, at, ids, port)
+        return super()._give_pairs(batch, at if meet is None else at[meet], ids if meet is None else ids[meet], port, out)
+
+    def _meet(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """Return which pairs had neither row come too late for the other; None for all."""
+        own, other = self._sides[port], self._sides[1 - port]
+        meet = None
+        if batch.behind is not None and isinstance(other, ExpiringJoinSide):
+            meet = other.last_met(ids) >= _less(batch.behind, self._time.sides[port].slack_us)[at]
+        behind = other.behind(ids)
+        if behind is not None and isinstance(own, ExpiringJoinSide):
+            last = least_deadlines(batch.rows, self._deadlines[port])[at]
+            in_time = last >= _less(behind, self._time.sides[1 - port].slack_us)
+            meet = in_time if meet is None else meet & in_time
+        return meet
+
+    def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """A pair came when its later row did."""
+        own, other = None if batch.behind is None else batch.behind[at], self._sides[1 - port].behind(ids)
+        return self._held_back(own if other is None else other if own is None else np.maximum(own, other))
+
+    def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
+        return self._held_back(self._sides[port].behind(ids))
+
+    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        self._give_alone(batch.rows, batch.weights, self._held_back(batch.behind), port, out)
+
+    def _held_back(self, behind: np.ndarray | None) -> np.ndarray | None:
+        """The watermark behind the join that rows are behind, when some are."""
+        if behind is None or (behind == MIN_WATERMARK_US).all():
+            return None
+        return _less(behind, self._hold_us)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
         self._watermark_us = time_us
         for port in (0, 1):
-            side, other = self._sides[port], self._time.sides[1 - port]
             if time_us == MAX_WATERMARK_US:
-                self._settle(side.store.live_ids(), port, out)
-            elif isinstance(side, ExpiringJoinSide):
-                self._settle(side.due(max(time_us, MIN_WATERMARK_US + 1 + max(other.slack_us, 0)) - other.slack_us), port, out)
+                self._settle(self._sides[port].store.live_ids(), port, out)
+            else:
+                self._settle_due(port, out)
         self._count_entries()
+
+    def _settle_due(self, port: int, out: Output) -> None:
+        side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
+        if isinstance(side, ExpiringJoinSide):
+            self._settle(side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us), port, out)
 
     def passes_on(self, time_us: int) -> int:
         if time_us == MAX_WATERMARK_US:
@@ -93,4 +170,9 @@ class TimedJoinOperator(JoinOperator):
         if self._alone[port] is Alone.UNMATCHED:
             side = self._sides[port]
             ids = ids[side.matches[ids] == 0]
-            self._give_alone(side.store.take(ids), side.store.weights(ids), None, port, out)
+            self._give_alone(side.store.take(ids), side.store.weights(ids), self._stored_lateness(ids, port), port, out)
+
+
+def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:
+    """Return times less some microseconds; the least one stays."""
+    return np.where(times_us == MIN_WATERMARK_US, times_us, np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us)

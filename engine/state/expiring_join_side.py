@@ -32,10 +32,11 @@ class ExpiringJoinSide(JoinSide):
         *,
         retracting: bool,
         counts: bool,
+        lates: bool,
     ) -> None:
         self._deadlines = list(deadlines)
         self._lasting = lasting
-        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts)
+        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, lates=lates)
 
     def clear(self) -> None:
         super().clear()
@@ -59,12 +60,22 @@ class ExpiringJoinSide(JoinSide):
         self._ends[ids] = ends
         self._coming.add(ends, ids)
 
+    def last_met(self, ids: np.ndarray) -> np.ndarray:
+        """Return the last times of the other side that rows can meet."""
+        return self._ends[ids] if self._lasting is None else least_deadlines(self.store.take(ids), self._deadlines)
+
     def _ends_of(self, rows: pa.RecordBatch) -> np.ndarray:
-        column, offset_us = self._deadlines[0]
-        ends = col.words(rows.column(column)) + offset_us
-        for column, offset_us in self._deadlines[1:]:
-            ends = np.minimum(ends, col.words(rows.column(column)) + offset_us)
+        ends = least_deadlines(rows, self._deadlines)
         if self._lasting is not None:
             column, offset_us = self._lasting
             ends = np.maximum(ends, col.words(rows.column(column)) + offset_us)
         return ends
+
+
+def least_deadlines(rows: pa.RecordBatch, deadlines: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the least of some columns of times, each with microseconds added, of each row."""
+    column, offset_us = deadlines[0]
+    ends = col.words(rows.column(column)) + offset_us
+    for column, offset_us in deadlines[1:]:
+        ends = np.minimum(ends, col.words(rows.column(column)) + offset_us)
+    return ends

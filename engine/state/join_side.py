@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
-from engine.elements import Batch
-from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group
+from engine.elements import MIN_WATERMARK_US, Batch
+from engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group
 from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_hashes
@@ -28,9 +28,10 @@ class JoinSide(TrackedState, Mapped):
     ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
     side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
     ``by_key``, all of a key since the last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
+    ``lates``, of a side that is never retracted: rows remember the watermark they were behind.
     """
 
-    MAPPED = ("matches",)
+    MAPPED = ("matches", "_behind")
 
     def __init__(
         self,
@@ -44,12 +45,14 @@ class JoinSide(TrackedState, Mapped):
         writes: LastWrites | None = None,
         by_key: bool = False,
         numbered: bool = False,
+        lates: bool = False,
     ) -> None:
         self.schema = schema
         self.key_columns = list(key_columns)
         self.retracting = retracting
         self.counts = counts
         self._numbered = numbered
+        self._lates = lates
         self._keys = keys
         self._max_parallelism = max_parallelism
         self._own: KeyGroups | None = None
@@ -63,6 +66,7 @@ class JoinSide(TrackedState, Mapped):
         self.store = RowStore(self.schema, self.changes, numbered=self._numbered)
         self.links = MultiIndex()
         self.matches = np.zeros(self.store.capacity, np.int64)
+        self._behind = np.zeros(0, np.int64)
         self.all_ones = True
         self._identity = KeyIndex(self.schema.types) if self.retracting else None
         if self.writes is not None:
@@ -114,8 +118,23 @@ class JoinSide(TrackedState, Mapped):
             ids = self.store.append(batch.rows, batch.weights, arrived)
             self._index(ids, batch.rows, slots, matched)
             self._written(ids)
+            self._note_behind(ids, batch.behind)
             return np.zeros(0, np.int64)
         return self._merge(batch, slots, matched, arrived)
+
+    def _note_behind(self, ids: np.ndarray, behind: np.ndarray | None) -> None:
+        """Nothing is noted until the first row comes late."""
+        if not self._lates or (behind is None and not self._behind.size):
+            return
+        known = self._behind.size
+        if known < self.store.capacity:
+            self._behind = grown(self._behind, self.store.capacity)
+            self._behind[known:] = MIN_WATERMARK_US
+        self._behind[ids] = MIN_WATERMARK_US if behind is None else behind
+
+    def behind(self, ids: np.ndarray) -> np.ndarray | None:
+        """Return the watermarks that rows were behind when they came, the least one for those on time; None when all are."""
+        return self._behind[ids] if self._behind.size else None
 
     def _written(self, ids: np.ndarray) -> None:
         if self.writes is not None and not self._by_key:
@@ -235,7 +254,9 @@ class JoinSide(TrackedState, Mapped):
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
         matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
         written = None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
-        arrived = self.store.arrived(ids)
+        arrived, behind = self.store.arrived(ids), self.behind(ids)
+        if self._lates and behind is None:
+            behind = np.full(ids.size, MIN_WATERMARK_US)
         keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
 
         def table() -> pa.Table:
@@ -246,7 +267,7 @@ class JoinSide(TrackedState, Mapped):
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
             found = pa.table([*first, array_of(weights[order]), array_of(matches[order]), *rows(order, None).columns], names=names)
-            for name, values in ((ARRIVED, arrived), (WRITTEN, written)):
+            for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
                 found = found if values is None else found.append_column(name, array_of(values[order]))
             return found
 
@@ -259,7 +280,8 @@ class JoinSide(TrackedState, Mapped):
             return
         weights = numbers_of(part.column("weight"))
         slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
-        batch = Batch(batches[0], None if (weights == 1).all() else weights)
+        behind = numbers_of(part.column(BEHIND)) if BEHIND in part.column_names else None
+        batch = Batch(batches[0], None if (weights == 1).all() else weights, behind)
         arrived = numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None
         if self.writes is None:
             self.change(batch, slots, numbers_of(part.column("matches")), arrived)

@@ -92,15 +92,28 @@ def near(one: Row, two: Row) -> bool:
 
 
 def near_in_time(kind: str) -> Callable[[Given], Rows]:
-    """An interval join; a row without a match comes alone when none can come any more."""
+    """An interval join; a row without a match comes alone when none can come any more.
+
+    A row waits until its split's time has passed its last partner. Two rows meet if neither came when the other had gone; one is late that came
+    when the last partner it might have had was gone, or, without a key, behind the watermark.
+    """
+    waits = {"a": 3 * SECOND, "b": 2 * SECOND}
 
     def of(given: Given) -> Rows:
-        left, right = given.timely("a"), given.timely("b")
-        alone_left = {row[ID] for row in left if row[K] is None or row[TS] + 3 * SECOND < given.now}
+        behind = {entry.row[ID]: entry.behind for entry in (*given.tables["a"], *given.tables["b"])}
+
+        def timely(name: str) -> list[Row]:
+            return [row for row in (entry.row for entry in given.tables[name]) if row[TS] + (row[K] is not None) * 5 * SECOND >= behind[row[ID]]]
+
+        def meets(a: Row, b: Row) -> bool:
+            return near(a, b) and a[TS] + waits["a"] >= behind[b[ID]] and b[TS] + waits["b"] >= behind[a[ID]]
+
+        left, right = timely("a"), timely("b")
+        alone_left = {row[ID] for row in left if row[K] is None or row[TS] + waits["a"] < given.now}
         if kind in ("semi", "anti"):
-            return Counter({row: n for row, n in joined(left, right, near, kind).items() if kind == "semi" or row[0] in alone_left})
-        alone_right = {row[ID] for row in right if row[K] is None or row[TS] + 2 * SECOND < given.now}
-        pairs = joined(left, right, near, kind)
+            return Counter({row: n for row, n in joined(left, right, meets, kind).items() if kind == "semi" or row[0] in alone_left})
+        alone_right = {row[ID] for row in right if row[K] is None or row[TS] + waits["b"] < given.now}
+        pairs = joined(left, right, meets, kind)
         return Counter({row: n for row, n in pairs.items() if None not in (row[0], row[2]) or row[0] in alone_left or row[2] in alone_right})
 
     return of

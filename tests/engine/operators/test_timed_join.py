@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US
+from engine.elements import MAX_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operators.timed_join import TimedJoinOperator
 from planner.expressions import Call, Column, Literal
@@ -175,11 +175,52 @@ def test_late_rows_are_dropped_and_the_watermark_is_held_back() -> None:
     operator = TimedJoinOperator(spec(JoinKind.LEFT, True), JobOptions())
     operator.open(context())
     out = Collected()
-    batch = batch_of([((1, 1, at(9)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
+    batch = batch_of([((1, 1, at(10 - AFTER - BEFORE - 1)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
     operator.on_batch(type(batch)(batch.rows, None, np.array([10 * S, 10 * S])), 0, out)
-    assert operator._metrics.late_rows == 1
+    assert operator._metrics.late_rows == 1, "its last partner, which may have waited for rows BEFORE it, is gone"
     operator.on_watermark((10 + AFTER) * S, out)
     assert not out.changes(), "a match may still come"
     assert operator.passes_on((10 + AFTER) * S) == 10 * S
     operator.on_watermark((10 + AFTER) * S + 1, out)
     assert out.changes() == [((1, 2, at(10), None, None, None), 1)]
+
+
+def late(rows: list[tuple[Any, ...]], watermark: int) -> Batch:
+    batch = batch_of([(row, 1) for row in rows], SIDE.to_arrow())
+    return Batch(batch.rows, None, np.full(batch.num_rows, watermark * S))
+
+
+@pytest.mark.parametrize("lagging", [False, True])
+def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: bool) -> None:
+    """Whether the operator's own time has come as far as that of the row's split, or not yet, and so more rows are still there."""
+    operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
+    operator.open(context())
+    out = Collected()
+    operator.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)
+    if not lagging:
+        operator.on_watermark(12 * S, out)
+        assert out.changes() == [((None, None, None, 1, 11, at(9)), 1)]
+    operator.on_batch(late([(1, 1, at(8)), (1, 2, at(4)), (1, 3, at(6))], 12), 0, out)
+    assert operator._metrics.late_rows == 1, "of 4: its last partner, of 9, waited until 11"
+    operator.on_batch(batch_of([((1, 13, at(13)), 1)], SIDE.to_arrow()), 1, out)
+    operator.on_watermark(MAX_WATERMARK_US, out)
+    assert out.folded() == Counter(
+        {
+            (1, 1, at(8), 1, 12, at(11)): 1,
+            (1, 1, at(8), 1, 13, at(13)): 1,
+            (1, 3, at(6), 1, 12, at(11)): 1,
+            (None, None, None, 1, 11, at(9)): 1,
+        }
+    ), "what was given alone, or would have been, meets nobody later"
+
+
+def test_what_a_late_row_was_behind_is_in_a_checkpoint() -> None:
+    operator = TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions())
+    operator.open(context())
+    operator.on_batch(late([(1, 1, at(8))], 12), 0, Collected())
+    again = restored(TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator]))
+    out = Collected()
+    again.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)
+    assert [row[4] for row, _ in out.changes()] == [12], "11 was gone when the row came"
+    (given,) = out.batches
+    assert list(given.behind) == [(12 - max(BEFORE, AFTER)) * S], "windows above know it for late"
