@@ -155,6 +155,7 @@ class StoreIo:
             tasks=tuple(tasks),
             ended=ended,
             meaning=plan.meaning,
+            owner=self._store.owner,
         )
 
         def work() -> Published:

@@ -19,7 +19,7 @@ from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
-from engine.job_record import JOB, JobRecord, encode_record
+from engine.job_record import JOB, OWNER, JobRecord, decode_owner, encode_owner, encode_record
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask, check_file, damaged
@@ -30,7 +30,7 @@ FINISHED = "FINISHED"
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 _SEGMENT = re.compile(r"seg-e\d+-a\d+-c(\d+)-t\d+\.\d+")
 _EPOCH = re.compile(r"epoch-(\d+)")
-_STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB)\.e(\d+)\.tmp")
+_STAGED = re.compile(r"(?:chk-\d+\.manifest|CURRENT|FINISHED|JOB|OWNER)\.e(\d+)\.tmp")
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,7 @@ class CheckpointStore:
         self._fallback = fallback
         self.job_id = job_id
         self.epoch = 0
+        self.owner = job_id
         self._retained = max(2, retained)
         self._manifests: dict[int, frozenset[str]] = {}
         self._current: int | None = None
@@ -172,6 +173,22 @@ class CheckpointStore:
         self._check_epoch()
         fields = {"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, "checkpoint_id": checkpoint_id}
         self._publish(FINISHED, FINISHED, seal(fields))
+
+    def own(self, drawn: str) -> str:
+        """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``, which it has from now on.
+
+        A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and so does one whose own is damaged: what
+        was staged under the old one is published if a checkpoint says so, never deleted. Raises OSError, STA-3002.
+        """
+        place = self.storage.place()
+        with contextlib.suppress(FileNotFoundError, PenstockError):
+            self.owner, written_in = decode_owner(self.storage.read(OWNER))
+            if written_in == place:
+                return self.owner
+        self.owner = drawn
+        self._check_epoch()
+        self._publish(OWNER, OWNER, encode_owner(self.job_id, drawn, place))
+        return drawn
 
     def record_job(self, record: JobRecord) -> None:
         """Write down what the job is, so that another process can run it on. Raises OSError, STA-3002."""

@@ -17,7 +17,7 @@ from engine.job_messages import OperatorTold, TaskId, TaskReport
 from engine.job_options import JobOptions
 from engine.manifest import Manifest
 from engine.metrics import OperatorMetrics
-from engine.operator import Context, Operator, Services
+from engine.operator import Context, Operator, RestoredFrom, Services
 from engine.placement import AllHere, ChannelEnds, Placement
 from engine.record_writer import RecordWriter, TaskOutput, record_writer
 from engine.restore import Restorer
@@ -54,6 +54,7 @@ class Deployer:
     build: BuildOperator
     keep_snapshots: bool
     job_id: str
+    owner: str
 
     def tasks(
         self,
@@ -67,11 +68,12 @@ class Deployer:
         """Return the tasks of a new deployment that run here, in topological order; ``wakeup(slot)`` wakes the slot of a subtask number."""
         channels = {edge: self._channels(edge, wakeup, placement) for edge in self.graph.edges}
         budgets: defaultdict[int, StateBudget | None] = defaultdict(self._budget)
+        came_from = None if restore is None else RestoredFrom(restore.manifest.owner, restore.manifest.checkpoint_id)
         made = []
         for chain in self.graph.chains:
             for subtask in filter(placement.here, range(chain.parallelism)):
                 output = TaskOutput([self._writer(edge, channels[edge], subtask) for edge in self.graph.outputs_of(chain.chain_id)])
-                specs = [self._operator(chain, spec, subtask, attempt, report) for spec in chain.operators]
+                specs = [self._operator(chain, spec, subtask, attempt, report, came_from) for spec in chain.operators]
                 operators = OperatorChain(specs, output, incremental=self.options.incremental_checkpoints)
                 made.append(
                     Task(
@@ -174,7 +176,15 @@ class Deployer:
     def _ancestors(self, chain_id: int) -> set[int]:
         return {chain_id}.union(*(self._ancestors(edge.source) for edge in self.graph.inputs_of(chain_id)))
 
-    def _operator(self, chain: Chain, spec: OperatorSpec, subtask: int, attempt: int, report: Callable[[TaskReport], None]) -> ChainedOperator:
+    def _operator(
+        self,
+        chain: Chain,
+        spec: OperatorSpec,
+        subtask: int,
+        attempt: int,
+        report: Callable[[TaskReport], None],
+        restored: RestoredFrom | None,
+    ) -> ChainedOperator:
         context = Context(
             operator_id=spec.operator_id,
             name=spec.name,
@@ -187,6 +197,8 @@ class Deployer:
             job_id=self.job_id,
             attempt=attempt,
             tell=lambda news: report(OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)),
+            owner=self.owner,
+            restored=restored,
         )
         return ChainedOperator(self.build(spec, self.options), context)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,13 +39,25 @@ History = Callable[[], JobGraph]
 RENEW_MS = 2_000.0
 
 
-class JobManager:
-    """Runs jobs in this process. ``build`` makes operators from specs."""
+def draw_owner() -> str:
+    """Return an identity that no other job anywhere has."""
+    return secrets.token_hex(8)
 
-    def __init__(self, services: Services, clock: Clock | None = None, build: BuildOperator = build_operator) -> None:
+
+class JobManager:
+    """Runs jobs in this process. ``build`` makes operators from specs; ``draw`` gives each new job the identity its sinks stage under."""
+
+    def __init__(
+        self,
+        services: Services,
+        clock: Clock | None = None,
+        build: BuildOperator = build_operator,
+        draw: Callable[[], str] = draw_owner,
+    ) -> None:
         self._services = services
         self._clock = clock if clock is not None else SystemClock()
         self._build = build
+        self._draw = draw
         self._jobs: dict[str, Job] = {}
         self._fingerprints: dict[str, str] = {}
         self._masters: list[JobMaster] = []
@@ -72,7 +85,7 @@ class JobManager:
         job_id = self._job_id(job_id, options)
         plan = plan_identity(graph)
         store = self._store(options, job_id, keeps=history is not None)
-        opened, diff, first = Opened(None, False, 1), None, None
+        opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
         if store is not None:
             try:
                 opened = store.open(take_over=options.take_over)
@@ -84,6 +97,8 @@ class JobManager:
                     store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
                 elif history is not None and not opened.finished:
                     first = history()
+                if not opened.finished:
+                    owner = store.own(owner)
                 if options.record is not None and not opened.finished:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
             except OSError as cause:
@@ -96,7 +111,7 @@ class JobManager:
         job = Job(job_id, options.name, None if store is None else store.storage)
         job.state_diff = diff
         try:
-            return self._start(job, graph, options, plan, store, opened, first)
+            return self._start(job, graph, options, plan, store, opened, first, owner)
         except PenstockError:  # it cannot run where it is wanted
             if store is not None:
                 store.close()
@@ -144,6 +159,7 @@ class JobManager:
         store: CheckpointStore | None,
         opened: Opened,
         first: JobGraph | None,
+        owner: str,
     ) -> Job:
         posts: list[JobMaster] = []
         live = None if first is None else RescaleRequested(graph, plan)
@@ -152,7 +168,8 @@ class JobManager:
             posts[0].post(message)
 
         workers, on_end = self._workers(job, graph, options, post)
-        deployer = Deployer(first or graph, options, self._services, self._clock, self._build, keep_snapshots=store is not None, job_id=job.job_id)
+        keeps, whose = store is not None, {"job_id": job.job_id, "owner": owner}
+        deployer = Deployer(first or graph, options, self._services, self._clock, self._build, keep_snapshots=keeps, **whose)
         master = JobMaster(job.job_id, deployer, plan, workers, store, opened, live=live, wake=self._wake, on_end=on_end)
         posts.append(master)
         if store is not None:

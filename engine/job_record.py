@@ -1,4 +1,4 @@
-"""The record of a job in its directory: what another process needs to run it on, and how it ended."""
+"""What a job's directory says of the job: the record another process needs to run it on, and the identity under which its sinks stage."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from catalog.frozen import dataclass
 from engine.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
 
 JOB = "JOB"
+OWNER = "OWNER"
 RUNNING = "RUNNING"
 
 
@@ -69,6 +70,20 @@ def decode_record(data: bytes) -> JobRecord:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as cause:
         raise damaged(JOB, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+def encode_owner(job_id: str, owner: str, place: str) -> bytes:
+    """Return the bytes that say whose staged files and rows are this job's; ``place``: where that was written, so that a copy is known as one."""
+    return seal({"format": FORMAT, "version": list(VERSION), "job_id": job_id, "owner": owner, "place": place})
+
+
+def decode_owner(data: bytes) -> tuple[str, str]:
+    """Return owner and place of sealed bytes; raises STA-3005 when damaged."""
+    fields = unseal(OWNER, data)
+    try:
+        return str(fields["owner"]), str(fields["place"])
+    except KeyError as cause:
+        raise damaged(OWNER, f"a field is missing: {cause}") from cause
 
 
 def refuse_withheld(job_id: str) -> PenstockError:

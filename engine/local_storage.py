@@ -103,6 +103,10 @@ class LocalStorage:
             self.close()
             raise locked(str(self._root))
 
+    def place(self) -> str:
+        found = self._root.resolve()
+        return f"{found.stat().st_ino} {found}"
+
     def in_use(self) -> bool:
         """Return whether a process holds the lock."""
         try:

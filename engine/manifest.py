@@ -17,7 +17,7 @@ from engine.storage import check_name
 from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning
 
 FORMAT = "penstock-checkpoint"
-VERSION = (1, 3)
+VERSION = (1, 4)
 FEATURES = ("layers", "passed times")
 """What a reader must know beyond version 1.0 to read what this engine writes."""
 MAX_BYTES = 1 << 28
@@ -65,6 +65,8 @@ class Migration:
 class Manifest:
     """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had.
 
+    ``owner``: the identity under which its sinks staged what is pending; before version 1.4 that was the job's id.
+
     ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not written.
     """
 
@@ -80,6 +82,7 @@ class Manifest:
     tasks: tuple[WrittenTask, ...]
     ended: frozenset[TaskId]
     meaning: PlanMeaning = PlanMeaning()
+    owner: str = ""
     migrations: Mapping[str, Migration] = field(default_factory=dict, hash=False)
 
     @property
@@ -131,6 +134,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
             "version": list(VERSION),
             "requires": list(FEATURES),
             "job_id": manifest.job_id,
+            "owner": manifest.owner,
             "epoch": manifest.epoch,
             "checkpoint_id": manifest.checkpoint_id,
             "parent": manifest.parent,
@@ -244,6 +248,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
         tasks=tasks,
         ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
         meaning=_meaning(fields),
+        owner=str(fields.get("owner", fields["job_id"])),
     )
 
 

@@ -63,6 +63,9 @@ class MemoryStorage:
     def lock(self, *, take_over: bool = False) -> None:
         """Nobody else can be in this process's memory; a second writer is fenced by its epoch."""
 
+    def place(self) -> str:
+        return "memory"
+
     def renew(self) -> bool:
         return True
 

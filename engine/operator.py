@@ -106,12 +106,20 @@ class KeyGroups:
     max_parallelism: int
 
 
+@dataclass(frozen=True)
+class RestoredFrom:
+    """The checkpoint a subtask starts from: the owner of the job that wrote it, and its number."""
+
+    owner: str
+    checkpoint_id: int
+
+
 @dataclass
 class Context:
     """What an operator is given when it opens. ``services`` holds injected outside things by type (files, registered tables, backends).
 
-    ``job_id`` is the same after every restart of the job and of no other job: sinks put it into the names of what they publish. ``attempt`` numbers
-    the deployments of the job in this process. ``tell`` takes news for the job's master.
+    ``job_id`` names the job for people. ``owner`` is drawn by chance, the same after every restart of the job and of no other job anywhere: sinks
+    name by it what they stage and publish. ``attempt`` numbers the deployments of the job in this process. ``tell`` takes news for the job's master.
     """
 
     operator_id: str
@@ -125,6 +133,8 @@ class Context:
     job_id: str = ""
     attempt: int = 1
     tell: Callable[[News], None] = lambda news: None
+    owner: str = ""
+    restored: RestoredFrom | None = None
 
 
 class Services:

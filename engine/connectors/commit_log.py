@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import json
 import os
@@ -163,12 +164,19 @@ def make_new(staged: Path, target: Path, data: bytes) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if target.exists():
-            raise FileExistsError(target) from error
-        staged.replace(target)  # a filesystem without hard links: there one job writes to a directory at a time
+        _rename_new(staged, target)
     finally:
         staged.unlink(missing_ok=True)
     sync_directory(target.parent)
+
+
+def _rename_new(staged: Path, target: Path) -> None:
+    """Rename a file to a new name where there are no hard links; writers take turns at looking and renaming, by a lock that ends with its process."""
+    with (target.parent / ".LOCK").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            raise FileExistsError(target)
+        staged.replace(target)
 
 
 def sync_directory(directory: Path) -> None:

@@ -37,7 +37,7 @@ class DatabaseSink:
         declared = {name.lower() for name in request.table.primary_key}
         self._key = tuple(i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared)
         self._schema = pa.schema([pa.field(name, kind) for name, kind in zip(self._names, request.schema.to_arrow().types, strict=True)])
-        self._transactions = StagedTransactions(self._database, request.job_id, request.operator_id, request.subtask, request.parallelism)
+        self._transactions = StagedTransactions(self._database, request)
         self._buffered: list[pa.RecordBatch] = []
         self._bytes = 0
         self._prepared: list[Committable] = []

@@ -25,7 +25,7 @@ from engine.connectors.commit_log import CommittedFile, WrittenAs
 from engine.connectors.file_listing import resolve
 from engine.connectors.filesystem_source import csv_dialect
 from engine.connectors.partition_paths import partition_directory
-from engine.connectors.sink import Committable, SinkRequest
+from engine.connectors.sink import Committable, SinkRequest, writer_name
 from engine.connectors.sink_commits import SinkCommits
 from engine.connectors.staged_files import StagedFiles
 from engine.elements import Batch
@@ -54,9 +54,10 @@ class _OpenFile:
 class FilesystemSink:
     """Writes one subtask's share of a table's files.
 
-    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the job's and operator's own hidden directory (a process that was fenced off may still
-    write and clear away its own); final names are
-    ``part-<job>-<operator>-<subtask>-<checkpoint>-<n>``: no two tasks and no two checkpoints share one.
+    Staged names are ``<subtask>-<process>-<n>.inprogress`` in the hidden folder of job and operator (a process that was fenced off may still write
+    and clear away its own); final names are ``part-<job>-<operator>-<subtask>-<checkpoint>-<folder>-<n>``. The folder's name is made of the job's
+    owner and the operator's id: no other job has it, whatever its name and wherever it runs. What stands before it is for people, and for the
+    order of files, which is that of checkpoints also behind a savepoint.
     """
 
     def __init__(self, request: SinkRequest) -> None:
@@ -72,12 +73,12 @@ class FilesystemSink:
         self._codec, self._suffix = _codec(table, self._format)
         self._rows_per_file = int(option(table, "sink.rolling.rows") or 0)
         self._bytes_per_file = int(option(table, "sink.rolling.bytes") or 0)
-        owner = f"{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}"
-        root = _directory(table)
-        self._files = StagedFiles(root, owner)
-        whose = {"job_id": request.job_id, "operator_id": request.operator_id}
-        self._commits = SinkCommits(root, self._layout.written_as(table), **whose, subtask=request.subtask, parallelism=request.parallelism)
-        self._stem = f"part-{owner}-{request.subtask:04d}"
+        root, folder, origin = _directory(table), writer_name(request.owner, request.operator_id), request.origin
+        self._former = None if origin is None else writer_name(origin.owner, origin.operator_id)
+        early = (request.job_id, request.operator_id) if origin is None else (origin.owner, origin.operator_id)
+        self._files = StagedFiles(root, folder, f"{_word(early[0], 24)}-{_word(early[1], 8)}")
+        self._commits = SinkCommits(root, self._layout.written_as(table), request)
+        self._stem = f"part-{_word(request.job_id, 24)}-{_word(request.operator_id, 8)}-{request.subtask:04d}"
         self._open: dict[str, _OpenFile] = {}
         self._complete: list[_OpenFile] = []
         self._number = 0
@@ -85,11 +86,16 @@ class FilesystemSink:
 
     def recover(self, pending: list[Committable]) -> None:
         self._commits.start()
-        kept = self._pending = {item["staged"] for item in pending}
-        for name in self._files.leftovers():
-            match = _SUBTASK.match(name)
-            if name not in kept and match and int(match[1]) % self._request.parallelism == self._request.subtask:
-                self._files.discard(name)
+        request, kept = self._request, {(item.get("folder"), item["staged"]) for item in pending}
+        self._pending = {item["staged"] for item in pending if self._files.is_own(item)}
+        own = {self._files.folder}
+        if self._former is not None and request.origin is not None and request.origin.owner == request.owner:
+            own.add(self._former)  # of this job, whose query has changed
+        for folder in own:
+            for name in self._files.leftovers(folder):
+                match = _SUBTASK.match(name)
+                if (folder, name) not in kept and match and int(match[1]) % request.parallelism == request.subtask:
+                    self._files.discard(name, folder)
 
     def write(self, batch: Batch) -> None:
         given = self._changes(batch) if self._with_ops else batch.rows
@@ -124,11 +130,11 @@ class FilesystemSink:
             self._finish(directory)
         items, number = [], 0
         for file in self._complete:
-            stem = f"{self._stem}-{checkpoint_id:06d}"
+            stem = f"{self._stem}-{checkpoint_id:06d}-{self._files.folder}"
             final, number = self._files.free_name(file.directory, stem, self._suffix, number)
             assert file.written is not None, "a file is complete before it is prepared"
             facts = {"rows": file.rows, "bytes": file.written.length, "crc32": file.written.crc32, "checkpoint": checkpoint_id}
-            items.append({"staged": file.staged, "final": final, **facts})
+            items.append({"folder": self._files.folder, "staged": file.staged, "final": final, **facts})
             number += 1
         self._complete = []
         if items:
@@ -145,7 +151,7 @@ class FilesystemSink:
     def _commit(self, items: list[Committable]) -> None:
         known, published = self._commits.begin(), 0
         for item in items:
-            published += self._files.publish(item["staged"], item["final"])
+            published += self._files.publish(item)
             failpoint("S5")
         self._files.sync_published([item["final"] for item in items])
         self._request.metrics.count("files_committed", published)
@@ -164,7 +170,8 @@ class FilesystemSink:
 
     def abort(self, items: list[Committable]) -> None:
         for item in items:
-            self._files.discard(item["staged"])
+            if self._files.is_own(item):
+                self._files.discard(item["staged"])
 
     def ready(self) -> bool:
         return True
@@ -178,7 +185,7 @@ class FilesystemSink:
         for file in self._complete:
             self._files.discard(file.staged)
         self._open, self._complete = {}, []
-        self._files.tidy()
+        self._files.tidy(*(() if self._former is None else (self._former,)))
         self._commits.close()
 
     def _file(self, directory: str) -> _OpenFile:
@@ -189,8 +196,12 @@ class FilesystemSink:
                 self._finish(next(iter(self._open)))
             staged, self._number = self._files.reserve(f"{self._request.subtask}-{os.getpid()}", self._number, self._pending)
             task = WriteTask(self._files.staged(staged), self._layout.stored, self._codec, self._dialect, self._in_payload)
-            file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
             self._number += 1
+            try:
+                file = self._open[directory] = _OpenFile(open_writer(self._format, task), staged, directory)
+            except BaseException:
+                self._files.discard(staged)
+                raise
         return file
 
     def _finish(self, directory: str) -> None:

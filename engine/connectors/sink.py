@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import field
 from typing import Any, Protocol
 
@@ -16,8 +17,21 @@ Committable = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Origin:
+    """Who wrote the checkpoint a sink starts from: the job by its owner, the sink by its operator id there, and the checkpoint's number."""
+
+    owner: str
+    operator_id: str
+    checkpoint_id: int
+
+
+@dataclass(frozen=True)
 class SinkRequest:
-    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns that identify a row."""
+    """What one subtask of a sink is: ``table`` None collects to the client; ``upsert_key`` names the columns that identify a row.
+
+    ``owner`` and the operator id are nobody else's: by them it knows what it has staged. What another owner staged it may publish if its checkpoint
+    (``origin``) says so, but never deletes: that job may live. ``job_id`` is for people.
+    """
 
     table: Table | None
     schema: Schema
@@ -28,6 +42,13 @@ class SinkRequest:
     parallelism: int
     services: Services
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
+    owner: str = ""
+    origin: Origin | None = None
+
+
+def writer_name(owner: str, operator_id: str) -> str:
+    """Return the name of a sink operator of a job among all that write to a table: of its staging folder, in its files' names, of its log's parts."""
+    return hashlib.sha256(f"{owner}\n{operator_id}".encode()).hexdigest()[:16]
 
 
 class SinkWriter(Protocol):

@@ -6,12 +6,13 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from catalog.filesystem_options import FILE_KINDS, split_suffixes
 from engine.connectors.commit_log import Commit, CommitLog, CommittedFile, WrittenAs, committed_file, file_fields, make_new, seal, unseal
+from engine.connectors.sink import Origin, SinkRequest, writer_name
 
 _UNDER_WAY = "under-way"
 _PART = re.compile(r"(\d{12})-.*\.part")
@@ -29,18 +30,21 @@ class _Published:
 class SinkCommits:
     """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is committed again after the restore.
 
-    Several leave what they published, durably, as part files in a directory of their own, and each says up to which checkpoint it has. Whoever finds
+    What is committed again is not forgotten a second time: it and what several subtasks publish is left, durably, as part files in a directory of
+    the operator's own, and each subtask says up to which checkpoint it has. Whoever finds
     that all have reached a checkpoint writes its entry from the parts and deletes them; two may find it at once, the log takes no file twice. What an
-    earlier deployment said of itself is deleted by each subtask before its first barrier, so before anybody can ask.
+    earlier deployment said of itself is deleted by each subtask before its first barrier, so before anybody can ask. What another job, or this one
+    as another query, published up to the checkpoint this one begins with, and had not in the log, is taken over from its part files.
     """
 
-    def __init__(self, root: Path, written_as: WrittenAs, *, job_id: str, operator_id: str, subtask: int, parallelism: int) -> None:
+    def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
         self._root = root
         self._written_as = written_as
-        self._job_id, self._operator_id = job_id, operator_id
-        self._subtask, self._parallelism = subtask, parallelism
-        self._owner = hashlib.sha256(f"{job_id}\n{operator_id}".encode()).hexdigest()[:16]
-        self._log = CommitLog(root, f"{self._owner}-{subtask}")
+        self._job_id, self._operator_id = request.job_id, request.operator_id
+        self._subtask, self._parallelism = request.subtask, request.parallelism
+        self._owner, self._origin = writer_name(request.owner, request.operator_id), request.origin
+        self._former_is_own = request.origin is not None and request.origin.owner == request.owner
+        self._log = CommitLog(root, f"{self._owner}-{request.subtask}")
         self._parts = self._log.directory / _UNDER_WAY / self._owner
         self._published: dict[int, _Published] = {}
 
@@ -53,6 +57,20 @@ class SinkCommits:
         for path in self._log.directory.glob(f".{self._owner}-*.tmp"):  # an entry in whose writing a process was killed
             if int(path.name.split("-")[1]) % self._parallelism == self._subtask:
                 path.unlink(missing_ok=True)
+        if self._origin is not None and self._subtask == 0:
+            self._take_over(self._origin)
+
+    def _take_over(self, origin: Origin) -> None:
+        """Add what another writer's part files tell of checkpoints up to the one this job begins with. Another job's stay: it may live."""
+        former = writer_name(origin.owner, origin.operator_id)
+        if former == self._owner:
+            return
+        found: dict[int, _Published] = {}
+        read = self._read_parts(found, origin.checkpoint_id, self._parts.parent / former)
+        for number, held in found.items():
+            self._write_part(number, held)
+        for path in read if self._former_is_own else ():
+            path.unlink(missing_ok=True)
 
     def begin(self) -> int:
         """Have a log before the first file is published; return the number of its last entry."""
@@ -62,16 +80,26 @@ class SinkCommits:
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
         """Take files that were published just now, or before (``known`` -1): they may be named in the log already."""
-        if self._parallelism == 1:
-            held = self._published.setdefault(checkpoint_id, _Published(known=known))
-            held.files += files
-            held.known = min(held.known, known)
+        if self._parallelism > 1 or (self._origin is not None and checkpoint_id <= self._origin.checkpoint_id):
+            self._write_part(checkpoint_id, _Published(files, known))
             return
-        self._parts.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256("\n".join(file.path for file in files).encode()).hexdigest()[:16]
+        held = self._published.setdefault(checkpoint_id, _Published(known=known))
+        held.files += files
+        held.known = min(held.known, known)
+
+    def _write_part(self, checkpoint_id: int, held: _Published) -> None:
+        name = hashlib.sha256("\n".join(file.path for file in held.files).encode()).hexdigest()[:16]
         target = self._parts / f"{checkpoint_id:012d}-{name}.part"
+        data = seal({"known": held.known, "files": [file_fields(file) for file in held.files]})
         with contextlib.suppress(FileExistsError):  # a commit that is done again
-            make_new(self._own("being-written"), target, seal({"known": known, "files": [file_fields(file) for file in files]}))
+            self._in_parts(lambda: make_new(self._own("being-written"), target, data))
+
+    def _in_parts(self, write: Callable[[], None]) -> None:
+        """Write a file into the directory of parts, which another subtask that ends may take away while it is empty."""
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                self._parts.mkdir(parents=True, exist_ok=True)
+                return write()
 
     def completed(self, checkpoint_id: int) -> None:
         """Say that everything up to a checkpoint is published; write the entries of those that all subtasks have reached."""
@@ -80,7 +108,7 @@ class SinkCommits:
             self._say_reached(checkpoint_id)
             reached = self._reached_by_all()
         found = {number: held for number, held in self._published.items() if number <= reached}
-        parts = self._read_parts(found, reached)
+        parts = self._read_parts(found, reached, self._parts)
         for number in sorted(found):
             held = found[number]
             files = tuple(sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path))
@@ -102,10 +130,13 @@ class SinkCommits:
         return self._parts / f"{what}-{self._subtask if subtask is None else subtask}-{self._parallelism}"
 
     def _say_reached(self, checkpoint_id: int) -> None:
-        self._parts.mkdir(parents=True, exist_ok=True)
         staged = self._own("being-written")
-        staged.write_text(str(checkpoint_id), encoding="ascii")
-        staged.replace(self._own("reached"))
+
+        def write() -> None:
+            staged.write_text(str(checkpoint_id), encoding="ascii")
+            staged.replace(self._own("reached"))
+
+        self._in_parts(write)
 
     def _reached_by_all(self) -> int:
         """Return the checkpoint that all subtasks of this deployment have reached, -1 while one has none."""
@@ -117,10 +148,10 @@ class SinkCommits:
                 return -1
         return min(reached)
 
-    def _read_parts(self, found: dict[int, _Published], reached: int) -> list[Path]:
+    def _read_parts(self, found: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
         """Add what part files tell of checkpoints up to one; return them. One that is gone by now was written into the log by another subtask."""
         read = []
-        for path in sorted(self._parts.glob("*.part")) if self._parts.is_dir() else ():
+        for path in sorted(parts.glob("*.part")) if parts.is_dir() else ():
             match = _PART.fullmatch(path.name)
             if match is None or int(match[1]) > reached:
                 continue

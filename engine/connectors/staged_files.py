@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
 from engine.connectors.commit_log import sync_directory
+from engine.connectors.sink import Committable
 
 STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"
+_BLOCK_BYTES = 1 << 20
 
 
 class StagedFiles:
-    """The staging directory of one sink operator below its table's directory. Names given out and taken are relative to these two."""
+    """The staging folders below a table's directory, seen by one sink operator: ``folder`` is its own, where it may write and delete.
 
-    def __init__(self, root: Path, owner: str) -> None:
+    A committable says in its ``folder`` where it was staged; before format 1.4 that was ``former``, whose name two jobs may share.
+    """
+
+    def __init__(self, root: Path, folder: str, former: str) -> None:
         self.root = root
-        self._staging = root / STAGING / owner
+        self.folder = folder
+        self._former = former
+        self._staging = root / STAGING
 
     def reserve(self, name: str, number: int, taken: Collection[str]) -> tuple[str, int]:
-        """Return a staged name nobody has and that is none of those ``taken``, ``<name>-<number>`` with the number counted up, and that number."""
-        self._staging.mkdir(parents=True, exist_ok=True)
-        while f"{name}-{number}{STAGED_SUFFIX}" in taken or (self._staging / f"{name}-{number}{STAGED_SUFFIX}").exists():
+        """Make an empty staged file whose name nobody has and is none of those ``taken``: ``<name>-<number>``, the number counted up. Return both."""
+        while True:
+            staged = f"{name}-{number}{STAGED_SUFFIX}"
+            try:
+                if staged not in taken:
+                    os.close(os.open(self.staged(staged), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
+                    return staged, number
+            except FileNotFoundError:  # another sink of the table may tidy it away before there is a file in it
+                with contextlib.suppress(FileNotFoundError):
+                    (self._staging / self.folder).mkdir(parents=True, exist_ok=True)
+                continue
+            except FileExistsError:
+                pass
             number += 1
-        return f"{name}-{number}{STAGED_SUFFIX}", number
 
     @contextlib.contextmanager
     def told(self) -> Iterator[None]:
@@ -39,13 +56,17 @@ class StagedFiles:
             message = f"files cannot be written to {self.root}: {why}"
             raise PenstockError("DAT-4606", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="53100") from error
 
-    def staged(self, name: str) -> Path:
+    def staged(self, name: str, folder: str | None = None) -> Path:
         """Return where a staged file is."""
-        return self._staging / _plain(name)
+        return self._staging / _plain(self.folder if folder is None else folder) / _plain(name)
+
+    def is_own(self, item: Committable) -> bool:
+        """Whether a committable was staged in this sink's folder."""
+        return self._folder_of(item) == self.folder
 
     def sync(self) -> None:
         """Flush the staging directory and those above it, so that prepared names outlive a loss of power."""
-        for directory in (self._staging, self._staging.parent, self.root, self.root.parent):
+        for directory in (self._staging / self.folder, self._staging, self.root, self.root.parent):
             sync_directory(directory)
 
     def free_name(self, directory: str, stem: str, suffix: str, number: int) -> tuple[str, int]:
@@ -54,21 +75,29 @@ class StagedFiles:
             number += 1
         return f"{directory}/{stem}-{number:04d}{suffix}".lstrip("/"), number
 
-    def publish(self, staged: str, final: str) -> bool:
-        """Give a staged file its final name; False when that was done before. DAT-4604 when the file is nowhere."""
-        source, target = self.staged(staged), self.root / final
+    def publish(self, item: Committable) -> bool:
+        """Give a staged file its final name; False when that was done before, by which that name's file is known by its length and checksum.
+
+        DAT-4604 when the staged file is gone and that file is none or another; DAT-4605 when both are there and differ.
+        """
+        staged, final = item["staged"], item["final"]
+        source, target = self.staged(staged, self._folder_of(item)), self.root / final
         if ".." in Path(final).parts or Path(final).is_absolute():
             raise PenstockError("STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL)
-        if not source.exists():
-            if target.exists():
-                return False
-            hint = "the staged file was deleted by hand, or the checkpoint is of another directory"
-            raise PenstockError("DAT-4604", f"prepared file {staged} of {self.root} is gone; it cannot be published", hint=hint, kind=Kind.EXTERNAL)
-        if target.exists():
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # a copy of the job may publish it at this moment
+                source.rename(target)
+                return True
+        if target.exists() and _is_prepared(target, item):
+            source.unlink(missing_ok=True)
+            return False
+        if source.exists():
             raise PenstockError("DAT-4605", f"{target} exists already; {staged} is not published over it", kind=Kind.EXTERNAL)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        source.rename(target)
-        return True
+        there = f", and {final} is another file" if target.exists() else ""
+        hint = "the staged file was deleted by hand, or the checkpoint is of another directory"
+        message = f"prepared file {staged} of {self.root} is gone{there}; it cannot be published"
+        raise PenstockError("DAT-4604", message, hint=hint, kind=Kind.EXTERNAL)
 
     def sync_published(self, finals: list[str]) -> None:
         """Flush the directories published files stand in, up to the table's."""
@@ -77,21 +106,36 @@ class StagedFiles:
         for directory in sorted(directories, key=lambda path: len(path.parts), reverse=True):
             sync_directory(directory)
 
-    def discard(self, staged: str) -> None:
+    def discard(self, staged: str, folder: str | None = None) -> None:
         """Delete a staged file if it is there."""
-        self.staged(staged).unlink(missing_ok=True)
+        self.staged(staged, folder).unlink(missing_ok=True)
 
-    def leftovers(self) -> list[str]:
-        """Return the names of all staged files of this operator, sorted."""
-        return sorted(path.name for path in self._staging.glob(f"*{STAGED_SUFFIX}")) if self._staging.is_dir() else []
+    def leftovers(self, folder: str) -> list[str]:
+        """Return the names of all staged files of a folder, sorted."""
+        directory = self._staging / folder
+        return sorted(path.name for path in directory.glob(f"*{STAGED_SUFFIX}")) if directory.is_dir() else []
 
-    def tidy(self) -> None:
-        """Remove the staging directories that are empty."""
-        for directory in (self._staging, self._staging.parent):
-            try:
+    def tidy(self, *folders: str) -> None:
+        """Remove this sink's folder and others, and the directory of all, where they are empty."""
+        for directory in (*(self._staging / folder for folder in (self.folder, self._former, *folders)), self._staging):
+            with contextlib.suppress(OSError):  # not empty, or gone: another sink of the table is at work
                 directory.rmdir()
-            except OSError:  # not empty, or gone: another sink of the table is at work
-                return
+
+    def _folder_of(self, item: Committable) -> str:
+        return str(item.get("folder", self._former))
+
+
+def _is_prepared(target: Path, item: Committable) -> bool:
+    """Whether a file holds what was prepared; checkpoints of early versions do not know what that was."""
+    if "bytes" not in item or "crc32" not in item:
+        return True
+    if target.stat().st_size != item["bytes"]:
+        return False
+    found = 0
+    with target.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            found = zlib.crc32(block, found)
+    return found == item["crc32"]
 
 
 def _plain(name: str) -> str:

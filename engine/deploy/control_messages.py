@@ -96,7 +96,7 @@ class HeldTable:
 
 @dataclass(frozen=True)
 class DeployTasks:
-    """Make and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to go on from."""
+    """Make and start the tasks of ``slots``. ``manifest``: the checkpoint in ``state`` to go on from; ``owner``: of what sinks stage."""
 
     graph: JobGraph
     options: JobOptions
@@ -108,6 +108,7 @@ class DeployTasks:
     manifest: Manifest | None
     scratch: Path
     tables: tuple[HeldTable, ...]
+    owner: str
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,7 @@ class ProcessWorkers:
                 manifest=None if deployment.restore is None else deployment.restore.manifest,
                 scratch=self.scratch,
                 tables=self._tables,
+                owner=deployer.owner,
             )
             member.process.send(ToTasks(underway.id, body), functions.name)
         underway.sent = True

@@ -136,7 +136,14 @@ class WorkerTasks:
         restore = None if self._store is None or wanted.manifest is None else RestorePoint(self._store.storage, wanted.manifest)
         self._backends = SentBackends(wanted.graph, wanted.scratch, self._send)
         deployer = Deployer(
-            wanted.graph, wanted.options, self._services(wanted), self._clock, self._means.build, wanted.keep_snapshots, self.deployment.job_id
+            wanted.graph,
+            wanted.options,
+            self._services(wanted),
+            self._clock,
+            self._means.build,
+            wanted.keep_snapshots,
+            self.deployment.job_id,
+            wanted.owner,
         )
         placement = LinkedSlots(wanted.slots, peers, self._plane)
         attempt, epoch = self.deployment.attempt, self.deployment.epoch

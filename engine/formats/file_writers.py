@@ -75,11 +75,14 @@ class _SummedFile(io.BufferedWriter):
 
 
 class _DurableFile:
-    """A new file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way when asked."""
+    """A file that is flushed to the disk when it is complete; ``sink`` takes its bytes, compressed on the way when asked.
+
+    One that is there is written anew: who names it has made it, so that the name is its own.
+    """
 
     def __init__(self, path: Path, codec: str | None = None) -> None:
         self._path = path
-        self._file = _SummedFile(io.FileIO(path, "xb"))
+        self._file = _SummedFile(io.FileIO(path, "wb"))
         raw = pa.PythonFile(self._file, "w")
         self.sink = raw if codec is None else pa.CompressedOutputStream(raw, codec)
 

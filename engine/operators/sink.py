@@ -8,7 +8,7 @@ from typing import Any
 from catalog.connectors import takes_changes
 from catalog.errors import Kind, PenstockError
 from engine.connectors.build import sink_writer
-from engine.connectors.sink import SinkRequest
+from engine.connectors.sink import Origin, SinkRequest
 from engine.elements import Batch
 from engine.failpoints import failpoint
 from engine.job_options import JobOptions
@@ -27,7 +27,6 @@ class SinkOperator(Operator, ListState):
         self._spec = spec
         self._pending: list[dict[str, Any]] = []
         self._started = False
-        self._former: str | None = None
         promised = {field.name.lower() for field in spec.table.source_schema if not field.nullable} if spec.table is not None else set()
         self._never_null = [index for index, field in enumerate(spec.schema) if field.name.lower() in promised]
         self._takes_changes = spec.table is None or takes_changes(spec.table)
@@ -45,11 +44,15 @@ class SinkOperator(Operator, ListState):
             context.parallelism,
             context.services,
             context.metrics,
+            context.owner,
+            None if context.restored is None else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
         )
         self._writer = sink_writer(self._request)
 
     def succeeds(self, operator_id: str) -> None:
-        self._former = operator_id
+        assert self._request.origin is not None, "only an operator that is restored had another id"
+        self._writer.close()
+        self._writer = sink_writer(replace(self._request, origin=replace(self._request.origin, operator_id=operator_id)))
 
     def list_states(self) -> dict[str, ListState]:
         return {"pending": self}
@@ -60,16 +63,12 @@ class SinkOperator(Operator, ListState):
     def restore_items(self, items: list[dict[str, Any]]) -> None:
         pending = [entry for item in items for entry in item["items"]]
         self._started = True
-        writer = self._writer if self._former is None else sink_writer(replace(self._request, operator_id=self._former))
-        writer.recover(pending)
+        self._writer.recover(pending)
         context = self._context
         failpoint("R2")
         for item in items[context.subtask :: context.parallelism]:
-            writer.commit(item["items"])
+            self._writer.commit(item["items"])
         failpoint("R2b")
-        if writer is not self._writer:
-            writer.close()
-            self._writer.recover([])
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
         self._start()

@@ -49,13 +49,11 @@ def unpublish(job: str) -> int:
     """Take back what the last checkpoint's commits published, as if the job had been killed before them; return how many there were."""
     reader = CheckpointReader(LocalStorage(Path("state") / f"{job}-1"))
     number = 0
-    for operator_id, state, item in reader.items(reader.manifest()):
+    for _, state, item in reader.items(reader.manifest()):
         for file in item["items"] if state == "pending" else ():
             final = Path("out/copied") / file["final"]
-            owner = final.name.removeprefix("part-").rsplit("-", 3)[0]
-            staged = final.parent / STAGING / owner / file["staged"]
+            staged = final.parent / STAGING / file["folder"] / file["staged"]
             staged.parent.mkdir(parents=True, exist_ok=True)
-            assert owner.endswith(operator_id[:8])
             final.rename(staged)
             number += 1
     assert number

@@ -11,6 +11,7 @@ import pytest
 
 import penstock
 from catalog.errors import PenstockError
+from engine.connectors.sink import Origin
 from engine.databases.staged_transactions import EPOCHS
 from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
@@ -36,7 +37,7 @@ def test_rows_are_seen_when_they_are_committed_and_once(place: Place, out: Calla
     assert out() == [1, 2, 3]
     writer.close()
     assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
-    assert place.ask("SELECT job, subtask, checkpoint_id FROM penstock_epochs") == [("job1", 0, 7)]
+    assert place.ask("SELECT job, subtask, checkpoint_id FROM penstock_epochs") == [("owner1", 0, 7)]
 
 
 def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: Callable[[], list[int]]) -> None:
@@ -55,6 +56,46 @@ def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: C
     assert out() == [1]
     old.close()
     new.close()
+
+
+def test_jobs_of_one_name_write_side_by_side_and_a_copy_commits_once(place: Place, out: Callable[[], list[int]]) -> None:
+    first, other = sink(place, owner="a"), sink(place, owner="b")
+    for number, writer in enumerate((first, other)):
+        writer.recover([])
+        writer.write(batch(1 + number))
+    pending, of_other = first.prepare(1), other.prepare(1)
+    copy = sink(place, owner="c", origin=Origin("a", "abcdef0123", 1))
+    copy.recover(pending)
+    first.write(batch(5))
+    later = first.prepare(2)
+    copy.commit(pending)
+    other.commit(of_other)
+    first.commit(pending)
+    first.commit(later)
+    copy.write(batch(7))
+    copy.commit(copy.prepare(2))
+    assert out() == [1, 2, 5, 7]
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
+    for writer in (first, other, copy):
+        writer.close()
+
+
+def test_what_a_checkpoint_of_an_early_version_holds_is_committed_once(place: Place, out: Callable[[], list[int]]) -> None:
+    """It names no owner: rows were staged under the job's id, and so is the note of what was moved."""
+    early = sink(place, owner="job1")
+    early.recover([])
+    for values in ((1, 2), (3,)):
+        early.write(batch(*values))
+        early._stage()
+    items = [{key: item[key] for key in ("subtask", "number", "rows", "checkpoint")} for item in early.prepare(1)]
+    early.commit(items[:1])
+    early.close()
+    for _ in range(2):
+        again = sink(place, owner="b", origin=Origin("job1", "abcdef0123", 1))
+        again.recover(items)
+        again.commit(items)
+        again.close()
+    assert out() == [1, 2, 3]
 
 
 def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) -> None:

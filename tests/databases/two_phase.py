@@ -14,7 +14,7 @@ from catalog.schema import Field, Schema
 from catalog.tables import Table
 from catalog.types import INT, STRING
 from engine.connectors.database_sink import DatabaseSink
-from engine.connectors.sink import SinkRequest
+from engine.connectors.sink import Origin, SinkRequest
 from engine.elements import Batch
 from engine.failpoints import armed
 from engine.operator import Services
@@ -29,9 +29,12 @@ def table(place: Place, key: bool = False) -> Table:
     return Table("out", COLUMNS_2, COLUMNS_2, options, primary_key=("k",) if key else ())
 
 
-def sink(place: Place, *, key: bool = False, subtask: int = 0, parallelism: int = 1) -> DatabaseSink:
-    request = SinkRequest(table(place, key), COLUMNS_2, (0,) if key else None, "abcdef0123", "job1", subtask, parallelism, Services())
-    return DatabaseSink(request)
+def sink(
+    place: Place, *, key: bool = False, subtask: int = 0, parallelism: int = 1, owner: str = "owner1", origin: Origin | None = None
+) -> DatabaseSink:
+    which = (0,) if key else None
+    made = SinkRequest(table(place, key), COLUMNS_2, which, "abcdef0123", "job1", subtask, parallelism, Services(), owner=owner, origin=origin)
+    return DatabaseSink(made)
 
 
 def batch(*keys: int, value: str = "v", weights: list[int] | None = None) -> Batch:

@@ -108,7 +108,7 @@ class DirectJob:
         self._storage = MemoryStorage()
         self._writer = SnapshotWriter(self._storage, 1, 1)
         options = JobOptions(batch_max_rows=batch_rows, buffer_timeout_ms=0, channel_capacity=capacity)
-        deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct")
+        deployer = Deployer(graph, options, Services(feeds), self._clock, self._build, keep_snapshots=True, job_id="direct", owner="direct")
         self._tasks = deployer.tasks(1, None, 0, self._reports.append, lambda _: no_wakeup)
         for task in self._tasks:
             task.chain._layers = EveryChange(True)

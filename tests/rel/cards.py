@@ -47,6 +47,12 @@ CARDS: tuple[Card, ...] = (
         "jobs go on at another parallelism from checkpoints of all kinds: every pair of choices",
         ("--full",),
     ),
+    Card(
+        "shared-table",
+        "tests.rel.shared_table",
+        "jobs of one name write to one table at once and are killed: each one's rows are there once",
+        ("--seeds", "400", "--jobs", "4", "--kills", "12", "--rows", "20000"),
+    ),
     Card("ledger", "tests.rel.ledger", "balances that are committed sum to zero in every read while the job is killed"),
     Card("recovery", "tests.rel.recovery", "how long a job is out after a kill, and what takes how long"),
     Card("alerts", "tests.rel.alerts", "an automaton's alerts are exact while the job is killed", ("--error-rate", "0.0001")),

@@ -22,7 +22,7 @@ from tests.rel.verdict import Verdict
 
 DOES = ("kill", "raise", "delay")
 JOB = "insert-into-counted-1"
-WRITING = ("C6", "C7", "C8", "C9")  # the first file written so is the job's record
+WRITING = ("C6", "C7", "C8", "C9")  # the first files written so are the job's owner and its record
 RATE = 150  # rows a second of each table: four seconds without faults
 
 
@@ -70,7 +70,7 @@ def in_processes(root: Path, point: str, does: str, parallelism: tuple[int, int]
     out, case = place / "out", f"{point} {does} as a process at parallelism {parallelism[0]} then {parallelism[1]}"
     settings = ("execution.batch.max-rows=50", *(("execution.checkpointing.timeout=5 ms",) if point == "C13" else ()))
     job = JobProcess(place, script(root, out, rate=RATE, rolling=3), JOB, interval="100 ms", settings=settings)
-    hit = "@2" if point in WRITING else ""
+    hit = "@3" if point in WRITING else ""
     job.failpoints = f"{point}={does}({'500 ms, ' if does == 'delay' else ''}times={2 if point == 'R2b' else 1}){hit}"
     if point in RESTORING:
         job.failpoints += ";C11=kill(times=1)@2"

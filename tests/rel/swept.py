@@ -152,6 +152,6 @@ def _orphans(simulation: Simulation) -> list[str]:
     names = simulation.storage.list()
     manifests = {name: decode_manifest(name, simulation.storage.read(name)) for name in names if name.endswith(".manifest.json")}
     needed = {file.name for manifest in manifests.values() for file in manifest.files}
-    kept = needed | manifests.keys() | {"CURRENT", "FINISHED", f"epoch-{max(m.epoch for m in manifests.values())}"}
+    kept = needed | manifests.keys() | {"CURRENT", "FINISHED", "OWNER", f"epoch-{max(m.epoch for m in manifests.values())}"}
     spare = sorted(manifests, key=lambda name: manifests[name].checkpoint_id)[:-2]
     return [name for name in names if name not in kept] + spare

@@ -145,6 +145,7 @@ class Simulation:
         self._build = build
         self._trace = hashlib.blake2b(digest_size=16)
         self._faults = True
+        self.draw_owner: Callable[[], str] = lambda: "sim"
         self._crash_rate = self.random.choice([0.0, 0.001, 0.003])
         self._task_failure_rate = self.random.choice([0.0, 0.001, 0.003])
         self._io_failure_rate = self.random.choice([0.0, 0.01, 0.05])
@@ -196,9 +197,10 @@ class Simulation:
         plan = plan_identity(self.graph)
         store = CheckpointStore(self.storage, "sim", 2)
         opened = store.open()
+        owner = store.own(self.draw_owner())
         posts: list[JobMaster] = []
         self.workers = SimulatedWorkers(lambda message: posts[0].post(message))
-        deployer = Deployer(self.graph, self.options, self._services(), self.clock, self._build, keep_snapshots=True, job_id="sim")
+        deployer = Deployer(self.graph, self.options, self._services(), self.clock, self._build, keep_snapshots=True, job_id="sim", owner=owner)
         self.master = JobMaster("sim", deployer, plan, self.workers, store, opened)
         posts.append(self.master)
         if opened.latest is not None:

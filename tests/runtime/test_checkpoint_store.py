@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from catalog.errors import PenstockError
 from engine.chain import OperatorSnapshot
 from engine.checkpoint_store import CheckpointStore
 from engine.job_messages import TaskId
+from engine.job_record import OWNER
 from engine.local_storage import LocalStorage
 from engine.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
 from engine.memory_storage import MemoryStorage
@@ -95,9 +97,9 @@ def test_newer_formats_are_refused_naming_both() -> None:
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))
-    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.3") as refused:
+    with pytest.raises(PenstockError, match=r"format penstock-checkpoint \[2, 0\]; this engine reads penstock-checkpoint 1.x up to 1.4") as refused:
         decode_manifest("m", seal({**fields, "version": [2, 0]}))
-    known = "this engine reads penstock-checkpoint 1.x up to 1.3 with layers, passed times"
+    known = "this engine reads penstock-checkpoint 1.x up to 1.4 with layers, passed times"
     with pytest.raises(PenstockError, match=f"format 1.7 requires ribbons; {known}"):
         decode_manifest("m", seal({**fields, "version": [1, 7], "requires": ["layers", "ribbons"]}))
     assert decode_manifest("m", seal({**fields, "version": [1, 7], "colour": "blue"})).checkpoint_id == 1
@@ -397,3 +399,20 @@ def test_names_cannot_leave_the_directory(tmp_path: Path) -> None:
     (tmp_path / "a" / "link").symlink_to(tmp_path / "secret")
     with pytest.raises(OSError, match="symbolic links"):
         storage.read("link")
+
+
+def test_the_owner_is_drawn_once_for_a_directory_and_anew_for_a_copy(tmp_path: Path) -> None:
+    def owner(directory: Path, drawn: str) -> str:
+        store = opened(LocalStorage(directory))
+        found = store.own(drawn)
+        store.close()
+        return found
+
+    assert [owner(tmp_path / "state", drawn) for drawn in ("a", "b")] == ["a", "a"]
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    assert owner(tmp_path / "copy", "c") == "c"
+    (tmp_path / "state").rename(tmp_path / "aside")
+    (tmp_path / "copy").rename(tmp_path / "state")
+    assert owner(tmp_path / "state", "d") == "d", "it stands where the other stood, and is not that one"
+    (tmp_path / "state" / OWNER).write_bytes(b"torn")
+    assert owner(tmp_path / "state", "e") == "e"

@@ -24,7 +24,7 @@ def join_graph(*edges: ChainEdge) -> JobGraph:
 
 
 def deployer(graph: JobGraph) -> Deployer:
-    return Deployer(graph, JobOptions(), services(), ManualClock(), build, keep_snapshots=False, job_id="job")
+    return Deployer(graph, JobOptions(), services(), ManualClock(), build, keep_snapshots=False, job_id="job", owner="job")
 
 
 def bounded_ports(graph: JobGraph) -> tuple[int, ...]:

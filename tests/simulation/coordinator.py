@@ -148,7 +148,8 @@ class Coordinator(Node):
         else:
             workers = self.slots = SimulatedSlots(cluster, self, self._post, io)
         graph, options = cluster.graph, cluster.knobs.options
-        deployer = Deployer(graph, options, cluster.job.services(), self.clock, cluster.job.build, keep_snapshots=True, job_id="simulated")
+        whose = {"job_id": "simulated", "owner": "simulated"}
+        deployer = Deployer(graph, options, cluster.job.services(), self.clock, cluster.job.build, keep_snapshots=True, **whose)
         wake = lambda: self.world.wake(self._steps)  # noqa: E731
         self.master = JobMaster("simulated", deployer, plan_identity(graph), workers, self.store, opened, wake=wake)
         self._guarded(self.master.start)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import threading
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ import pytest
 from catalog.errors import PenstockError
 from engine.connectors import commit_log, sink_commits
 from engine.connectors.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
+from engine.operator import RestoredFrom
 from engine.operators.sink import SinkOperator
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
@@ -57,8 +61,8 @@ def logged(root: Path) -> list[int]:
     return [value for entry in entries(root) for file in entry.files for value in pq.read_table(root / file.path).column("id").to_pylist()]
 
 
-def sinks(root: Path, parallelism: int) -> list[SinkOperator]:
-    return [sink(ids(root), subtask=subtask, parallelism=parallelism) for subtask in range(parallelism)]
+def sinks(root: Path, parallelism: int, owner: str = "job1", restored: RestoredFrom | None = None) -> list[SinkOperator]:
+    return [sink(ids(root), subtask=subtask, parallelism=parallelism, owner=owner, restored=restored) for subtask in range(parallelism)]
 
 
 def barrier(operators: list[SinkOperator], checkpoint: int, first: int) -> list[dict[str, Any]]:
@@ -155,6 +159,39 @@ def tried(place: Path, parallelism: int, after: int, monkeypatch: pytest.MonkeyP
     return wrong, count[0] > 12
 
 
+def test_what_is_committed_again_is_not_forgotten_by_a_second_death(tmp_path: Path) -> None:
+    """The process dies behind its first checkpoint's commit, and the next one when its own first checkpoint is durable: before either is logged."""
+    (operator,) = sinks(tmp_path, 1)
+    pending = barrier([operator], 1, 1)
+    operator._writer.commit(pending[0]["items"])
+    (operator,) = sinks(tmp_path, 1, restored=RestoredFrom("job1", 1))
+    operator.restore_items(pending)
+    pending = barrier([operator], 2, 2)
+    finished(tmp_path, sinks(tmp_path, 1, restored=RestoredFrom("job1", 2)), pending, 3)
+    assert sorted(logged(tmp_path)) == [1, 2, 100]
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_copy_of_a_job_logs_what_the_job_it_was_copied_from_had_published(tmp_path: Path, parallelism: int) -> None:
+    """One subtask had published its part of a checkpoint, the others had not; the job lives, and comes to log it as well."""
+    job = sinks(tmp_path, 3)
+    barrier(job, 1, 1)
+    job[0].on_checkpoint_complete(1)
+    pending = barrier(job, 2, 10)
+    copy = sinks(tmp_path, parallelism, "copy", RestoredFrom("job1", 2))
+    for operator in copy:
+        operator.restore_items(pending)
+    barrier(copy, 3, 100)
+    for operator in copy:
+        operator.on_checkpoint_complete(3)
+    for operator in job:
+        operator.on_checkpoint_complete(2)
+    for operator in (*copy, *job):
+        operator.close()
+    assert sorted(logged(tmp_path)) == [1, 2, 10, 11, 100]
+    assert not (tmp_path / COMMITS / "under-way").exists()
+
+
 def test_a_log_that_trusts_what_it_is_told_names_files_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without looking for files in the entries there are, what is committed again is named again."""
     monkeypatch.setattr(CommitLog, "_backwards", lambda self, last, seen: iter(()))
@@ -165,6 +202,25 @@ def test_a_subtask_that_does_not_wait_is_seen(tmp_path: Path, monkeypatch: pytes
     """The control: entries written before all have published hold parts of a checkpoint."""
     monkeypatch.setattr(sink_commits.SinkCommits, "_reached_by_all", lambda self: 1 << 40)
     assert tried(tmp_path, 3, 2, monkeypatch, 1)[0] > 0
+
+
+def test_writers_take_turns_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(path: Path, target: Path) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", none)
+    barrier, wrote = threading.Barrier(4), []
+
+    def write(writer: int) -> None:
+        log = CommitLog(tmp_path, str(writer))
+        barrier.wait()
+        for number in range(10):
+            wrote.append(log.append(Commit(-1, "", "", number, KIND, (CommittedFile(f"{writer}-{number}", 1, 1, 1),))))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    files = [file.path for entry in entries(tmp_path) for file in entry.files]
+    assert sorted(files) == sorted(f"{writer}-{number}" for writer in range(4) for number in range(10)) and len(wrote) == 40
 
 
 def test_two_writers_never_share_a_number(tmp_path: Path) -> None:

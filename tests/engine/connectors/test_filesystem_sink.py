@@ -17,7 +17,7 @@ from engine.clock import ManualClock
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Services
+from engine.operator import Context, KeyGroups, RestoredFrom, Services
 from engine.operators.sink import SinkOperator
 from planner.physical import SinkSpec
 from tests.engine.connectors.reading import Taken, as_rows, read, table_of
@@ -26,10 +26,13 @@ from tests.engine.connectors.test_formats import COLUMNS, sample
 FORMATS = ["csv", "json", "parquet", "arrow"]
 
 
-def sink(table: Table, *, subtask: int = 0, parallelism: int = 1, job: str = "job1") -> SinkOperator:
+def sink(
+    table: Table, *, subtask: int = 0, parallelism: int = 1, job: str = "job1", owner: str = "", restored: RestoredFrom | None = None
+) -> SinkOperator:
+    """Return the operator of a job whose owner is its name, unless that is given."""
     operator = SinkOperator(SinkSpec("abcdef0123", "sink", table.schema, table, None, True), JobOptions())
-    groups = KeyGroups(0, 128, 128)
-    operator.open(Context("abcdef0123", "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job))
+    groups, whose = KeyGroups(0, 128, 128), {"owner": owner or job, "restored": restored}
+    operator.open(Context("abcdef0123", "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job, **whose))
     return operator
 
 
@@ -160,6 +163,99 @@ def test_rescale_with_pending_commits(tmp_path: Path, parallelism: int) -> None:
     for operator in operators:
         operator.restore_items(items)
     assert visible(tmp_path) == [0, 1, 2] and staged(tmp_path) == []
+
+
+def test_jobs_of_one_name_write_side_by_side(tmp_path: Path) -> None:
+    """One crashes and is restored while the other has rows staged at every stage of their way."""
+    first, other = (sink(ids(tmp_path), owner=owner) for owner in ("a", "b"))
+    for checkpoint, value in ((1, 10), (2, 20)):
+        for operator in (first, other):
+            operator.on_batch(batch(value), 0, Taken())
+            operator.before_barrier(checkpoint, Taken())
+    items = first.snapshot_items()
+    other.on_batch(batch(30), 0, Taken())
+    again = sink(ids(tmp_path), owner="a")
+    again.restore_items(items)
+    other.on_checkpoint_complete(2)
+    other.before_barrier(3, Taken())
+    other.on_checkpoint_complete(3)
+    assert visible(tmp_path) == [10, 10, 20, 20, 30] and staged(tmp_path) == []
+
+
+def test_a_copy_of_a_job_publishes_what_was_pending_once_and_deletes_nothing(tmp_path: Path) -> None:
+    job = sink(ids(tmp_path), owner="a")
+    job.on_batch(batch(1), 0, Taken())
+    job.before_barrier(1, Taken())
+    items = job.snapshot_items()
+    job.on_batch(batch(2), 0, Taken())
+    job.before_barrier(2, Taken())
+    copy = sink(ids(tmp_path), owner="b", restored=RestoredFrom("a", 1))
+    copy.restore_items(items)
+    assert visible(tmp_path) == [1] and len(staged(tmp_path)) == 1
+    copy.on_batch(batch(7), 0, Taken())
+    copy.before_barrier(2, Taken())
+    job.on_checkpoint_complete(2)
+    copy.on_checkpoint_complete(2)
+    copy.close()
+    job.close()
+    assert visible(tmp_path) == [1, 2, 7] and not (tmp_path / ".penstock.staging").exists()
+
+
+def test_what_a_checkpoint_of_an_early_version_holds_is_published(tmp_path: Path) -> None:
+    """It names no folder: there was one for each job name and operator, cut short."""
+    job = sink(ids(tmp_path))
+    job.on_batch(batch(1), 0, Taken())
+    job.before_barrier(1, Taken())
+    ((item,),) = (entry["items"] for entry in job.snapshot_items())
+    early = tmp_path / ".penstock.staging" / "insertintoatablewithalon-abcdef01" / item["staged"]
+    early.parent.mkdir()
+    staged(tmp_path)[0].rename(early)
+    (early.parent / "0-1-77.inprogress").write_text("of another job, perhaps")
+    again = sink(
+        ids(tmp_path), job="insert-into-a-table-with-a-long-name-1", owner="b", restored=RestoredFrom("insert-into-a-table-with-a-long-name-1", 1)
+    )
+    again.restore_items([{"checkpoint": 1, "items": [{"staged": item["staged"], "final": "part-early-000001-0000.parquet", "rows": 1}]}])
+    assert visible(tmp_path) == [1] and len(staged(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("content", ["same length", "other"])
+def test_a_file_of_the_final_name_is_ours_only_if_it_holds_what_was_prepared(tmp_path: Path, content: str) -> None:
+    operator = sink(ids(tmp_path))
+    operator.on_batch(batch(1), 0, Taken())
+    operator.before_barrier(1, Taken())
+    items = operator.snapshot_items()
+    ((item,),) = (entry["items"] for entry in items)
+    whole = staged(tmp_path)[0].read_bytes()
+    final = tmp_path / item["final"]
+    final.write_bytes(bytes(len(whole)) if content == "same length" else b"other")
+    with pytest.raises(PenstockError, match="DAT-4605"):
+        operator.on_checkpoint_complete(1)
+    staged(tmp_path)[0].unlink()
+    with pytest.raises(PenstockError, match=r"DAT-4604.* is another file"):
+        sink(ids(tmp_path)).restore_items(items)
+    final.write_bytes(whole)
+    sink(ids(tmp_path)).restore_items(items)
+    assert visible(tmp_path) == [1]
+
+
+def test_a_subtask_that_ends_does_not_take_the_folder_from_one_that_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is gone between the moment it is made and the first file in it."""
+    ends, begins = (sink(ids(tmp_path), subtask=subtask, parallelism=2) for subtask in (0, 1))
+    make, taken = Path.mkdir, []
+
+    def tidied(path: Path, *words: Any, **more: Any) -> None:
+        make(path, *words, **more)
+        if path.name not in taken:
+            taken.append(path.name)
+            ends.close()
+            assert not path.exists()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", tidied)
+        begins.on_batch(batch(1), 0, Taken())
+    begins.before_barrier(1, Taken())
+    begins.on_checkpoint_complete(1)
+    assert len(set(taken)) == 2 and visible(tmp_path) == [1]
 
 
 def test_close_throws_away_what_was_never_prepared(tmp_path: Path) -> None:
