@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -174,6 +176,23 @@ def _common_nested(a: DataType, b: DataType) -> DataType | None:
                 return None
             return Row(tuple((name, kind) for (name, _), kind in zip(left, kinds, strict=True) if kind is not None))
     return None
+
+
+_NUMBER = re.compile(r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?[df]?|inf(?:inity)?|nan)\s*", re.IGNORECASE)
+_DAY = re.compile(r"\s*[+-]?\d{4,7}(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?!\d|-)")
+_TRUTHS = frozenset(("t", "true", "y", "yes", "1", "on", "f", "false", "n", "no", "0", "off"))
+
+
+def may_read(text: str, kind: DataType) -> bool:
+    """Return whether a text may be one of a type's values; False only where no cast of it can ever succeed."""
+    if is_numeric(kind):
+        return _NUMBER.fullmatch(text) is not None
+    if isinstance(kind, Boolean):
+        return text.strip().lower() in _TRUTHS
+    if isinstance(kind, Date) or (is_timestamp(kind) and ":" not in text):  # a time alone is one of today
+        day = _DAY.match(text)
+        return day is not None and 1 <= int(day[1] or 1) <= 12 and 1 <= int(day[2] or 1) <= 31
+    return not (isinstance(kind, Time) or is_timestamp(kind)) or re.search(r"\d", text) is not None
 
 
 def can_cast(a: DataType, b: DataType) -> bool:

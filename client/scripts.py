@@ -7,6 +7,9 @@ from catalog.frozen import dataclass
 from planner.statement_nodes import Statement
 from planner.statements import parse_script
 
+_OF_QUERIES = ("BND-5003", "BND-5012")
+"""What a backend says of a query in words of its own."""
+
 
 @dataclass(frozen=True)
 class PlacedStatement:
@@ -19,7 +22,7 @@ class PlacedStatement:
 
     def place(self, error: PenstockError) -> PenstockError:
         """Return an error of this statement with its place in the submitted text: the whole statement when it is about no one part of it."""
-        if error.source is None and error.code.startswith("SQL-"):
+        if error.source is None and (error.code.startswith("SQL-") or error.code in _OF_QUERIES):
             error.with_span(Span(0, len(self.text)))
         return error.with_source(self.source, self.offset)
 

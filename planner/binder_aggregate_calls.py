@@ -11,7 +11,7 @@ from catalog.python_functions import PythonAggregate
 from catalog.schema import Role
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced
+from planner.coercions import coerced_argument
 from planner.expressions import TRUE, AggregateCall, Call, Case, Column, Direction, Expression, Literal, conjunction
 from planner.python_aggregates import python_aggregate_call
 from planner.syntax import FunctionCall, consume, span_of
@@ -37,7 +37,7 @@ def bind_aggregate_call(call: FunctionCall, binder: ExpressionBinder) -> Aggrega
     if name in _PERCENTILES and call.args.get("within"):
         args, order = [order[0][0], *args], []
     signature = resolve_aggregate(name, args, distinct, span_of(call))
-    wanted = [coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False)]
+    wanted = [coerced_argument(arg, kind, signature.canonical) for arg, kind in zip(args, signature.arg_types, strict=False)]
     condition = _condition(call, binder)
     if call.args.get("nulls") and signature.canonical not in _POSITIONED:
         message, hint = f"{call.args['nulls']} NULLS does not go with {signature.canonical}", "only FIRST_VALUE and LAST_VALUE take it"

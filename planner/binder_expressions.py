@@ -22,7 +22,7 @@ from planner.binder_lambdas import bind_lambda_call, refuse_lambda, takes_lambda
 from planner.binder_nested import element_of, field_of, with_field_names
 from planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
 from planner.binder_spellings import decoded, function_meant, rounded_to, similar
-from planner.coercions import coerced
+from planner.coercions import coerced, coerced_argument
 from planner.expressions import Call, Cast, Column, Expression, Literal
 from planner.grouping_marks import GROUPING, GroupingMark
 from planner.lambdas import LambdaVariable
@@ -70,6 +70,8 @@ _BINARY: dict[type, str] = {
     exp.BitwiseOr: "bitwise_or",
     exp.BitwiseXor: "bitwise_xor",
 }
+_LAZY = CONDITIONALS - {"nullif"}
+"""Functions that may never look at an argument, so that one that cannot be read does no harm."""
 _OF_AGGREGATES = {
     "distinct": "DISTINCT",
     "star": "*",
@@ -275,7 +277,11 @@ class ExpressionBinder:
     def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
         """Return the call of a scalar function, its arguments cast to what the function wants."""
         signature = resolve(function, args, span, self.context.catalog.functions.names())
-        wanted = [coerced(arg, kind) for arg, kind in zip(args, signature.arg_types, strict=False)]
+        lazy = signature.canonical in _LAZY or signature.canonical.startswith("try_")
+        wanted = [
+            coerced(arg, kind) if lazy else coerced_argument(arg, kind, signature.canonical)
+            for arg, kind in zip(args, signature.arg_types, strict=False)
+        ]
         if signature.canonical in CONDITIONALS:
             return conditional(signature.canonical, wanted, signature.result, span)
         nullable = any(arg.nullable for arg in args) if signature.nullable is None else signature.nullable

@@ -6,10 +6,14 @@ from dataclasses import replace
 from decimal import Context
 from decimal import Decimal as PyDecimal
 
-from catalog.types import DOUBLE, DataType, Decimal, Null, is_integer
+from catalog.coercion import may_read
+from catalog.errors import PenstockError
+from catalog.types import DOUBLE, DataType, Decimal, Null, String, is_integer
 from planner.expressions import Cast, Expression, Literal
 
 _EXACT = Context(prec=80)
+SHOWN_CHARS = 40
+_COMPARISONS = frozenset(("equal", "not_equal", "null_safe_equal", "less", "less_equal", "greater", "greater_equal", "in", "nullif"))
 
 
 def coerced(expression: Expression, kind: DataType) -> Expression:
@@ -21,6 +25,16 @@ def coerced(expression: Expression, kind: DataType) -> Expression:
         if literal is not None:
             return literal
     return Cast(kind, expression.nullable, arg=expression, span=expression.span)
+
+
+def coerced_argument(argument: Expression, kind: DataType, function: str) -> Expression:
+    """Return an argument as the type a function wants it in; SQL-1106 for a constant text that can never be read as that, wherever rows are."""
+    if isinstance(argument, Literal) and isinstance(argument.value, str) and isinstance(argument.type, String) and not may_read(argument.value, kind):
+        shown = argument.value if len(argument.value) <= SHOWN_CHARS else f"{argument.value[:SHOWN_CHARS]}.."
+        text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
+        message, hint = f"'{shown}' is a text that cannot be read as {kind}", f"write a constant of that type{text_too}"
+        raise PenstockError("SQL-1106", message, span=argument.span, hint=hint, sqlstate="22018")
+    return coerced(argument, kind)
 
 
 def _retyped(literal: Literal, kind: DataType) -> Literal | None:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
 from catalog.errors import PenstockError, Span
-from catalog.types import Date, DayTimeInterval, Timestamp, TimestampLtz, is_numeric
+from catalog.types import Date, DayTimeInterval, String, Timestamp, TimestampLtz, is_numeric
 from engine.bounded.own_reading import own_batches
 from engine.expressions.faults import Fault, bad_argument, bad_cast, division_by_zero, out_of_range
 from engine.operator import Services
 from planner.bounded_query import Relation
-from planner.expressions import AggregateCall, Call, Cast, Expression, SortKey
+from planner.expressions import AggregateCall, Call, Cast, Expression, Literal, SortKey
 from planner.logical import LogicalPlan
 from planner.python_aggregates import PythonAggregateCall
 from planner.python_calls import PythonCall
@@ -23,6 +23,8 @@ _DIVISIONS = ("divide", "div", "mod", "pmod")
 _ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", "sum")
 _DUCKDB_TYPES = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT"}
 _SHOWN = 3
+_NO_MOMENT = "no moment: "
+"""What a macro of ours puts before a text that DuckDB would read as a moment and Spark would not."""
 
 
 def record_fault(relations: Sequence[Relation], services: Services) -> PenstockError | None:
@@ -38,7 +40,7 @@ def record_fault(relations: Sequence[Relation], services: Services) -> PenstockE
 
 
 def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
-    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place when only one can be meant."""
+    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place, or around all that can be meant."""
     for pattern, tell in _TELLERS:
         found = re.search(pattern, words)
         if found is not None:
@@ -52,8 +54,7 @@ def _placed(fault: Fault, suspects: list[Expression | AggregateCall]) -> Penstoc
     spans = {part.span for part in suspects if part.span is not None}
     one_of = "in " if len(texts) == 1 else "in one of "
     detail = one_of + ", ".join(texts[:_SHOWN]) if texts else None
-    whole = Span(min((s.start for s in spans), default=0), max((s.end for s in spans), default=0))
-    span = whole if whole in spans else None  # one alone, or one around all the others
+    span = Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None  # of several, what is from the first to the last
     return PenstockError(fault.code, fault.message, detail=detail, hint=fault.hint, span=span, sqlstate=fault.sqlstate)
 
 
@@ -71,7 +72,7 @@ def _inside(value: object) -> Iterator[Expression | AggregateCall]:
         yield from value.expression.walk()
     elif isinstance(value, AggregateCall):
         yield value
-        for arg in value.args:
+        for arg in (*value.args, *(() if value.filter is None else (value.filter,))):
             yield from arg.walk()
     elif isinstance(value, Expression):
         yield from value.walk()
@@ -85,6 +86,20 @@ def _casts_to(name: str) -> Suspect:
     """Casts to a type whose name begins so; a sum is cast to its own type by the backends."""
     word = name.partition("(")[0].strip().upper().removesuffix("_NTZ")
     return lambda part: (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
+
+
+def _texts_read_as(name: str, value: str | None = None) -> Suspect:
+    """Casts to such a type of what is no number or moment already; of constants only the one that has the value."""
+    to_type = _casts_to(name)
+    return lambda part: to_type(part) and _reads_text(part, value)
+
+
+def _reads_text(part: Expression | AggregateCall, value: str | None) -> bool:
+    if not isinstance(part, Cast):
+        return False
+    if isinstance(part.arg, Literal):
+        return value is None or str(part.arg.value) == value
+    return isinstance(part.arg.type, String)
 
 
 def _temporal_casts(part: Expression | AggregateCall) -> bool:
@@ -112,16 +127,18 @@ def _too_large(found: re.Match[str]) -> tuple[Fault, Suspect]:
 def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
     name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
     number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
-    return (out_of_range(name, found["value"]) if number else bad_cast(found["value"], name)), _casts_to(name)
+    value = found["value"].removeprefix(_NO_MOMENT)
+    return (out_of_range(name, value), _casts_to(name)) if number else (bad_cast(value, name), _texts_read_as(name, value))
 
 
 def _misread_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
-    return bad_cast(found["value"], found["kind"].upper()), _temporal_casts
+    value = found["value"].removeprefix(_NO_MOMENT)
+    return bad_cast(value, found["kind"].upper()), lambda part: _temporal_casts(part) and _reads_text(part, value)
 
 
 def _unreadable(found: re.Match[str]) -> tuple[Fault, Suspect]:
     fault = bad_cast("", found["kind"])
-    return Fault(fault.code, fault.sqlstate, found["message"], fault.hint), _casts_to(found["kind"])
+    return Fault(fault.code, fault.sqlstate, found["message"], fault.hint), _texts_read_as(found["kind"])
 
 
 def _no_date(found: re.Match[str]) -> tuple[Fault, Suspect]:
@@ -166,7 +183,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
     (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),
     (r"invalid (?P<kind>timestamp|date) field format: \"(?P<value>[^\"]*)\"", _misread_time),
-    (r"Could not convert string \"(?P<value>[^\"]*)\" to (?P<kind>DECIMAL\([0-9, ]+\)|\w+)", _misread),
+    (r"Could not convert string (?P<quote>[\"'])(?P<value>.*?)(?P=quote) to (?P<kind>DECIMAL\([0-9, ]+\)|\w+)", _misread),
     (r"Date out of range: (?P<value>[0-9-]+)", _no_date),
     (r"Cannot create a string of size", _too_long),
 )

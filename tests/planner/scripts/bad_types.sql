@@ -297,3 +297,109 @@ error[SQL-1047]: table "totals" cannot be read: connector print is a sink only
   1 | SELECT * FROM totals
     |               ^^^^^^
 hint: read the tables its rows come from
+====
+# a constant text that no row can make a number of is refused where it stands; TRY_CAST and the lazy COALESCE, IF and CASE may have it
+SELECT * FROM bid WHERE auction = 'x'
+---
+error[SQL-1106]: 'x' is a text that cannot be read as BIGINT
+  1 | SELECT * FROM bid WHERE auction = 'x'
+    |                                   ^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM bid WHERE price BETWEEN '1' AND 'many'
+---
+error[SQL-1106]: 'many' is a text that cannot be read as DOUBLE
+  1 | SELECT * FROM bid WHERE price BETWEEN '1' AND 'many'
+    |                                               ^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM bid WHERE auction IN (1, 'two')
+---
+error[SQL-1106]: 'two' is a text that cannot be read as BIGINT
+  1 | SELECT * FROM bid WHERE auction IN (1, 'two')
+    |                                        ^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT auction + 'one' FROM bid
+---
+error[SQL-1106]: 'one' is a text that cannot be read as BIGINT
+  1 | SELECT auction + 'one' FROM bid
+    |                  ^^^^^
+hint: write a constant of that type
+====
+SELECT CASE auction WHEN 'x' THEN 1 END FROM bid
+---
+error[SQL-1106]: 'x' is a text that cannot be read as BIGINT
+  1 | SELECT CASE auction WHEN 'x' THEN 1 END FROM bid
+    |                          ^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT NULLIF(auction, 'x') FROM bid
+---
+error[SQL-1106]: 'x' is a text that cannot be read as BIGINT
+  1 | SELECT NULLIF(auction, 'x') FROM bid
+    |                        ^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM person WHERE born < 'yesterday'
+---
+error[SQL-1106]: 'yesterday' is a text that cannot be read as DATE
+  1 | SELECT * FROM person WHERE born < 'yesterday'
+    |                                   ^^^^^^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM person WHERE born = '2024-13-01'
+---
+error[SQL-1106]: '2024-13-01' is a text that cannot be read as DATE
+  1 | SELECT * FROM person WHERE born = '2024-13-01'
+    |                                   ^^^^^^^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM bid WHERE ts >= 'noon'
+---
+error[SQL-1106]: 'noon' is a text that cannot be read as TIMESTAMP(3)
+  1 | SELECT * FROM bid WHERE ts >= 'noon'
+    |                               ^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT (auction > 1) = 'maybe' FROM bid
+---
+error[SQL-1106]: 'maybe' is a text that cannot be read as BOOLEAN
+  1 | SELECT (auction > 1) = 'maybe' FROM bid
+    |                        ^^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT abs('x') FROM bid
+---
+error[SQL-1106]: 'x' is a text that cannot be read as DOUBLE
+  1 | SELECT abs('x') FROM bid
+    |            ^^^
+hint: write a constant of that type
+====
+SELECT SUM('x') FROM bid
+---
+error[SQL-1106]: 'x' is a text that cannot be read as DOUBLE
+  1 | SELECT SUM('x') FROM bid
+    |            ^^^
+hint: write a constant of that type
+====
+SELECT * FROM bid AS a JOIN person AS b ON a.bidder = 'b.id'
+---
+error[SQL-1106]: 'b.id' is a text that cannot be read as BIGINT
+  1 | SELECT * FROM bid AS a JOIN person AS b ON a.bidder = 'b.id'
+    |                                                       ^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT * FROM bid WHERE (auction, bidder) = (1, 'x')
+---
+error[SQL-1106]: 'x' is a text that cannot be read as BIGINT
+  1 | SELECT * FROM bid WHERE (auction, bidder) = (1, 'x')
+    |                                                 ^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+SELECT channel, SUM(price) FROM bid GROUP BY channel HAVING SUM(price) > 'lots'
+---
+error[SQL-1106]: 'lots' is a text that cannot be read as DOUBLE
+  1 | SELECT channel, SUM(price) FROM bid GROUP BY channel HAVING SUM(price) > 'lots'
+    |                                                                          ^^^^^^
+hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
