@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from client.session import Session
+from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.job import Job
+from tests.patience import PATIENCE_S
 
 KEYS = 7
-PATIENCE_S = 240.0
 SETTINGS = {
     "deployment": "spark",
     "spark.executor.memory": "512m",
@@ -79,6 +80,27 @@ def outage_s(job: Job, fault: Callable[[], None]) -> float:
     return took
 
 
+def let_time_pass(worker: WorkerProcess) -> None:
+    """Have the coordinator wait too long for one worker that stands still, without waiting: others need not be quick."""
+    deadline = time.monotonic() + PATIENCE_S
+    while worker.state is not WorkerState.LOST:
+        assert time.monotonic() < deadline, "the worker is not lost"
+        worker._heard_ms = -1e9  # again and again: what it had said may come yet
+        time.sleep(0.005)
+
+
+def stand_still(job: Job, place: int = -1) -> Callable[[], None]:
+    """Return the fault of a worker that is stopped for longer than heartbeats may be missing."""
+
+    def fault() -> None:
+        assert job.processes is not None
+        worker = job.processes.processes()[place]
+        os.kill(worker.pid or 0, signal.SIGSTOP)
+        let_time_pass(worker)
+
+    return fault
+
+
 def worker_pid(job: Job, place: int = -1) -> int:
     """Return the process of one of its workers."""
     assert job.processes is not None
@@ -101,13 +123,18 @@ def kill(pid: int, number: int = signal.SIGKILL) -> Callable[[], None]:
     return lambda: os.kill(pid, number)
 
 
+def drained(job: Job, out: Path) -> list[str]:
+    """Stop a job over endless numbers, all windows closed; return what is wrong with what it has written, up to the number it stopped at."""
+    job.stop(drain=True)
+    assert job.wait(PATIENCE_S)
+    assert job.error is None, job.error
+    counted = sum(count * times for (_, _, count, _), times in _written(out).items())
+    return wrong_counts(out, counted) if counted else ["nothing was counted"]
+
+
 def wrong_counts(out: Path, rows: int) -> list[str]:
     """Return what is wrong with what was written, in sentences."""
-    found: Counter[tuple[str, int, int, int]] = Counter()
-    for path in sorted(path for path in out.glob("*") if path.is_file()):  # the sink keeps notes in a directory of its own
-        for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            found[row["w"], row["k"], row["c"], row["s"]] += 1
+    found = _written(out)
     counted = sum(count * times for (_, _, count, _), times in found.items())
     summed = sum(total * times for (_, _, _, total), times in found.items())
     windows = Counter((window, key) for window, key, _, _ in found.elements())
@@ -115,3 +142,12 @@ def wrong_counts(out: Path, rows: int) -> list[str]:
     if (counted, summed) != (rows, rows * (rows + 1) // 2):
         wrong.append(f"{counted} rows were counted of {rows}, their sum is {summed}")
     return wrong
+
+
+def _written(out: Path) -> Counter[tuple[str, int, int, int]]:
+    found: Counter[tuple[str, int, int, int]] = Counter()
+    for path in sorted(path for path in out.glob("*") if path.is_file()):  # the sink keeps notes in a directory of its own
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            found[row["w"], row["k"], row["c"], row["s"]] += 1
+    return found
