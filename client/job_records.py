@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from engine.checkpoint_store import CURRENT
 from engine.job_record import JOB, JobRecord, decode_record, refuse_withheld
 from engine.local_storage import LocalStorage
 from engine.manifest import Role
+from engine.storage import directory_name
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -48,6 +50,16 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
             storage = LocalStorage(path)
             found.append(RecordedJob(path.name, decode_record(storage.read(JOB)), storage.in_use(), (path / "FINISHED").exists()))
     return found
+
+
+def job_id_of(state_dir: Path, name: str, number: int) -> str:
+    """Return the id, and directory, of the so-manieth job of a name; a directory that an early version named otherwise is known by its record."""
+    job_id = f"{directory_name(name)}-{number}"
+    early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
+    record = state_dir / early / JOB
+    if early != job_id and not (state_dir / job_id).exists() and record.is_file() and decode_record(record.read_bytes()).name == name:
+        return early
+    return job_id
 
 
 def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:

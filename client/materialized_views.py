@@ -102,6 +102,7 @@ def declare_view(session: Session, node: nodes.CreateMaterializedView) -> Road:
 def _filled(session: Session, road: Road) -> Job:
     """Start the job of a view; when it does not start there is no view."""
     from engine.job_options import JobOptions
+    from engine.storage import directory_name
 
     assert road.graph is not None
     assert isinstance(road.plan, Sink)
@@ -115,7 +116,7 @@ def _filled(session: Session, road: Road) -> Job:
     contents = session.views.tables.create(table.name, table.schema.to_arrow())
     try:
         session.backends.default = road.switches.backend
-        job = submit_over_state(session, road, options, name if keeps else None)
+        job = submit_over_state(session, road, options, directory_name(name) if keeps else None)
     except PenstockError:
         session.views.tables.forget(table.name)
         session.catalog.drop_materialized_view(table.name)

@@ -129,7 +129,7 @@ def submit(road: Road, session: Session) -> Result:
         _keep_late_rows(session, graph, job)
         shape = shape_of(road)
         return Result(shape, JobFeed(job, session.channels, sink_id, shape.limit), job)
-    job_id = session.job_id_for(name) if options.state_dir else None
+    job_id = session.job_id_for(name, options.state_dir) if options.state_dir else None
     options = replace(options, take_over=session.take_over, record=session.spoken.record(session, name) if options.state_dir else None)
     told = _told_at_start(road, options, job_id)
     try:

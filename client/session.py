@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -274,14 +273,15 @@ class Session:
         """Return a number no other result of this session has."""
         return next(self._results)
 
-    def job_id_for(self, name: str) -> str:
+    def job_id_for(self, name: str, state_dir: Path) -> str:
         """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
+        from client.job_records import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
+
         if self.adopting is not None:
             job_id, self.adopting = self.adopting, None
             return job_id
         self._names[name] += 1
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "job"
-        return f"{stem[:80]}-{self._names[name]}"
+        return job_id_of(state_dir, name, self._names[name])
 
     def give_back_id(self, name: str, job_id: str) -> None:
         """Let the next job of a name have the id that was made for one that was refused: only with it the state that is there is found."""

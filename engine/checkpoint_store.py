@@ -19,7 +19,7 @@ from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
-from engine.job_record import JOB, OWNER, JobRecord, decode_owner, encode_owner, encode_record
+from engine.job_record import JOB, OWNER, JobOwner, JobRecord, decode_owner, decode_record, encode_owner, encode_record
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask, check_file, damaged
@@ -174,7 +174,19 @@ class CheckpointStore:
         fields = {"format": FORMAT, "version": list(VERSION), "job_id": self.job_id, "checkpoint_id": checkpoint_id}
         self._publish(FINISHED, FINISHED, seal(fields))
 
-    def own(self, drawn: str) -> str:
+    def check_job_name(self, name: str) -> None:
+        """Refuse the state of another job than the one of this name: STA-3012. One that names none is that of the directory's."""
+        recorded = ""
+        with contextlib.suppress(FileNotFoundError, PenstockError):
+            recorded = decode_owner(self.storage.read(OWNER)).name
+        with contextlib.suppress(FileNotFoundError, PenstockError):
+            recorded = recorded or decode_record(self.storage.read(JOB)).name
+        if recorded not in ("", name):
+            message = f"the state in {self.storage} is that of job '{recorded}', not of '{name}'"
+            hint = "give this job another name: SET 'pipeline.name' = '..', or another state directory; penstock jobs --state DIR lists what is there"
+            raise PenstockError("STA-3012", message, hint=hint, sqlstate="55000")
+
+    def own(self, drawn: str, name: str = "") -> str:
         """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``, which it has from now on.
 
         A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and so does one whose own is damaged: what
@@ -182,12 +194,13 @@ class CheckpointStore:
         """
         place = self.storage.place()
         with contextlib.suppress(FileNotFoundError, PenstockError):
-            self.owner, written_in = decode_owner(self.storage.read(OWNER))
-            if written_in == place:
-                return self.owner
+            found = decode_owner(self.storage.read(OWNER))
+            if found.place == place:
+                self.owner = found.owner
+                return found.owner
         self.owner = drawn
         self._check_epoch()
-        self._publish(OWNER, OWNER, encode_owner(self.job_id, drawn, place))
+        self._publish(OWNER, OWNER, encode_owner(self.job_id, JobOwner(drawn, place, name)))
         return drawn
 
     def record_job(self, record: JobRecord) -> None:
@@ -260,7 +273,8 @@ class CheckpointStore:
         manifest = decode_manifest(name, data)
         if manifest.job_id != self.job_id:
             message = f"the state directory belongs to job {manifest.job_id}, not to {self.job_id}"
-            raise PenstockError("STA-3010", message, kind=Kind.USER, sqlstate="55000")
+            hint = "give this job another name: SET 'pipeline.name' = '..', or another state directory"
+            raise PenstockError("STA-3010", message, hint=hint, kind=Kind.USER, sqlstate="55000")
         for file in manifest.files:
             try:
                 size = self.storage.size(file.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from engine.operators.build import build_operator
 from engine.plan_identity import PlanIdentity, plan_identity
 from engine.rescaling import RescaleRequested
 from engine.savepoints import start_from
-from engine.storage import Storage, check_name
+from engine.storage import Storage, check_name, directory_name
 from engine.task_manager import IoThread, ThreadedWorkers
 from planner.physical import JobGraph
 
@@ -88,6 +87,7 @@ class JobManager:
         opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
         if store is not None:
             try:
+                store.check_job_name(options.name)
                 opened = store.open(take_over=options.take_over)
                 if options.savepoint is not None:
                     opened = start_from(options.savepoint, store, opened)
@@ -98,7 +98,7 @@ class JobManager:
                 elif history is not None and not opened.finished:
                     first = history()
                 if not opened.finished:
-                    owner = store.own(owner)
+                    owner = store.own(owner, options.name)
                 if options.record is not None and not opened.finished:
                     store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
             except OSError as cause:
@@ -227,7 +227,7 @@ class JobManager:
 
     def _job_id(self, wanted: str | None, options: JobOptions) -> str:
         """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""
-        job_id = check_name(wanted) if wanted else re.sub(r"[^A-Za-z0-9._-]+", "-", options.name).strip("-.")[:100] or "job"
+        job_id = check_name(wanted) if wanted else directory_name(options.name)
         if not wanted and options.state_dir is None:
             self._numbers += 1
             job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"

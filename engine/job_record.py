@@ -72,16 +72,26 @@ def decode_record(data: bytes) -> JobRecord:
         raise damaged(JOB, f"a field is missing or of the wrong kind: {cause}") from cause
 
 
-def encode_owner(job_id: str, owner: str, place: str) -> bytes:
-    """Return the bytes that say whose staged files and rows are this job's; ``place``: where that was written, so that a copy is known as one."""
-    return seal({"format": FORMAT, "version": list(VERSION), "job_id": job_id, "owner": owner, "place": place})
+@dataclass(frozen=True)
+class JobOwner:
+    """The identity under which a job's sinks stage; ``place``: where that was written, so that a copy is known as one; ``name``: the job's."""
+
+    owner: str
+    place: str
+    name: str
 
 
-def decode_owner(data: bytes) -> tuple[str, str]:
-    """Return owner and place of sealed bytes; raises STA-3005 when damaged."""
+def encode_owner(job_id: str, owner: JobOwner) -> bytes:
+    """Return the bytes of an identity."""
+    fields = {"owner": owner.owner, "place": owner.place, "name": owner.name}
+    return seal({"format": FORMAT, "version": list(VERSION), "job_id": job_id, **fields})
+
+
+def decode_owner(data: bytes) -> JobOwner:
+    """Return the identity of sealed bytes; raises STA-3005 when damaged."""
     fields = unseal(OWNER, data)
     try:
-        return str(fields["owner"]), str(fields["place"])
+        return JobOwner(str(fields["owner"]), str(fields["place"]), str(fields.get("name", "")))
     except KeyError as cause:
         raise damaged(OWNER, f"a field is missing: {cause}") from cause
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import unicodedata
 from typing import Protocol
 
 from catalog.errors import Kind, PenstockError
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")
+_MADE = re.compile(r".*\.([0-9a-f]{16}|dropped)")
+"""What looks like a name made here, or like that of a state that was set aside."""
 
 
 class Storage(Protocol):
@@ -61,6 +66,15 @@ def check_name(name: str) -> str:
     if NAME.fullmatch(name) is None or name in (".", ".."):
         raise PenstockError("STA-3003", f"{name[:80]!r} is no file name of a checkpoint", kind=Kind.EXTERNAL, sqlstate="58030")
     return name
+
+
+def directory_name(name: str) -> str:
+    """Return a name for the directory of something, another one for each name: itself where that may be, else what can be read of it and a hash."""
+    if _PLAIN.fullmatch(name) and not _MADE.fullmatch(name):
+        return name
+    letters = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", letters).strip("-")[:40].strip("-") or "job"
+    return f"{readable}.{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def locked(where: str) -> PenstockError:

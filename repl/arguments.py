@@ -179,7 +179,7 @@ def recover_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--state", metavar="DIR", required=True, help="what penstock run was given")
-    parser.add_argument("--job", metavar="ID", help="only this job, however it ended")
+    parser.add_argument("--job", metavar="ID", help="only the job of this id, or those of this name, however they ended")
     parser.add_argument("--take-over", action="store_true", help="also jobs whose process lives: it is fenced off")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line on stderr for each checkpoint")
     _add_output(parser)

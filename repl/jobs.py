@@ -74,7 +74,8 @@ def _run_on_all(
             messages.error(error)
             code = EXIT_JOB
             continue
-        messages.note(f"job {job.job_id}: taken over from epoch {job.record.epoch}, {job.status.lower()}")
+        named = "" if job.job_id.startswith(f"{job.record.name}-") else f" ({job.record.name})"
+        messages.note(f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}")
         if result.job is not None:
             running.append(result.job)
     for started in running:
@@ -91,10 +92,10 @@ def _run_on_all(
 
 
 def _wanted(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[RecordedJob]:
-    """Return the jobs to run on: those left unfinished, or the one that is named, however it ended."""
+    """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however they ended."""
     if arguments.job is None:
         return [job for job in jobs if job.status == "DIED" or (arguments.take_over and job.status == "RUNNING")]
-    named = [job for job in jobs if job.job_id == arguments.job]
+    named = [job for job in jobs if job.job_id == arguments.job] or [job for job in jobs if job.record.name == arguments.job]
     if not named:
         hint = did_you_mean(arguments.job, [job.job_id for job in jobs], others=True) or "penstock jobs --state DIR lists them"
         raise PenstockError("CLI-6030", f"there is no job '{arguments.job}' in {arguments.state}", hint=hint, sqlstate="42704")

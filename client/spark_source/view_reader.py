@@ -22,6 +22,7 @@ from engine.local_storage import LocalStorage
 from engine.manifest import Manifest, Role
 from engine.row_sums import summed
 from engine.state.contents import column_name
+from engine.storage import directory_name
 
 PINS = "readers"
 _TRIES = 20
@@ -59,7 +60,7 @@ def pinned_view(options: SourceOptions) -> PinnedView:
 
     DAT-4627 where no job of that view keeps its state, STA-3031 for a checkpoint that is kept no more.
     """
-    job = options.path / f"materialized-view-{options.view}"
+    job = options.path / directory_name(f"materialized-view-{options.view}")
     if not job.is_dir():
         views = sorted(path.name.removeprefix("materialized-view-") for path in options.path.glob("materialized-view-*"))
         message = f"no job in {options.path} fills a materialized view {options.view}"

@@ -109,7 +109,7 @@ def test_two_jobs_go_on_from_one_state(tmp_path: Path, how: str) -> None:
     with one, other:
         ended(started(one), started(other))
     assert written(out) == before + (times(1) - before) + (times(1) - before)
-    owners = {decode_owner(path.read_bytes())[0] for home in homes for path in home.glob(f"*/{OWNER}")}
+    owners = {decode_owner(path.read_bytes()).owner for home in homes for path in home.glob(f"*/{OWNER}")}
     assert len(owners) == 2
 
 
