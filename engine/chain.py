@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from catalog.errors import Kind, PenstockError
@@ -12,9 +14,10 @@ from engine.frozen_state import Snapshot
 from engine.layers import Layers
 from engine.marker_path import MarkerPath
 from engine.metrics import OperatorMetrics
-from engine.operator import Context, Operator, Output, SourceOperator, SourceStatus, SplitEvent
+from engine.operator import Context, Operator, Output, Rest, SourceOperator, SourceStatus, SplitEvent, begun
 from engine.operator_news import KeysKnown
 from engine.record_writer import TaskOutput
+from engine.row_pieces import LIMITS, cut, row_sizes
 from engine.state_budget import StateBudget
 
 
@@ -56,48 +59,124 @@ def failure_in(operator: str, cause: Exception) -> PenstockError:
 
 
 class _Link:
-    """The output of one operator: the way into the next one of the chain."""
+    """The way into one operator: of the chain for the first, of the output of the one before for the others.
 
-    __slots__ = ("_metrics", "_name", "_on_batch", "_operator", "_out", "_upstream")
+    What an operator emits piece by piece is its ``rest``: it goes on when all that follows has taken the last piece. Until it is through, whatever
+    comes for the operator waits here in its order. ``busy`` names the links of the chain with something under way.
+    """
 
-    def __init__(self, upstream: OperatorMetrics, target: ChainedOperator, out: Output) -> None:
+    __slots__ = ("_busy", "_metrics", "_name", "_on_batch", "_operator", "_out", "_rest", "_upstream", "_waiting", "index")
+
+    def __init__(self, index: int, upstream: OperatorMetrics, target: ChainedOperator, out: Output, busy: list[_Link]) -> None:
+        self.index = index
         self._upstream = upstream
         self._operator = target.operator
         self._on_batch = target.operator.on_batch
         self._metrics = target.metrics
         self._name = target.context.name
         self._out = out
+        self._busy = busy
+        self._rest: Rest | None = None
+        self._waiting: deque[Callable[[], Rest | None]] = deque()
 
     def collect(self, batch: Batch) -> None:
         rows = batch.rows.num_rows
         if rows == 0:
             return
         self._upstream.rows_out += rows
-        self._metrics.rows_in += rows
+        self.give(batch, 0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way here."""
+        return self._rest is not None or bool(self._waiting)
+
+    @property
+    def rests(self) -> bool:
+        """Whether the operator has more to emit for what it took already."""
+        return self._rest is not None
+
+    def give(self, batch: Batch, port: int) -> None:
+        """Take rows of a port, very large batches in pieces."""
+        self._metrics.rows_in += batch.rows.num_rows
+        if batch.rows.num_rows > 1 and batch.size_bytes > LIMITS.batch_bytes:
+            self.call(lambda: begun(self._in_pieces(batch, port)))
+            return
+        if self.busy:
+            self._waiting.append(lambda: self._on_batch(batch, port, self._out))
+            return
         try:
-            self._on_batch(batch, 0, self._out)
+            rest = self._on_batch(batch, port, self._out)
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
+        if rest is not None:
+            self._hold(rest)
 
     def watermark(self, time_us: int) -> None:
-        self._metrics.watermark_us = time_us
+        self.call(lambda: self._watermark(time_us))
+
+    def idle(self) -> None:
+        self.call(self._idle)
+
+    def split(self, event: SplitEvent) -> None:
+        self.call(lambda: self._operator.on_split(event, self._out))
+
+    def _in_pieces(self, batch: Batch, port: int) -> Rest:
+        for first, last in cut(row_sizes(batch.rows), batch.num_rows, LIMITS.batch_bytes):
+            if first:
+                yield
+            yield from self._on_batch(batch.slice(first, last - first), port, self._out) or ()
+
+    def call(self, call: Callable[[], Rest | None]) -> None:
+        """Call into the operator, behind what is under way; what it raises comes out naming it."""
+        if self.busy:
+            self._waiting.append(call)
+            return
         try:
-            self._operator.on_watermark(time_us, self._out)
+            rest = call()
         except Exception as cause:
             raise failure_in(self._name, cause) from cause
+        if rest is not None:
+            self._hold(rest)
+
+    def go_on(self) -> None:
+        """Do the next piece of what is under way."""
+        try:
+            if self._rest is None:
+                self._rest = self._waiting.popleft()()
+            elif next(self._rest, self) is self:
+                self._rest = None
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+        if not self.busy:
+            self._busy.remove(self)
+
+    def _hold(self, rest: Rest) -> None:
+        self._rest = rest
+        self._busy.append(self)
+
+    def _watermark(self, time_us: int) -> Rest | None:
+        self._metrics.watermark_us = time_us
+        rest = self._operator.on_watermark(time_us, self._out)
+        if rest is not None:
+            return _then(rest, lambda: self._pass(time_us))
+        self._pass(time_us)
+        return None
+
+    def _pass(self, time_us: int) -> None:
         if self._operator.passes_time or time_us == MAX_WATERMARK_US:
             self._out.watermark(self._operator.passes_on(time_us))
 
-    def idle(self) -> None:
-        try:
-            self._operator.on_idle(self._out)
-        except Exception as cause:
-            raise failure_in(self._name, cause) from cause
+    def _idle(self) -> None:
+        self._operator.on_idle(self._out)
         if self._operator.passes_time:
             self._out.idle()
 
-    def split(self, event: SplitEvent) -> None:
-        self._operator.on_split(event, self._out)
+
+def _then(rest: Rest, call: Callable[[], None]) -> Rest:
+    """Do what is left, then one thing more."""
+    yield from rest
+    call()
 
 
 class _Tail:
@@ -132,11 +211,17 @@ class OperatorChain:
         self.operators = tuple(operators)
         self._layers = Layers(incremental)
         self._output = output
+        self._busy: list[_Link] = []
         self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
-        for upstream, target in zip(reversed(self.operators[:-1]), reversed(self.operators[1:]), strict=True):
-            self._outs.insert(0, _Link(upstream.metrics, target, self._outs[0]))
+        self._links: list[_Link] = []
+        for index in range(len(self.operators) - 1, -1, -1):
+            upstream = self.operators[index - 1].metrics if index else OperatorMetrics()
+            self._links.insert(0, _Link(index, upstream, self.operators[index], self._outs[0], self._busy))
+            self._outs.insert(0, self._links[0])
+        self._entry = self._links[0]
+        del self._outs[0]
         self._head = self.operators[0]
-        self._gates = tuple(o.operator for o in self.operators if type(o.operator).ready is not Operator.ready)
+        self._gates = tuple((i, o.operator) for i, o in enumerate(self.operators) if type(o.operator).ready is not Operator.ready)
         self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
         self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
         self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
@@ -147,7 +232,31 @@ class OperatorChain:
     @property
     def ready(self) -> bool:
         """Whether every operator can take rows now."""
-        return all(operator.ready() for operator in self._gates)
+        return all(operator.ready() for _, operator in self._gates)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether some operator has more to emit for what it was given: until it has, nothing else may be given to the chain."""
+        return bool(self._busy)
+
+    def go_on(self) -> None:
+        """Let the last operator of those that have more to emit do its next piece."""
+        self._last_busy().go_on()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether what follows can take what is under way: all behind the operator that would emit it, and itself for what it has not taken yet."""
+        link = self._last_busy()
+        first = link.index + 1 if link.rests else link.index
+        return all(operator.ready() for index, operator in self._gates if index >= first)
+
+    def _last_busy(self) -> _Link:
+        return max(self._busy, key=lambda link: link.index)
+
+    def settle(self) -> None:
+        """Emit all that is under way, whether there is room for it or not."""
+        while self._busy:
+            self.go_on()
 
     @property
     def ticks(self) -> bool:
@@ -183,54 +292,50 @@ class OperatorChain:
 
     def push(self, batch: Batch, port: int, *, behind: bool = False) -> None:
         """Give rows of a port to the head; ``behind``: more are ready."""
-        rows = batch.rows.num_rows
-        if rows == 0:
-            return
-        self._head.operator.rows_behind = behind
-        self._head.metrics.rows_in += rows
-        try:
-            self._head.operator.on_batch(batch, port, self._outs[0])
-        except Exception as cause:
-            raise failure_in(self._head.context.name, cause) from cause
+        if batch.rows.num_rows:
+            self._head.operator.rows_behind = behind
+            self._entry.give(batch, port)
 
     def watermark(self, time_us: int) -> None:
         """Give the merged watermark to the head; links take it on down the chain and out."""
         if self._time_us == MAX_WATERMARK_US:
             return
         self._time_us = time_us
-        self._head.metrics.watermark_us = time_us
-        self._guarded(0, lambda: self._head.operator.on_watermark(time_us, self._outs[0]))
-        if self._head.operator.passes_time or time_us == MAX_WATERMARK_US:
-            self._outs[0].watermark(self._head.operator.passes_on(time_us))
+        self._entry.watermark(time_us)
 
     def port_time(self, port: int, time_us: int | None) -> None:
         """Tell the head the time of one of its ports."""
-        self._guarded(0, lambda: self._head.operator.on_port_time(port, time_us, self._outs[0]))
+        self._entry.call(lambda: self._head.operator.on_port_time(port, time_us, self._outs[0]))
 
     def idle(self) -> None:
         """Pass on that time stands still."""
-        self._guarded(0, lambda: self._head.operator.on_idle(self._outs[0]))
-        if self._head.operator.passes_time:
-            self._outs[0].idle()
+        self._entry.idle()
 
     def tick(self, now_ms: int) -> None:
         """Tell processing time, in wall milliseconds, to the operators that want it."""
         for index in self._ticking:
-            self._guarded(index, lambda index=index: self.operators[index].operator.on_processing_time(now_ms, self._outs[index]))
+            self._links[index].call(partial(self.operators[index].operator.on_processing_time, now_ms, self._outs[index]))
+            self.settle()  # the next one may be among those that were given something
 
     def release_due(self, now_ms: float) -> float | None:
-        """Let go on the rows that operators have held back long enough; return when the next are due, or ``None``."""
+        """Let go on the rows that operators have held back long enough; return when the next are due, or ``None``.
+
+        One that is emitting what it was given before goes on with that first.
+        """
         earliest = None
         for index in self._holding:
             operator = self.operators[index].operator
             due_ms = operator.held_until_ms()
+            if self._links[index].busy:
+                continue
             if due_ms is not None and due_ms <= now_ms:
-                self._guarded(index, lambda index=index, operator=operator: operator.release(self._outs[index]))
+                self._links[index].call(partial(operator.release, self._outs[index]))
                 self._output.flush()  # they have waited long enough
                 due_ms = operator.held_until_ms()  # it may have let go on a part only
             if due_ms is not None and (earliest is None or due_ms < earliest):
                 earliest = due_ms
-        self._markers.go_on()
+        if not self._busy:
+            self._markers.go_on()
         return earliest
 
     def marker(self, marker: LatencyMarker) -> None:
@@ -257,23 +362,24 @@ class OperatorChain:
 
     def port_end(self, port: int) -> None:
         """Tell the head that one of its ports has ended."""
-        self._guarded(0, lambda: self._head.operator.on_port_end(port, self._outs[0]))
+        self._entry.call(lambda: self._head.operator.on_port_end(port, self._outs[0]))
 
     def end(self) -> bool:
         """End time, then let each operator emit what it has left; return False when one has something under way: to be called again."""
         self.watermark(MAX_WATERMARK_US)
         while self._ended < len(self.operators):
             index, operator = self._ended, self.operators[self._ended].operator
-            if not operator.settled():
+            if self._busy or not operator.settled():
                 return False
             self._ended += 1
-            self._guarded(index, lambda index=index, operator=operator: operator.on_end(self._outs[index]))
-        return True
+            self._links[index].call(partial(operator.on_end, self._outs[index]))
+        return not self._busy
 
     def before_barrier(self, checkpoint_id: int) -> None:
         """Let each operator flush what is not state, first to last."""
         for index, chained in enumerate(self.operators):
             self._guarded(index, lambda index=index, chained=chained: chained.operator.before_barrier(checkpoint_id, self._outs[index]))
+            self.settle()  # nothing may be under way in a snapshot
 
     def snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
         """Return the declared state of every operator as it is now, or what of it has changed since the last completed checkpoint."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -67,6 +68,19 @@ class Batch:
             return self
         whole = self.take(np.repeat(np.arange(self.num_rows), self.weights))
         return Batch(whole.rows, None, whole.behind, whole.origin)
+
+    def copies(self, most: int) -> Iterator[Batch]:
+        """Yield the batch in pieces that stand for at most so many single changes: a row of a great weight comes as several of smaller ones."""
+        if self.weights is None or int(np.abs(self.weights).sum()) <= most:
+            yield self
+            return
+        ends = np.cumsum(np.abs(self.weights))
+        for start in range(0, int(ends[-1]), most):
+            stop = min(start + most, int(ends[-1]))
+            first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, stop, side="left") + 1
+            weights = self.weights[first:last]
+            within = np.minimum(ends[first:last], stop) - np.maximum(ends[first:last] - np.abs(weights), start)
+            yield replace(self.slice(int(first), int(last - first)), weights=np.sign(weights) * within)
 
     def slice(self, offset: int, length: int) -> Batch:
         """Return a zero-copy piece of the batch."""

@@ -61,7 +61,9 @@ class InnerChain:
 
     def step(self) -> bool:
         """Read a piece; return whether there may be more."""
-        return not self._chain.poll().ended
+        ended = self._chain.poll().ended
+        self._chain.settle()
+        return not ended
 
     def taken(self) -> list[tuple[str, Batch]]:
         """Return what came out since the last time, with the split it is of (as far as the last operator still tells)."""
@@ -70,7 +72,8 @@ class InnerChain:
 
     def ended(self) -> list[tuple[str, Batch]]:
         """End the operators, and return what they still had."""
-        self._chain.end()
+        while not self._chain.end() and self._chain.under_way:
+            self._chain.settle()
         return self.taken()
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -30,6 +30,15 @@ class Output(Protocol):
 
     def split(self, event: SplitEvent) -> None:
         """Take news of a source split; forwarded down the chain to the watermark assigner, which consumes it."""
+
+
+Rest = Iterator[None]
+"""What an operator still has to emit for what it was given, piece by piece: each ``next`` emits one, none is due when it stops."""
+
+
+def begun(rest: Rest) -> Rest | None:
+    """Do the first piece; return what is left, ``None`` when nothing is."""
+    return None if next(rest, rest) is rest else rest
 
 
 class SplitNews(StrEnum):
@@ -157,6 +166,9 @@ class Services:
 class Operator:
     """One operator of a chain. ``port`` numbers the inputs from 0. Barriers never reach it: the task snapshots its declared state.
 
+    What may give many rows for one emits them in pieces, and returns a ``Rest`` when there are more: it is asked for the next piece when what
+    follows has room. Until then nothing else is given to it, and no snapshot is made.
+
     ``passes_time``: time from above goes on to what follows; one that makes time itself lets nothing by but time's end.
     """
 
@@ -176,22 +188,25 @@ class Operator:
     def on_restored(self) -> None:
         """Learn that state is restored, rows in flight among it."""
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         """Take rows of one port."""
         raise AssertionError(f"{type(self).__name__} takes no rows")
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
         """Take the merged watermark of all ports, before it is forwarded by the task; emit what it completes."""
+        return None
 
     def passes_on(self, time_us: int) -> int:
         """Return the watermark to forward for one that was taken: an earlier one when rows given later may have earlier times."""
         return time_us
 
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
         """Take a tick of the clock (about every 50 ms of the driver, or as simulated)."""
+        return None
 
-    def on_port_time(self, port: int, time_us: int | None, out: Output) -> None:
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
         """Take the watermark of one port, ``None``: it stands still until the next; told instead of the merged one to a join that asks."""
+        return None
 
     def on_idle(self, out: Output) -> None:
         """Learn that time stands still here until the next watermark, while it may go on elsewhere; forwarded by the task."""
@@ -200,8 +215,9 @@ class Operator:
         """When rows held back to be taken together must go on (monotonic milliseconds); ``None`` when there are none."""
         return None
 
-    def release(self, out: Output) -> None:
+    def release(self, out: Output) -> Rest | None:
         """Let go on what is held back; called when it is due."""
+        return None
 
     def on_split(self, event: SplitEvent, out: Output) -> None:
         """Take news of a source split of this chain; forwarded unless consumed."""
@@ -217,15 +233,17 @@ class Operator:
         Also called once at the end of input, with the id of the job's final checkpoint.
         """
 
-    def on_port_end(self, port: int, out: Output) -> None:
+    def on_port_end(self, port: int, out: Output) -> Rest | None:
         """Learn that one port has ended."""
+        return None
 
     def settled(self) -> bool:
         """Whether it may end; asked when all ports have ended. Until then what it holds back is released as it is due, and other tasks go on."""
         return True
 
-    def on_end(self, out: Output) -> None:
+    def on_end(self, out: Output) -> Rest | None:
         """Emit what is left; called once, after the final watermark, when all ports have ended."""
+        return None
 
     def keyed_states(self) -> dict[str, KeyedState]:
         """Declare keyed state by name."""

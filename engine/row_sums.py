@@ -22,6 +22,36 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     return rows.take(array_of(first[kept])), sums[kept]
 
 
+_ENTRIES_HELD = 1 << 20
+
+
+class IdSums:
+    """Changes by row id, added up; what is held follows the ids, however often each is named."""
+
+    def __init__(self) -> None:
+        self._ids: list[np.ndarray] = []
+        self._changes: list[np.ndarray] = []
+        self._summed = self._held = 0
+
+    def add(self, ids: np.ndarray, changes: np.ndarray) -> None:
+        """Add changes; an id may be named more than once."""
+        self._ids.append(ids)
+        self._changes.append(changes)
+        self._held += ids.size
+        if self._held > 2 * self._summed + _ENTRIES_HELD:
+            rows, sums = self.sums()
+            self._ids, self._changes, self._summed, self._held = [rows], [sums], rows.size, rows.size
+
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct ids, ascending, and the sum of each one's changes."""
+        if not self._ids:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows, inverse = np.unique(np.concatenate(self._ids), return_inverse=True)
+        sums = np.zeros(rows.size, np.int64)
+        np.add.at(sums, inverse, np.concatenate(self._changes))
+        return rows, sums
+
+
 def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
     """Return a number per row, equal for rows equal in all columns (NULL equals NULL), and how many numbers there are."""
     number = np.zeros(rows.num_rows, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -18,17 +18,18 @@ from engine.expressions.nested_access import alternated
 from engine.expressions.registry import KERNELS
 from engine.expressions.site import EvaluationContext, Site
 from engine.python_tables import Given, table_rows
+from engine.row_pieces import LIMITS
 from planner.expressions import Call
 from planner.unnest import TableCall
 
-TableKernel = Callable[[list[pa.Array], int], Given]
-"""From the columns of the arguments and their length."""
+TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
+"""From the columns of the arguments and their length; what is only counted, not there yet, comes in pieces."""
 
 
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Return what computes a call; raises what its arguments' values do not allow as faults."""
     if (body := call.body) is not None:
-        return lambda columns, rows: table_rows(body, columns)
+        return lambda columns, rows: iter([table_rows(body, columns)])
     maker = _MAKERS.get(call.function)
     if maker is None:
         raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
@@ -38,22 +39,22 @@ def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
 def _unnested(call: TableCall, context: EvaluationContext) -> TableKernel:
     kind = call.args[0].type
     if isinstance(kind, Map) or (isinstance(kind, Array) and isinstance(kind.element, Row)):
-        return lambda columns, rows: _with_fields(lists_of(columns[0]))
-    return lambda columns, rows: _whole(lists_of(columns[0]))
+        return lambda columns, rows: iter([_with_fields(lists_of(columns[0]))])
+    return lambda columns, rows: iter([_whole(lists_of(columns[0]))])
 
 
 def _exploded(call: TableCall, context: EvaluationContext) -> TableKernel:
     if isinstance(call.args[0].type, Map):
-        return lambda columns, rows: _with_fields(lists_of(columns[0]))
-    return lambda columns, rows: _whole(lists_of(columns[0]))
+        return lambda columns, rows: iter([_with_fields(lists_of(columns[0]))])
+    return lambda columns, rows: iter([_whole(lists_of(columns[0]))])
 
 
 def _numbered(call: TableCall, context: EvaluationContext) -> TableKernel:
     explode = _exploded(call, context)
 
-    def run(columns: list[pa.Array], rows: int) -> Given:
-        parents, given = explode(columns, rows)
-        return parents, [arrays.array_of(lists_of(columns[0]).nth.astype(np.int32)), *given]
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+        for parents, given in explode(columns, rows):
+            yield parents, [arrays.array_of(lists_of(columns[0]).nth.astype(np.int32)), *given]
 
     return run
 
@@ -69,12 +70,12 @@ def _whole(lists: Lists) -> Given:
 def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
     width = len(call.columns)
 
-    def run(columns: list[pa.Array], rows: int) -> Given:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
         values = columns[1:]
         short = -len(values) % width
         values += [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
         lists = [alternated(values[place::width]) for place in range(width)]
-        return lists[0].parents, [part.flat for part in lists]
+        yield lists[0].parents, [part.flat for part in lists]
 
     return run
 
@@ -91,17 +92,17 @@ def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
     expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
     kernel = KERNELS["sequence"](Site(expression, (None,) * len(call.args), context))
 
-    def run(columns: list[pa.Array], rows: int) -> Given:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
         first, last, step = (values_of(column).astype(np.int64) for column in columns)
         reached = arrays.array_of((first == last) | ((first < last) == (step > 0)))
         column = kernel(*(pc.if_else(reached, part, pa.scalar(None, part.type)) for part in columns))
-        return _whole(lists_of(aligned(column)[0]))
+        yield _whole(lists_of(aligned(column)[0]))
 
     return run
 
 
 def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
-    def run(columns: list[pa.Array], rows: int) -> Given:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
         if len(columns) == 1:
             columns = [arrays.array_of(np.zeros(len(columns[0]), np.int64)), columns[0]]
         return _steps(columns, pa.int64(), inclusive=False)
@@ -109,7 +110,7 @@ def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
     return run
 
 
-def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Given:
+def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Iterator[Given]:
     missing = nulls_of_any(*columns)
     first, last = (values_of(column).astype(np.int64) for column in columns[:2])
     step = values_of(columns[2]).astype(np.int64) if len(columns) > 2 else np.ones(first.size, np.int64)
@@ -118,10 +119,14 @@ def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Given
     safe = np.where(step == 0, 1, step)
     counts = (last - first) // safe + 1 if inclusive else -((first - last) // safe)
     counts = np.maximum(counts if missing is None else np.where(missing, 0, counts), 0)
-    lists = Lists(pa.nulls(0), counts)
-    nth = np.arange(int(lists.starts[-1])) - lists.starts[lists.parents]
-    values = arrays.array_of(first[lists.parents] + nth * step[lists.parents])
-    return lists.parents, [values if kind == pa.int64() else values.view(kind)]
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if ends.size else 0
+    for start in range(0, max(total, 1), LIMITS.piece_rows):
+        places = np.arange(start, min(start + LIMITS.piece_rows, total))
+        parents = np.searchsorted(ends, places, side="right")
+        nth = places - (ends[parents] - counts[parents])
+        values = arrays.array_of(first[parents] + nth * step[parents])
+        yield parents, [values if kind == pa.int64() else values.view(kind)]
 
 
 _MAKERS: dict[str, Callable[[TableCall, EvaluationContext], TableKernel]] = {

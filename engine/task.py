@@ -176,11 +176,14 @@ class Task:
         if self.phase is Phase.NEW:
             self._start()
             return WORKED
-        if self._mailbox:
+        under_way = self.chain.under_way
+        if self._mailbox and not (under_way and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)):
             self._on_message(self._mailbox.popleft())
             return WORKED
         if self.phase is not Phase.RUNNING:
             return ENDED
+        if under_way:
+            return self._go_on(now_ms)
         due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
         if self._ending:
             return WORKED if self._finish() else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
@@ -198,6 +201,20 @@ class Task:
         if not ready:
             due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
         return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
+
+    def _go_on(self, now_ms: float) -> StepResult:
+        """Emit the next piece of what is under way, when there is room: until it is through, rows, time and barriers wait."""
+        blocked = self._output.blocked
+        due_ms = self._keep_barriers(now_ms)
+        for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+            due_ms = due_ms if due is None else min(due_ms, due)
+        has_room = self.chain.has_room
+        if has_room and not blocked:
+            self.chain.go_on()
+            return WORKED
+        if not has_room:
+            due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
+        return StepResult(Did.BLOCKED, due_ms if due_ms < float("inf") else None)
 
     def _start(self) -> None:
         """Open, restore, and take part; a chain that had finished only says so again."""

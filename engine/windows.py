@@ -59,6 +59,12 @@ def first_window_end_after(slice_ends: np.ndarray, bounds: np.ndarray, windowing
     return slice_ends + (missed // step + 1) * step
 
 
+def window_counts(times_us: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return how many windows of HOP or CUMULATE each time falls in."""
+    first = slice_end(times_us, windowing)
+    return (last_window_end(first, windowing) - first) // windowing.step_us + 1
+
+
 def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return one entry per row and window it falls in: the row's index, the window's start and end, ordered by row, then end.
 
@@ -72,7 +78,7 @@ def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.n
     if windowing.kind is WindowKind.TUMBLE:
         return rows, first - windowing.size_us, first
     step = windowing.step_us
-    counts = (last_window_end(first, windowing) - first) // step + 1
+    counts = window_counts(times_us, windowing)
     row_index = np.repeat(rows, counts)
     nth = np.arange(row_index.size, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
     ends = first[row_index] + nth * step

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,20 @@ import pyarrow as pa
 from engine.databases.lookup_client import Answer
 from engine.elements import Batch
 from engine.kernels import columns as col
+from engine.row_pieces import LIMITS, cut, cut_pairs, row_sizes, widest_row
 from engine.state.key_index import KeyIndex
+
+
+class Met(NamedTuple):
+    """A piece of what rows met: the positions of rows, of what each met among the ``found``, and those. All that rows from ``first`` to before
+    ``last`` meet has come with it.
+    """
+
+    at: np.ndarray
+    met: np.ndarray
+    found: pa.RecordBatch
+    first: int
+    last: int
 
 
 @dataclass(eq=False)
@@ -42,14 +57,27 @@ class Asked:
         order = np.argsort(numbers, kind="stable")
         return numbers[order], rows.take(pa.array(order))
 
-    def pairs(self) -> tuple[np.ndarray, np.ndarray, pa.RecordBatch]:
-        """Return the positions of rows that met something, of what each met among the rows found, and those rows."""
+    def pairs(self) -> Iterator[Met]:
+        """Yield what all rows met, in pieces that may be emitted at once."""
         numbers, rows = self._found()
         first = np.searchsorted(numbers, self.numbers, "left")
         counts = np.where(self.numbers >= 0, np.searchsorted(numbers, self.numbers, "right") - first, 0)
-        at = np.repeat(np.arange(self.numbers.size), counts)
-        inside = np.arange(at.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        return at, first[at] + inside, rows
+        widest = widest_row(self.batch.rows) + widest_row(rows)
+        for low, high in cut(counts, counts.size, LIMITS.piece_rows):
+            some = counts[low:high]
+            at = np.repeat(np.arange(low, high), some)
+            met = first[at] + np.arange(at.size) - np.repeat(np.cumsum(some) - some, some)
+            sizes = partial(_pair_sizes, self.batch.rows, at, rows, met)
+            bounds = list(cut_pairs(at.size, widest, sizes)) or [(0, 0)]
+            done = low
+            for start, end in bounds:
+                reached = high if end == at.size else int(at[end])
+                yield Met(at[start:end], met[start:end], rows, done, reached)
+                done = reached
+
+
+def _pair_sizes(rows: pa.RecordBatch, at: np.ndarray, found: pa.RecordBatch, met: np.ndarray) -> np.ndarray:
+    return row_sizes(rows, at) + row_sizes(found, met)
 
 
 def asked(batch: Batch, keys: Sequence[int], types: Sequence[pa.DataType], rows: pa.Schema) -> Asked:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,16 +14,16 @@ from engine.arrays import array_of, truths
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.join_keys import keys_told
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
 from engine.operators.pair_condition import PairCondition
+from engine.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
+from engine.row_sums import IdSums
 from engine.state.held_rows import HeldRows
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
 from planner.logical import JoinKind
 from planner.physical import JoinSpec
-
-_PAIRS_AT_ONCE = 65_536
 
 
 class Alone(Enum):
@@ -53,6 +55,7 @@ class JoinOperator(Operator, ListState):
     A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A row given by itself (padded with NULLs
     in outer joins) appears and vanishes as its matches vanish and appear. NULL keys match nothing. Rows of a side are kept only while the
     other side may still bring rows. With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
+    Pairs are made and emitted in pieces, however many rows one row matches.
     """
 
     def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
@@ -116,12 +119,16 @@ class JoinOperator(Operator, ListState):
         if self._load_first is not None and any(item["loaded"] for item in items):
             self._ended[self._load_first] = True
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         if self._loading and port != self._load_first:
             assert self._held is not None
             self._held.add(batch)
-        else:
-            self._join(batch, port, out)
+            self._count_entries()
+            return None
+        return begun(self._counted(self._join(batch, port, out)))
+
+    def _counted(self, work: Rest) -> Rest:
+        yield from work
         self._count_entries()
 
     def on_restored(self) -> None:
@@ -138,7 +145,7 @@ class JoinOperator(Operator, ListState):
     def wants_ticks(self) -> bool:
         return any(self._spec.ttl_ms)
 
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
         """Forget rows that have lived long enough; nothing is given for them."""
         for port, side in enumerate(self._sides):
             expired = side.due(now_ms)
@@ -147,39 +154,42 @@ class JoinOperator(Operator, ListState):
                 self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
                 self._context.metrics.count(EXPIRED, int(expired.size))
                 self._count_entries()
+        return None
 
     def _count_entries(self) -> None:
         self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
 
-    def on_port_end(self, port: int, out: Output) -> None:
+    def on_port_end(self, port: int, out: Output) -> Rest | None:
         if self._loading and port != self._load_first:
             self._ended_held = True  # its rows are still held: the side being loaded must be kept for them
-            return
+            return None
+        return begun(self._counted(self._end_port(port, out)))
+
+    def _end_port(self, port: int, out: Output) -> Rest:
         was_loading = self._loading
         self._ended[port] = True
         if was_loading:
-            self._finish_loading(port, out)
+            yield from self._finish_loading(port, out)
             self._ended[1 - port] = self._ended_held
         for ended in (0, 1):
             if self._ended[ended] and self._spec.copied != 1 - ended:
                 self._forget(1 - ended)
         self._tell_keys()
-        self._count_entries()
 
     @property
     def _loading(self) -> bool:
         return self._load_first is not None and not self._ended[self._load_first]
 
-    def _finish_loading(self, port: int, out: Output) -> None:
+    def _finish_loading(self, port: int, out: Output) -> Rest:
         """The bounded side is complete: give its rows that stand alone, then join what has waited."""
         side = self._sides[port]
         if self._alone[port] is Alone.UNMATCHED:
             ids = side.store.live_ids()
-            ids = ids[side.matches[ids] == 0]
-            self._give_alone(side.store.take(ids), side.store.weights(ids), None, port, out)
+            yield from self._give_stored(ids[side.matches[ids] == 0], port, out)
         assert self._held is not None
         for batch in self._held.release():
-            self._join(batch, 1 - port, out)
+            yield
+            yield from self._join(batch, 1 - port, out)
 
     def _forget(self, port: int) -> None:
         """Let go of the rows of a side that nothing can match any more: the other side has ended."""
@@ -187,7 +197,7 @@ class JoinOperator(Operator, ListState):
         slots = self._index.live_slots()
         self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
 
-    def _join(self, batch: Batch, port: int, out: Output) -> None:
+    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
         own, other = self._sides[port], self._sides[1 - port]
         keep = not self._ended[1 - port] or port == self._spec.copied  # a copy is also what other subtasks are restored from
         batch = own.consolidated(batch, keep=keep)
@@ -202,7 +212,7 @@ class JoinOperator(Operator, ListState):
         slots = self._index.lookup_or_insert(columns, batch.num_rows) if keep else self._index.lookup(columns, batch.num_rows)
         matched = np.zeros(batch.num_rows, np.int64)
         if not self._loading:
-            matched = self._match(batch, slots, port, out)
+            yield from self._match(batch, slots, matched, port, out)
             prompt = self._prompt(port)
             if prompt is not Alone.NEVER:
                 self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))), port, out)
@@ -231,23 +241,34 @@ class JoinOperator(Operator, ListState):
             self._give_alone_of(batch.take(np.flatnonzero(missing)), port, out)
         return batch.take(np.flatnonzero(~missing))
 
-    def _match(self, batch: Batch, slots: np.ndarray, port: int, out: Output) -> np.ndarray:
-        """Give all pairs of a batch with the other side; return each row's match count (the weight of the other side's matching rows)."""
+    def _match(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output) -> Rest:
+        """Give all pairs of a batch with the other side; add up each row's match count (the weight of the other side's matching rows)."""
         own_counts = self._alone[port] is not Alone.NEVER
         other_counts = self._alone[1 - port] is not Alone.NEVER
         other = self._sides[1 - port]
-        matched = np.zeros(batch.num_rows, np.int64)
-        positions, ids = other.links.expand(slots)
-        gained: list[tuple[np.ndarray, np.ndarray]] = []
-        for start in range(0, positions.size, _PAIRS_AT_ONCE):
-            at, row_ids = self._give_pairs(batch, positions[start : start + _PAIRS_AT_ONCE], ids[start : start + _PAIRS_AT_ONCE], port, out)
+        gained, first = IdSums(), True
+        for positions, ids in self._pairs(batch, slots, other):
+            if not first:
+                yield
+            first = False
+            at, row_ids = self._give_pairs(batch, positions, ids, port, out)
             if own_counts:
                 np.add.at(matched, at, other.store.weights(row_ids))
             if other_counts:
-                gained.append((row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at]))
-        if gained:
-            self._count_matches(np.concatenate([ids for ids, _ in gained]), np.concatenate([by for _, by in gained]), 1 - port, out)
-        return matched
+                gained.add(row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at])
+        rows, change = gained.sums()
+        if rows.size:
+            yield from self._count_matches(rows, change, 1 - port, out)
+
+    @staticmethod
+    def _pairs(batch: Batch, slots: np.ndarray, other: JoinSide) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the pairs (position in the batch, row id of the other side) in pieces that may be emitted at once."""
+        widest = None
+        for positions, ids in other.links.pairs(slots, LIMITS.piece_rows):
+            widest = widest_row(batch.rows) + other.store.widest if widest is None else widest
+            sizes = partial(_pair_sizes, batch.rows, positions, other, ids)
+            for first, last in cut_pairs(positions.size, widest, sizes):
+                yield positions[first:last], ids[first:last]
 
     def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
         """Give one piece of the pairs (position in the batch, row id of the other side); return those that satisfy the residual condition."""
@@ -277,20 +298,26 @@ class JoinOperator(Operator, ListState):
         weights = other.store.weights(ids)
         return weights if batch.weights is None else weights * batch.weights[at]
 
-    def _count_matches(self, ids: np.ndarray, by: np.ndarray, port: int, out: Output) -> None:
-        """Add to the match counts of stored rows; give or take back those that begin or cease to stand alone."""
+    def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> Rest:
+        """Add to the match counts of distinct stored rows; give or take back those that begin or cease to stand alone."""
         side = self._sides[port]
-        rows, inverse = np.unique(ids, return_inverse=True)
-        change = np.zeros(rows.size, np.int64)
-        np.add.at(change, inverse, by)
         before, after = side.match(rows, change)
         prompt = self._prompt(port)
         if prompt is Alone.NEVER:
             return
         sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
         turned = np.flatnonzero(sign)
-        ids = rows[turned]
-        self._give_alone(side.store.take(ids), side.store.weights(ids) * sign[turned], self._stored_lateness(ids, port), port, out)
+        yield from self._give_stored(rows[turned], port, out, sign[turned])
+
+    def _give_stored(self, ids: np.ndarray, port: int, out: Output, sign: np.ndarray | None = None) -> Rest:
+        """Give stored rows of a side by themselves, or take them back where ``sign`` is -1."""
+        store = self._sides[port].store
+        for first, last in store.pieces(ids):
+            if first:
+                yield
+            piece = ids[first:last]
+            weights = store.weights(piece) if sign is None else store.weights(piece) * sign[first:last]
+            self._give_alone(store.take(piece), weights, self._stored_lateness(piece, port), port, out)
 
     def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
         behind = batch.behind if self._ended[1 - port] else None
@@ -318,6 +345,10 @@ class JoinOperator(Operator, ListState):
         if weights is not None and (weights == 1).all():
             weights = None
         out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
+
+
+def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, ids: np.ndarray) -> np.ndarray:
+    return row_sizes(rows, positions) + other.store.sizes(ids)
 
 
 def _is_whole(at: np.ndarray, num_rows: int) -> bool:

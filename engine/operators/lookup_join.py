@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from catalog.lookups import lookup_option, reload_ms
-from engine.arrays import array_of
-from engine.databases.lookup_answers import Asked
+from engine.arrays import array_of, is_true
+from engine.databases.lookup_answers import Asked, Met
 from engine.databases.lookup_asking import lookup_asking
 from engine.databases.lookup_client import LookupClient, LookupTable
 from engine.databases.table_versions import TableVersions
@@ -18,7 +18,7 @@ from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
 from engine.expressions.compiler import compile_predicate
 from engine.expressions.site import EvaluationContext
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
 from engine.operator_news import Recovered, Warned
 from engine.state.rows_under_way import RowsUnderWay
 from planner.logical import JoinKind
@@ -87,13 +87,16 @@ class LookupJoinOperator(Operator):
     def ready(self) -> bool:
         return self._batches < self._capacity
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         self._ask(batch.repeated())
-        self._go_on(out)
+        return begun(self._go_on(out))
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         if time_us == MAX_WATERMARK_US:
-            self.release(out)
+            yield from self._let_go(out)
         if self._under_way:
             self._under_way.append(Watermark(time_us))
             return
@@ -109,10 +112,13 @@ class LookupJoinOperator(Operator):
             return None
         return 0.0 if self._head_is_done() else self._clock.monotonic_ms() + _LOOK_AGAIN_MS
 
-    def release(self, out: Output) -> None:
+    def release(self, out: Output) -> Rest | None:
+        return begun(self._let_go(out))
+
+    def _let_go(self, out: Output) -> Rest:
         for batch in self._restored.take():
             self._ask(batch)
-        self._go_on(out)
+        yield from self._go_on(out)
 
     def settled(self) -> bool:
         return not self._under_way and not self._restored.waiting
@@ -137,7 +143,7 @@ class LookupJoinOperator(Operator):
                 return False
         return False
 
-    def _go_on(self, out: Output) -> None:
+    def _go_on(self, out: Output) -> Rest:
         """Let go on what can: from the head, and out of order whatever no time stands before."""
         waiting: list[Asked] = []
         while self._under_way:
@@ -149,7 +155,7 @@ class LookupJoinOperator(Operator):
                 self._passed_us = rows.time_us
                 out.watermark(rows.time_us)
             elif rows.done:
-                self._give(rows, out)
+                yield from self._give(rows, out)
             else:
                 self._check_timeout(rows)
                 waiting.append(rows)
@@ -167,7 +173,7 @@ class LookupJoinOperator(Operator):
         hint = "raise 'lookup.timeout', or look at the database"
         return PenstockError("RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
 
-    def _give(self, rows: Asked, out: Output) -> None:
+    def _give(self, rows: Asked, out: Output) -> Rest:
         self._batches -= 1
         answer = rows.answer
         if answer is not None:
@@ -182,7 +188,7 @@ class LookupJoinOperator(Operator):
         if self._asking.loads:
             self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = self._asking.loads, self._asking.failed_loads
             self._tell_failure()
-        self._join(rows, out)
+        yield from self._join(rows, out)
 
     def _tell_failure(self) -> None:
         """Tell of a table that could not be read again, once per reason until it could."""
@@ -199,27 +205,33 @@ class LookupJoinOperator(Operator):
     def _count(self, name: str, by: int) -> None:
         self._metrics.count(name, by)
 
-    def _join(self, rows: Asked, out: Output) -> None:
-        at, met, found = rows.pairs()
-        left = rows.batch.rows
-        columns = [*left.take(array_of(at)).columns, *found.take(array_of(met)).columns]
+    def _join(self, rows: Asked, out: Output) -> Rest:
+        matched = np.zeros(rows.batch.num_rows, np.bool_)
+        for number, piece in enumerate(rows.pairs()):
+            if number:
+                yield
+            self._give_pairs(rows.batch, piece, matched, out)
+
+    def _give_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
+        """Give a piece of the pairs, and where the join does, rows that by now are known to have met nothing."""
+        left, at = batch.rows, piece.at
+        columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
         if self._residual is not None and at.size:
             names = [str(i) for i in range(len(columns))]
-            kept = np.asarray(self._residual(pa.RecordBatch.from_arrays(columns, names=names)).fill_null(False).to_numpy(zero_copy_only=False))
+            kept = is_true(self._residual(pa.RecordBatch.from_arrays(columns, names=names)))
             at, columns = at[kept], [column.filter(array_of(kept)) for column in columns]
         if self._pads:
-            at, columns = self._padded(left, at, columns)
+            matched[at] = True
+            single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])
+            at, columns = self._padded(left, at, columns, single)
         if at.size:
-            behind = rows.batch.behind
+            behind = batch.behind
             out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), None, None if behind is None else behind[at]))
 
-    def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array]) -> tuple[np.ndarray, list[pa.Array]]:
-        """Add the rows that met nothing, NULLs beside them, where they stand."""
-        alone = np.ones(left.num_rows, np.bool_)
-        alone[at] = False
-        if not alone.any():
+    def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
+        """Add rows that met nothing, NULLs beside them, where they stand."""
+        if not single.size:
             return at, columns
-        single = np.flatnonzero(alone)
         nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
         added = [*left.take(array_of(single)).columns, *nulls]
         places = np.concatenate([at, single])

@@ -12,7 +12,8 @@ from engine.connectors.sink import Origin, SinkRequest
 from engine.elements import Batch
 from engine.failpoints import failpoint
 from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Operator, Output
+from engine.operator import Context, ListState, Operator, Output, Rest, begun
+from engine.row_pieces import LIMITS
 from planner.physical import SinkSpec
 
 
@@ -70,10 +71,23 @@ class SinkOperator(Operator, ListState):
             self._writer.commit(item["items"])
         failpoint("R2b")
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         self._start()
         if self._never_null:
             self._refuse_nulls(batch)
+        if batch.weights is None or self._spec.upsert_key is not None or self._spec.table is None:
+            self._write(batch)
+            return None
+        return begun(self._in_pieces(batch))
+
+    def _in_pieces(self, batch: Batch) -> Rest:
+        """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is given weights."""
+        for number, piece in enumerate(batch.copies(LIMITS.piece_rows)):
+            if number:
+                yield
+            self._write(piece)
+
+    def _write(self, batch: Batch) -> None:
         self._writer.write(batch if self._takes_changes else _inserts(batch, self._spec))
 
     def ready(self) -> bool:

@@ -13,7 +13,7 @@ from engine.arrays import array_of, truths
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Output
+from engine.operator import Context, KeyedState, ListState, Output, Rest, begun
 from engine.operators.join import JoinOperator
 from engine.state.held_rows import HeldRows
 from engine.state.key_index import KeyIndex
@@ -76,20 +76,20 @@ class SnapshotJoinOperator(JoinOperator):
     def _loading(self) -> bool:
         return not self._is_loaded
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         if port == 1:
-            self._change(batch, out)
-        elif self._loading:
+            return begun(self._counted(self._change(batch, out)))
+        if self._loading:
             self._rows_waiting.add(batch)
-        else:
-            self._join(batch, 0, out)
-        self._count_entries()
+            self._count_entries()
+            return None
+        return begun(self._counted(self._join(batch, 0, out)))
 
-    def _change(self, batch: Batch, out: Output) -> None:
+    def _change(self, batch: Batch, out: Output) -> Rest:
         times = batch.rows.column(self._told.build_time)
         if times.null_count:
             told = truths(times.is_valid())
-            self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
+            yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
             batch = batch.take(np.flatnonzero(told))
         batch = self._without_null_keys(batch, 1, out)
         if batch.num_rows:
@@ -97,7 +97,7 @@ class SnapshotJoinOperator(JoinOperator):
             rows = pa.RecordBatch.from_arrays([*batch.rows.columns, array_of(since_us)], schema=self._pending_schema)
             self._pending.add(Batch(rows, batch.weights))
             if since_us.min() <= self._build_us:
-                self._apply(out)
+                yield from self._apply(out)
 
     def _counts_from(self, batch: Batch) -> np.ndarray:
         """Their time, but what is taken back stays until that counts which comes with it for its key: an update is seen whole or not at all."""
@@ -111,22 +111,25 @@ class SnapshotJoinOperator(JoinOperator):
         np.maximum.at(latest, slots[added], times[added])
         return np.where(added, times, np.maximum(times, latest[slots]))
 
-    def _apply(self, out: Output) -> None:
+    def _apply(self, out: Output) -> Rest:
         """Let the changes count that the table's time has reached: a row whose time is that of the loading belongs to what is loaded."""
         due = self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1)
         if due is not None and due.num_rows:
-            self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
+            yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
 
-    def on_port_time(self, port: int, time_us: int | None, out: Output) -> None:
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
         if port == 0:
             self._rows_us = time_us
             self._tell_time(out)
-        elif time_us is not None:
-            self._build_us, self._moved_ms = time_us, None
-            self._apply(out)
-            if self._loading and time_us >= self._until_us:
-                self._finish(out)
-        self._count_entries()
+            self._count_entries()
+            return None
+        return None if time_us is None else begun(self._counted(self._pass_build_time(time_us, out)))
+
+    def _pass_build_time(self, time_us: int, out: Output) -> Rest:
+        self._build_us, self._moved_ms = time_us, None
+        yield from self._apply(out)
+        if self._loading and time_us >= self._until_us:
+            yield from self._finish(out)
 
     def _tell_time(self, out: Output) -> None:
         if self._loading:
@@ -137,11 +140,12 @@ class SnapshotJoinOperator(JoinOperator):
             self._context.metrics.watermark_us = self._rows_us
             out.watermark(self._rows_us)
 
-    def _finish(self, out: Output) -> None:
+    def _finish(self, out: Output) -> Rest:
         """The table is loaded: join what has waited, and let time go on."""
         self._is_loaded = True
         for batch in self._rows_waiting.release():
-            self._join(batch, 0, out)
+            yield
+            yield from self._join(batch, 0, out)
         self._tell_time(out)
         self._let_go()
 
@@ -152,29 +156,31 @@ class SnapshotJoinOperator(JoinOperator):
             self._pending.release()
             self._forget(1)
 
-    def on_port_end(self, port: int, out: Output) -> None:
+    def on_port_end(self, port: int, out: Output) -> Rest | None:
+        return begun(self._counted(self._end_port(port, out)))
+
+    def _end_port(self, port: int, out: Output) -> Rest:
         if port == 0:
             self._rows_ended = True
             self._let_go()
-        else:
-            self._build_us = MAX_WATERMARK_US
-            self._apply(out)
-            if self._loading:
-                self._finish(out)
-        self._count_entries()
+            return
+        self._build_us = MAX_WATERMARK_US
+        yield from self._apply(out)
+        if self._loading:
+            yield from self._finish(out)
 
     @property
     def wants_ticks(self) -> bool:
         return super().wants_ticks or self._told.idle_ms is not None
 
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
         """Forget rows of the table that have lived long enough; take a table whose time stands still for long as loaded."""
         super().on_processing_time(now_ms, out)
         if self._loading and self._told.idle_ms is not None:
             self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
             if now_ms - self._moved_ms >= self._told.idle_ms:
-                self._finish(out)
-                self._count_entries()
+                return begun(self._counted(self._finish(out)))
+        return None
 
     def _count_entries(self) -> None:
         self._context.metrics.state_entries = len(self._sides[1]) + len(self._rows_waiting) + len(self._pending)

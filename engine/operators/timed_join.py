@@ -10,7 +10,7 @@ from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, Output
+from engine.operator import Context, Output, Rest, begun
 from engine.operators.join import Alone, JoinOperator
 from engine.state.expiring_join_side import ExpiringJoinSide, least_deadlines
 from engine.state.join_side import JoinSide
@@ -62,13 +62,12 @@ class TimedJoinOperator(JoinOperator):
         waits = self._alone[port] is Alone.UNMATCHED and not self._ended[1 - port]
         return Alone.NEVER if waits else self._alone[port]
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
         batch = self._in_time(batch, port)
         if batch.num_rows:
-            super().on_batch(batch, port, out)
+            yield from super()._join(batch, port, out)
             if batch.behind is not None:  # nothing may be left to wait for
-                self._settle_due(port, out)
-                self._count_entries()
+                yield from self._settle_due(port, out)
 
     def _in_time(self, batch: Batch, port: int) -> Batch:
         """Drop and count the late rows; those that stay tell the watermark they are behind, the least one when they are on time."""
@@ -132,45 +131,44 @@ class TimedJoinOperator(JoinOperator):
             return None
         return _less(behind, self._hold_us)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
         self._watermark_us = time_us
+        return begun(self._counted(self._pass_time(time_us, out)))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         for port in (0, 1):
             if time_us == MAX_WATERMARK_US:
-                self._settle(self._sides[port].store.live_ids(), port, out)
+                yield from self._settle(self._sides[port].store.live_ids(), port, out)
             else:
-                self._settle_due(port, out)
-        self._count_entries()
+                yield from self._settle_due(port, out)
 
-    def _settle_due(self, port: int, out: Output) -> None:
+    def _settle_due(self, port: int, out: Output) -> Rest:
         side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
         if isinstance(side, ExpiringJoinSide):
-            self._settle(side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us), port, out)
+            yield from self._settle(side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us), port, out)
 
     def passes_on(self, time_us: int) -> int:
         if time_us == MAX_WATERMARK_US:
             return time_us
         return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
 
-    def on_port_end(self, port: int, out: Output) -> None:
+    def _end_port(self, port: int, out: Output) -> Rest:
         """Nothing will match the rows of the other side any more: those without a match are given now."""
         self._ended[port] = True
-        self._give_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
+        yield from self._give_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
         self._forget(1 - port)
-        self._count_entries()
 
-    def _settle(self, ids: np.ndarray, port: int, out: Output) -> None:
+    def _settle(self, ids: np.ndarray, port: int, out: Output) -> Rest:
         """Give what stayed without a match of some rows of a side, and forget them."""
         if not ids.size:
             return
-        self._give_unmatched(ids, port, out)
+        yield from self._give_unmatched(ids, port, out)
         emptied = self._sides[port].remove(ids)
         self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
 
-    def _give_unmatched(self, ids: np.ndarray, port: int, out: Output) -> None:
+    def _give_unmatched(self, ids: np.ndarray, port: int, out: Output) -> Rest:
         if self._alone[port] is Alone.UNMATCHED:
-            side = self._sides[port]
-            ids = ids[side.matches[ids] == 0]
-            self._give_alone(side.store.take(ids), side.store.weights(ids), self._stored_lateness(ids, port), port, out)
+            yield from self._give_stored(ids[self._sides[port].matches[ids] == 0], port, out)
 
 
 def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:

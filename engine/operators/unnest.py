@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,11 +13,10 @@ from engine.elements import Batch
 from engine.expressions import EvaluationContext, compile_expression, compile_predicate
 from engine.expressions.faults import Fault, to_error
 from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
+from engine.operator import Context, Operator, Output, Rest, begun
+from engine.row_pieces import cut_pairs, row_sizes, widest_row
 from engine.table_functions import Given, table_kernel
 from planner.physical import UnnestSpec
-
-_ROWS_AT_ONCE = 1 << 16
 
 
 class UnnestOperator(Operator):
@@ -34,28 +36,56 @@ class UnnestOperator(Operator):
         places = {column: place for place, column in enumerate(self._reads)}
         self._test = None if condition is None else compile_predicate(condition.remap(places), evaluation)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._in_pieces(batch, out))
+
+    def _in_pieces(self, batch: Batch, out: Output) -> Rest:
+        """Emit the rows of the function in pieces; what each input row still lacks is known when those of the next begin."""
+        progress = _Progress(np.zeros(batch.num_rows, np.bool_))
+        kept = batch.rows.select(list(self._spec.keep))
+        pieces = self._pieces(batch.rows, kept)
+        parents, columns = next(pieces)
+        while parents is not None:
+            following, more = next(pieces, (None, []))
+            emitted = self._emit(batch, kept, parents, columns, int(following[0]) if following is not None else batch.num_rows, progress, out)
+            if emitted and following is not None:
+                yield
+            parents, columns = following, more
+
+    def _pieces(self, rows: pa.RecordBatch, kept: pa.RecordBatch) -> Iterator[tuple[np.ndarray | None, list[pa.Array]]]:
+        """Yield what the function gives in pieces that may be emitted at once beside the columns of the input: none without rows but the first."""
+        some, widest = False, widest_row(kept)
+        for parents, columns in self._given(rows):
+            given = pa.RecordBatch.from_arrays(columns, [str(i) for i in range(len(columns))])
+            sizes = partial(_sizes, kept, parents, given)
+            for first, last in cut_pairs(parents.size, widest + widest_row(given), sizes):
+                some = True
+                yield parents[first:last], [column.slice(first, last - first) for column in columns]
+        if not some:
+            yield parents, columns
+
+    def _emit(
+        self, batch: Batch, kept: pa.RecordBatch, parents: np.ndarray, columns: list[pa.Array], last: int, progress: _Progress, out: Output
+    ) -> bool:
+        """Emit one piece, and with OUTER the rows before ``last`` that got nothing; return whether that was any."""
         spec = self._spec
-        parents, columns = self._given(batch.rows)
         given = [columns[i] for i in spec.gives]
         numbered = spec.ordinality or self._test is not None
-        numbers = [_numbers(parents, batch.num_rows)] if numbered else []
+        numbers = [progress.numbers(parents)] if numbered else []
         if spec.ordinality:
             given += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
             parents, given = parents[passed], [column.filter(arrays.array_of(passed)) for column in given]
         if spec.outer:
-            parents, given = _with_absent(parents, given, batch.num_rows)
+            parents, given = _with_absent(parents, given, progress.absent(parents, last))
         if not parents.size:
-            return
+            return False
         rows = arrays.array_of(parents)
-        kept = [batch.rows.column(i).take(rows) for i in spec.keep]
-        result = pa.RecordBatch.from_arrays([*kept, *given], schema=self._schema)
+        result = pa.RecordBatch.from_arrays([*(column.take(rows) for column in kept.columns), *given], schema=self._schema)
         weights = None if batch.weights is None else batch.weights[parents]
-        whole = Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin)
-        for first in range(0, whole.num_rows, _ROWS_AT_ONCE):
-            out.collect(whole.slice(first, min(_ROWS_AT_ONCE, whole.num_rows - first)))
+        out.collect(Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin))
+        return True
 
     def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, given: list[pa.Array]) -> np.ndarray:
         """Return for which rows of the function the condition is TRUE."""
@@ -65,22 +95,45 @@ class UnnestOperator(Operator):
         tested = pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
         return arrays.is_true(self._test(tested))
 
-    def _given(self, rows: pa.RecordBatch) -> Given:
+    def _given(self, rows: pa.RecordBatch) -> Iterator[Given]:
         arguments = [evaluate(rows) for evaluate in self._arguments]
         try:
-            return self._kernel(arguments, rows.num_rows)
+            yield from self._kernel(arguments, rows.num_rows)
         except Fault as fault:
             raise to_error(fault, self._spec.call.args[0], None) from None
 
 
-def _numbers(parents: np.ndarray, rows: int) -> pa.Array:
-    starts = np.searchsorted(parents, np.arange(rows))
-    return arrays.array_of(np.arange(parents.size) - starts[parents] + 1)
+def _sizes(kept: pa.RecordBatch, parents: np.ndarray, given: pa.RecordBatch) -> np.ndarray:
+    return row_sizes(kept, parents) + row_sizes(given)
 
 
-def _with_absent(parents: np.ndarray, given: list[pa.Array], rows: int) -> tuple[np.ndarray, list[pa.Array]]:
+class _Progress:
+    """How far the rows of a batch have come. ``found``: which of them got something."""
+
+    def __init__(self, found: np.ndarray) -> None:
+        self._found = found
+        self._complete = 0
+        self._row, self._rows_of_it = -1, 0
+
+    def numbers(self, parents: np.ndarray) -> pa.Array:
+        """Number the function's rows within those of their input row, from 1 on, going on where the piece before has ended."""
+        if not parents.size:
+            return arrays.array_of(np.zeros(0, np.int64))
+        places = np.arange(parents.size)
+        numbers = places - np.searchsorted(parents, parents) + 1
+        numbers[parents == self._row] += self._rows_of_it
+        self._row, self._rows_of_it = int(parents[-1]), int(numbers[-1])
+        return arrays.array_of(numbers)
+
+    def absent(self, parents: np.ndarray, last: int) -> np.ndarray:
+        """Return the rows from where the piece before has ended to before ``last`` that got nothing, now that these have got something."""
+        self._found[parents] = True
+        first, self._complete = self._complete, last
+        return first + np.flatnonzero(~self._found[first:last])
+
+
+def _with_absent(parents: np.ndarray, given: list[pa.Array], absent: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
     """Add a row of NULLs for each input row without any, in its place."""
-    absent = np.flatnonzero(np.bincount(parents, minlength=rows) == 0)
     if not absent.size:
         return parents, given
     together = np.concatenate([parents, absent])

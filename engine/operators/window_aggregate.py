@@ -13,7 +13,7 @@ from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
 from engine.state.accumulators import Accumulators
 from engine.state.slot_sets import number_runs
 from engine.state.window_state import WindowState
@@ -64,13 +64,22 @@ class WindowAggregateOperator(Operator):
             self._will_close(placed.ends)
             self._metrics.state_entries = len(self._state)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         slices, ends, starts = self._state.slices()
-        if ends.size and ends[0] <= time_us:
-            for batch in self._closing(slices, ends, starts, time_us):
-                out.collect(batch)
+        yield from self._give_closing(slices, ends, starts, time_us, out)
         self._watermark_us = time_us
         self._free(slices, ends, time_us)
+
+    def _give_closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output) -> Rest:
+        if not (ends.size and ends[0] <= time_us):
+            return
+        for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
+            if number:
+                yield
+            out.collect(batch)
 
     def _will_close(self, ends: np.ndarray) -> None:
         """Let people see when the next window closes."""
@@ -106,8 +115,10 @@ class WindowAggregateOperator(Operator):
 
     def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
         """Merge, for each window that ends now, the entries of its slices by key; as many windows at once as fit."""
-        assert isinstance(self._window, Windowing)
-        of_slice, window_ends = self._due_pairs(ends, time_us)
+        for of_slice, window_ends in self._due_pairs(ends, time_us):
+            yield from self._merged_windows(slices, ends, of_slice, window_ends)
+
+    def _merged_windows(self, slices: np.ndarray, ends: np.ndarray, of_slice: np.ndarray, window_ends: np.ndarray) -> Iterator[Batch]:
         order = np.lexsort((of_slice, window_ends))
         of_slice, window_ends = of_slice[order], window_ends[order]
         distinct, first_pair = np.unique(window_ends, return_index=True)
@@ -118,17 +129,26 @@ class WindowAggregateOperator(Operator):
             pairs = slice(bounds[first], bounds[last])
             yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs])
 
-    def _due_pairs(self, ends: np.ndarray, time_us: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``."""
+    def _due_pairs(self, ends: np.ndarray, time_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``.
+
+        As many windows at once as have so many slices: a watermark that comes late may close very many.
+        """
         window = self._window
         assert isinstance(window, Windowing)
-        step = windows.slice_size(window)
-        first = windows.first_window_end_after(ends, np.full(ends.size, self._watermark_us), window)
-        last = np.minimum(windows.last_window_end(ends, window), time_us)
-        counts = np.where(last >= first, (last - first) // step + 1, 0)
-        positions = np.repeat(np.arange(ends.size), counts)
-        nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        return positions, first[positions] + nth * step
+        step, after_us = windows.slice_size(window), self._watermark_us
+        last_of_all = np.minimum(windows.last_window_end(ends, window), time_us)
+        while True:
+            first = windows.first_window_end_after(ends, np.full(ends.size, after_us), window)
+            open_ = np.flatnonzero(first <= last_of_all)
+            if not open_.size:
+                return
+            after_us = int(first[open_].min()) + step * (max(1, _PAIRS_AT_ONCE // ends.size) - 1)
+            last = np.minimum(last_of_all, after_us)
+            counts = np.where(last >= first, (last - first) // step + 1, 0)
+            positions = np.repeat(np.arange(ends.size), counts)
+            nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
+            yield positions, first[positions] + nth * step
 
     def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None) -> Batch:
         """Return the rows of whole windows, given as (slice, its end, window's end) by window; where given, of ``wanted`` keys (by slot)."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, Output
+from engine.operator import Context, Output, Rest
 from engine.operators.gives_changes import GivesChanges
 from engine.operators.window_aggregate import WindowAggregateOperator
 from engine.state.row_difference import difference
@@ -95,15 +95,14 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         of_slice = of_slice[order]
         return self._merged(slices[of_slice], ends[of_slice], of_window[order], wanted)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         slices, ends, starts = self._state.slices()
         closing = (ends > self._watermark_us) & (ends <= time_us)
         closes = bool(closing.any())
         if self._emission.early:
             self._metrics.windows_closed += int(np.unique(ends[closing]).size)
-        elif ends.size and ends[0] <= time_us:
-            for batch in self._closing(slices, ends, starts, time_us):
-                out.collect(batch)
+        else:
+            yield from self._give_closing(slices, ends, starts, time_us, out)
         if closes:
             self._changes.give(out)
         else:

@@ -9,8 +9,9 @@ from engine.arrays import array_of
 from engine.elements import Batch
 from engine.expressions.columns import nulls_of, values_of
 from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
-from engine.windows import assign
+from engine.operator import Context, Operator, Output, Rest, begun
+from engine.row_pieces import cut_repeats
+from engine.windows import assign, window_counts
 from planner.physical import WindowTableSpec
 from planner.windowing import WindowKind
 
@@ -29,10 +30,23 @@ class WindowTableOperator(Operator):
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         batch = self._timed(batch)
-        if not batch.num_rows:
-            return
+        if batch.num_rows and self._window.kind is not WindowKind.TUMBLE:
+            return begun(self._in_pieces(batch, out))
+        if batch.num_rows:
+            self._give(batch, out)
+        return None
+
+    def _in_pieces(self, batch: Batch, out: Output) -> Rest:
+        """Emit rows with all their windows, as many rows at once as make no more than a piece together."""
+        counts = window_counts(values_of(batch.rows.column(self._window.time_column)), self._window)
+        for first, last in cut_repeats(counts, batch.rows):
+            if first:
+                yield
+            self._give(batch.slice(first, last - first), out)
+
+    def _give(self, batch: Batch, out: Output) -> None:
         rows, starts, ends = assign(values_of(batch.rows.column(self._window.time_column)), self._window)
         if self._window.kind is not WindowKind.TUMBLE:
             batch = batch.take(rows)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from engine.kernels import multi_index as kernel
+from engine.row_pieces import cut
 from engine.state.mapped import Mapped
 from engine.state.word_index import grown
 
@@ -53,12 +56,25 @@ class MultiIndex(Mapped):
 
     def expand(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all (position in ``slots``, row id) pairs, by position, a slot's rows in the order they were linked. Slots may repeat or be -1."""
-        if slots.size and int(slots.max()) >= self._heads.size:
-            self._reserve(int(slots.max()) + 1, 0)
-        count = kernel.total(slots, self._counts)
+        count = self._total(slots)
         positions, ids = np.empty(count, np.int64), np.empty(count, np.int64)
         kernel.expand(slots, self._heads, self._counts, self._nexts, positions, ids)
         return positions, ids
+
+    def pairs(self, slots: np.ndarray, most: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield what ``expand`` returns, at most so many pairs at once; nothing may be linked or unlinked meanwhile."""
+        if self._total(slots) <= most:
+            yield self.expand(slots)
+            return
+        for first, last in cut(self.counts(slots), slots.size, most):
+            positions, ids = self.expand(slots[first:last])
+            for start in range(0, positions.size, most):
+                yield positions[start : start + most] + first, ids[start : start + most]
+
+    def _total(self, slots: np.ndarray) -> int:
+        if slots.size and int(slots.max()) >= self._heads.size:
+            self._reserve(int(slots.max()) + 1, 0)
+        return int(kernel.total(slots, self._counts))
 
     def _reserve(self, slots: int, ids: int) -> None:
         if slots > self._heads.size:

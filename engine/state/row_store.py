@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from engine.arrays import array_of, numbers_of
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
+from engine.row_pieces import LIMITS, cut, joined, row_sizes, widest_row
 from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.key_groups import groups_of_hashes
 from engine.state.mapped import Mapped
@@ -26,9 +27,10 @@ _PAGES_HELD = 1 << 14
 class RowStore(Mapped):
     """Rows of one schema. A row's id (dense small int64) is good until its weight becomes 0; then the row is gone and its id may be given again.
 
-    Chunks are merged as they come, four of about one size to one, so there are few; they are rewritten without dead rows when more than half are
-    dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows. Chunks that were spilled come
-    before the others and stay as they are until they are compacted. ``numbered``: rows remember in which order they arrived.
+    Chunks are merged as they come, four of about one size to one, so there are few, but none past some size; they are rewritten without dead rows
+    when more than half are dead. ``capacity`` bounds the ids: arrays by row id need that many elements. ``len()`` is the number of live rows,
+    ``widest`` the bytes of the largest row there was. Chunks that were spilled come before the others and stay as they are until they are compacted.
+    ``numbered``: rows remember in which order they arrived.
     """
 
     MAPPED = ("_positions", "_weights", "_arrived")
@@ -46,6 +48,7 @@ class RowStore(Mapped):
         self._chunks = [_no_rows(self.schema)]
         self._rows = 0
         self._live = 0
+        self.widest = 0
         self._given = 0
         self._free = np.zeros(0, np.int64)
         self._positions = np.zeros(_FIRST_IDS, np.int64)
@@ -74,6 +77,7 @@ class RowStore(Mapped):
         self._rows += rows.num_rows
         self._live += rows.num_rows
         if rows.num_rows:
+            self.widest = max(self.widest, widest_row(rows))
             self._chunks.append(rows)
             self._merge_chunks()
         return ids
@@ -99,7 +103,10 @@ class RowStore(Mapped):
                 first -= 1
             if len(self._chunks) - first < _ALIKE:
                 return
-            self._chunks[first:] = [pa.concat_batches(self._chunks[first:])]
+            merged = joined(self._chunks[first:], LIMITS.chunk_bytes)
+            self._chunks[first:] = merged
+            if len(merged) > 1:  # the large ones stay as they are, what comes behind them is merged by itself
+                return
 
     def arrived(self, ids: np.ndarray) -> np.ndarray | None:
         """Return the numbers of rows in the order they arrived, int64; None where that does not count."""
@@ -137,11 +144,11 @@ class RowStore(Mapped):
         by_position[self._positions[ids]] = ids
         live = by_position[by_position >= 0]
         if self._files is None:
-            self._chunks = [self.take(live)]
+            self._chunks = [self.take(live[first:last]) for first, last in self._cut(live, live.size, LIMITS.chunk_bytes)]
         else:
             spilled = SpilledRows()
-            for start in range(0, live.size, _ROWS_AT_ONCE):
-                spilled.add(self._files.write([self.take(live[start : start + _ROWS_AT_ONCE])], self.schema))
+            for first, last in self._cut(live, _ROWS_AT_ONCE, LIMITS.chunk_bytes):
+                spilled.add(self._files.write([self.take(live[first:last])], self.schema))
             self._spilled, self._chunks = spilled, [_no_rows(self.schema)]
         self._positions[live] = np.arange(live.size)
         self._rows = live.size
@@ -149,6 +156,20 @@ class RowStore(Mapped):
     def live_ids(self) -> np.ndarray:
         """Return the ids of all live rows, ascending."""
         return np.flatnonzero(self._weights[: self._given])
+
+    def sizes(self, ids: np.ndarray) -> np.ndarray:
+        """Return about how many bytes the rows of live ids are."""
+        sizes = np.zeros(ids.size, np.int64)
+        for chunk, order, places in _by_chunk(self._all_chunks(), self._positions[ids]):
+            sizes[order] = row_sizes(chunk, places)
+        return sizes
+
+    def pieces(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Yield the bounds of pieces of live ids whose rows may be emitted at once."""
+        return self._cut(ids, LIMITS.piece_rows, LIMITS.piece_bytes)
+
+    def _cut(self, ids: np.ndarray, most_rows: int, most_bytes: int) -> Iterator[tuple[int, int]]:
+        return cut(self.sizes(ids) if ids.size * self.widest > most_bytes else np.zeros(ids.size, np.int64), most_rows, most_bytes)
 
     def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
         """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions."""
@@ -171,7 +192,7 @@ class RowStore(Mapped):
         super().spill(files)
         sizes = [chunk.num_rows for chunk in self._chunks]
         large = next((i for i, rows in enumerate(sizes) if rows * _ALIKE < sum(sizes)), len(sizes))
-        chunks = self._chunks[:large] + ([pa.concat_batches(self._chunks[large:])] if large < len(sizes) else [])
+        chunks = self._chunks[:large] + joined(self._chunks[large:], LIMITS.chunk_bytes)
         self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
         self._files, self._chunks = files, [_no_rows(self.schema)]
 
@@ -210,20 +231,26 @@ def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list
     chunks = whole if columns is None else [chunk.select(columns) for chunk in whole]
     if len(chunks) == 1:
         return chunks[0].take(array_of(positions))
-    starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
-    chunk_of = np.searchsorted(starts, positions, side="right") - 1
-    order, offsets = counting_sort(chunk_of, len(chunks))
-    pieces = [
-        chunk.take(array_of(positions[order[offsets[i] : offsets[i + 1]]] - starts[i]))
-        for i, chunk in enumerate(chunks)
-        if offsets[i] < offsets[i + 1]
-    ]
+    pieces, order = [], [np.zeros(0, np.int64)]
+    for chunk, places_of, inside in _by_chunk(chunks, positions):
+        pieces.append(chunk.take(array_of(inside)))
+        order.append(places_of)
     gathered = pa.concat_batches(pieces) if pieces else chunks[0].slice(0, 0)
     if len(pieces) == 1:
         return gathered
-    back = np.empty(order.size, np.int64)
-    back[order] = np.arange(order.size)
+    back = np.empty(positions.size, np.int64)
+    back[np.concatenate(order)] = np.arange(positions.size)
     return gathered.take(array_of(back))
+
+
+def _by_chunk(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:
+    """Yield each chunk that some positions of the concatenation fall in: the chunk, which positions those are, and where in it they lie."""
+    starts = np.cumsum([0] + [chunk.num_rows for chunk in chunks])
+    order, offsets = counting_sort(np.searchsorted(starts, positions, side="right") - 1, len(chunks))
+    for i, chunk in enumerate(chunks):
+        if offsets[i] < offsets[i + 1]:
+            inside = order[offsets[i] : offsets[i + 1]]
+            yield chunk, inside, positions[inside] - starts[i]
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,10 +15,10 @@ from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Waterm
 from engine.input_gate import InputGate
 from engine.job_messages import CheckpointComplete, CompletionTaken, SnapshotTaken, TaskEnded, TaskId, TriggerCheckpoint
 from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Operator, Output, Services, SourceOperator, SourceStatus
+from engine.operator import Context, KeyGroups, Operator, Output, Rest, Services, SourceOperator, SourceStatus, begun
 from engine.record_writer import RecordWriter, TaskOutput
 from engine.task import Did, Phase, Task
-from tests.runtime.fakes import batch
+from tests.runtime.fakes import batch, rows_of
 
 
 class Recorder(Operator):
@@ -69,14 +70,16 @@ class Recorder(Operator):
 class Rig:
     """A task over recorders with one input channel per port and one output channel."""
 
-    def __init__(self, names: str = "ab", ports: int = 1, capacity: int = 8, head: Operator | None = None, **options: Any) -> None:
+    def __init__(
+        self, names: str = "ab", ports: int = 1, capacity: int = 8, head: Operator | None = None, first: Sequence[Operator] = (), **options: Any
+    ) -> None:
         self.log: list[str] = []
         self.clock = ManualClock(1000)
         self.reports: list[Any] = []
         self.inputs = [Channel(8) for _ in range(ports)]
         self.out = Channel(capacity)
         output = TaskOutput([RecordWriter([self.out])])
-        operators: list[Operator] = [Recorder(name, self.log) for name in names]
+        operators: list[Operator] = [*first, *(Recorder(name, self.log) for name in names)]
         if head is not None:
             operators.insert(0, head)
         self.operators = operators
@@ -232,3 +235,97 @@ def test_errors_name_the_innermost_operator() -> None:
         OperatorChain(chain, TaskOutput([])).push(batch([(1, 1, 1)]), 0)
     assert raised.value.operator == "second"
     assert raised.value.message == "second failed: ValueError: no"
+
+
+class Many(Operator):
+    """Gives every row of a batch ``times`` times, a piece for each time; at the end one piece more than one."""
+
+    def __init__(self, times: int = 5, fails_at: int | None = None) -> None:
+        self.times, self.fails_at, self.emitted, self.is_ready = times, fails_at, 0, True
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._pieces(batch, out, self.times))
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pieces(batch([(time_us % 100, 0, 0)]), out, 2))
+
+    def on_end(self, out: Output) -> Rest | None:
+        return begun(self._pieces(batch([(99, 9, 9)]), out, 2))
+
+    def ready(self) -> bool:
+        return self.is_ready
+
+    def _pieces(self, rows: Batch, out: Output, times: int) -> Rest:
+        for number in range(times):
+            if number:
+                yield
+            if self.emitted == self.fails_at:
+                raise RuntimeError("in the middle")
+            self.emitted += 1
+            out.collect(rows)
+
+
+def test_pieces_wait_for_room_and_everything_else_waits_for_them() -> None:
+    rig = Rig("", capacity=2, first=[many := Many()])
+    rig.run()
+    for element in (batch([(1, 1, 1)]), Barrier(3), Watermark(7), EndOfInput()):
+        rig.inputs[0].put(element)
+    rig.run()
+    assert many.emitted == len(rig.out) == 2 and len(rig.inputs[0]) == 3 and rig.reports == []
+    assert rig.task.step().did is Did.BLOCKED
+    sent = []
+    while len(rig.out) or rig.task.phase is not Phase.ENDED:
+        sent.append(rig.out.take())
+        rig.run()
+        assert len(rig.out) <= 4, "one piece at a time, and what is said behind the last"
+    keys = [[row[0] for row in rows_of(e)] if isinstance(e, Batch) else e for e in sent]
+    end = MAX_WATERMARK_US
+    assert keys == [*[[1]] * 5, Barrier(3), [7], [7], Watermark(7), [end % 100], [end % 100], Watermark(end), [99], [99], EndOfInput()]
+    assert [type(report) for report in rig.reports] == [SnapshotTaken, TaskEnded]
+
+
+def test_pieces_of_pieces_keep_their_order() -> None:
+    rig = Rig("z", capacity=2, first=[first := Many(3), second := Many(2)])
+    rig.run()
+    rig.inputs[0].put(batch([(1, 1, 1), (2, 2, 2)]))
+    rig.inputs[0].put(batch([(3, 3, 3)]))
+    rig.run()
+    assert (first.emitted, second.emitted) == (1, 2), "the second one's pieces of the first piece fill the channel"
+    sent = []
+    while len(rig.out):
+        sent.append([row[0] for row in rows_of(rig.out.take())])
+        rig.run()
+    assert sent == [[1, 2]] * 6 + [[3]] * 6
+
+
+def test_pieces_wait_for_an_operator_that_is_not_ready() -> None:
+    rig = Rig("", capacity=99, first=[first := Many(3), second := Many(1)])
+    rig.run()
+    second.is_ready = False
+    rig.task.chain.push(batch([(1, 1, 1)]), 0)
+    rig.run()
+    assert first.emitted == 1
+    assert rig.task.step().wake_ms is not None
+    second.is_ready = True
+    rig.run()
+    assert first.emitted == 3 and not rig.task.chain.under_way
+
+
+def test_a_source_is_neither_asked_nor_stopped_for_a_barrier_while_pieces_are_under_way() -> None:
+    rig = Rig("", head=Endless(), capacity=2, first=[many := Many(4)])
+    rig.task.step()
+    rig.task.step()
+    assert many.emitted == 1
+    rig.task.post(TriggerCheckpoint(5))
+    sent = []
+    while not rig.reports:
+        rig.run()
+        sent += rig.sent()
+    assert sent[:5] == ["rows"] * 4 + [Barrier(5)]
+
+
+def test_a_failure_between_pieces_names_its_operator() -> None:
+    rig = Rig("z", capacity=9, first=[Many(3, fails_at=2)])
+    with pytest.raises(PenstockError, match="op0 failed: RuntimeError: in the middle"):
+        rig.inputs[0].put(batch([(1, 1, 1)]))
+        rig.run()

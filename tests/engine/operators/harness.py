@@ -8,7 +8,7 @@ from typing import Any
 from engine.clock import ManualClock
 from engine.elements import Batch
 from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Operator, Services, SplitEvent
+from engine.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
 
 
 @dataclass
@@ -39,6 +39,12 @@ class Remembered:
 
     def rows(self) -> list[dict[str, Any]]:
         return [row for batch in self.batches for row in batch.rows.to_pylist()]
+
+
+def done(rest: Rest | None) -> None:
+    """Emit all an operator has to emit for what it was given."""
+    for _ in rest or ():
+        pass
 
 
 def opened(operator: Operator, clock: ManualClock | None = None, subtask: int = 0, parallelism: int = 1) -> Context:

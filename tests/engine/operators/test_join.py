@@ -20,6 +20,7 @@ from planner.expressions import Call, Column
 from planner.logical import JoinKind
 from planner.physical import JoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, owners, restored, snapshots
+from tests.engine.operators.harness import done
 
 LEFT = Schema((Field("k", BIGINT), Field("s", STRING), Field("v", INT)))
 RIGHT = Schema((Field("k", BIGINT), Field("s", STRING), Field("w", INT)))
@@ -96,7 +97,7 @@ def run(join: JoinSpec, changes: list[tuple[int, Change]], cuts: list[int], rest
         place, step = place + size, step + 1
     for port in (0, 1):
         for operator in operators:
-            operator.on_port_end(port, out)
+            done(operator.on_port_end(port, out))
     return out
 
 
@@ -105,7 +106,7 @@ def feed(operators: list[JoinOperator], batch: Batch, port: int, join: JoinSpec,
     for index, operator in enumerate(operators):
         mine = np.flatnonzero(owner == index)
         if mine.size:
-            operator.on_batch(batch.take(mine), port, out)
+            done(operator.on_batch(batch.take(mine), port, out))
 
 
 @pytest.mark.parametrize("kind", list(JoinKind))
@@ -139,18 +140,18 @@ def test_bounded_side_is_loaded_first(kind: JoinKind, bounded: int, data: st.Dat
     first = changes[:early] + [c for c in changes[early:] if c[0] == bounded]
     rest = [c for c in changes[early:] if c[0] != bounded]
     for port, change in first:
-        operator.on_batch(batch_of([change], schemas[port]), port, out)
+        done(operator.on_batch(batch_of([change], schemas[port]), port, out))
     saved_loading = snapshots([operator])
     if data.draw(st.booleans()):
         operator = restored(JoinOperator(join, JobOptions()), context(), saved_loading)  # type: ignore[assignment]
-    operator.on_port_end(bounded, out)
+    done(operator.on_port_end(bounded, out))
     if data.draw(st.booleans()):
         operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
-        operator.on_port_end(bounded, out)
+        done(operator.on_port_end(bounded, out))
     for port, change in rest:
-        operator.on_batch(batch_of([change], schemas[port]), port, out)
+        done(operator.on_batch(batch_of([change], schemas[port]), port, out))
     stream_rows = len(operator.keyed_states()["right" if bounded == 0 else "left"].snapshot())
-    operator.on_port_end(1 - bounded, out)
+    done(operator.on_port_end(1 - bounded, out))
     left, right = (fold([change for port, change in changes if port == side]) for side in (0, 1))
     assert out.folded() == reference(kind, (0,), True, left, right)
     assert stream_rows == 0
@@ -165,9 +166,9 @@ def test_state_is_gone_when_everything_is_taken_back() -> None:
     operator.open(context())
     rows = [((i % 50, "x", i), 1) for i in range(1000)]
     for port, schema in ((0, LEFT.to_arrow()), (1, RIGHT.to_arrow())):
-        operator.on_batch(batch_of(rows, schema), port, out)
+        done(operator.on_batch(batch_of(rows, schema), port, out))
     for port, schema in ((0, LEFT.to_arrow()), (1, RIGHT.to_arrow())):
-        operator.on_batch(batch_of([(row, -1) for row, _ in rows], schema), port, out)
+        done(operator.on_batch(batch_of([(row, -1) for row, _ in rows], schema), port, out))
     assert out.folded() == Counter()
     assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
     assert operator._context.metrics.state_entries == 0
@@ -179,12 +180,12 @@ def test_lateness_travels_with_rows_joined_to_a_complete_side() -> None:
     join = spec(JoinKind.LEFT, bounded=(1,), insert_only=(True, True))
     operator, out = JoinOperator(join, JobOptions()), Collected()
     operator.open(context())
-    operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out)
+    done(operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out))
     stream = batch_of([((1, "x", 1), 1), ((2, "y", 2), 1)], LEFT.to_arrow())
-    operator.on_batch(Batch(stream.rows, None, np.array([10, 20])), 0, out)
+    done(operator.on_batch(Batch(stream.rows, None, np.array([10, 20])), 0, out))
     assert not out.batches
     operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
-    operator.on_port_end(1, out)
+    done(operator.on_port_end(1, out))
     late = {row[1]: behind for batch in out.batches for (row, _), behind in zip(listed(batch), batch.behind.tolist(), strict=True)}
     assert late == {"x": 10, "y": 20}
 
@@ -195,8 +196,8 @@ def test_many_pairs_come_in_pieces() -> None:
     operator.open(context())
     numbers = pa.array(range(500), pa.int64())
     rows = pa.RecordBatch.from_arrays([numbers, pa.nulls(500, pa.string()), numbers.cast(pa.int32())], schema=LEFT.to_arrow())
-    operator.on_batch(Batch(rows), 0, out)
-    operator.on_batch(Batch(rows.rename_columns(RIGHT.names)), 1, out)
+    done(operator.on_batch(Batch(rows), 0, out))
+    done(operator.on_batch(Batch(rows.rename_columns(RIGHT.names)), 1, out))
     assert sum(batch.num_rows for batch in out.batches) == 250_000
     assert max(batch.num_rows for batch in out.batches) <= 65_536
 
@@ -206,12 +207,12 @@ def test_a_stream_that_ends_before_the_bounded_side_has_come_loses_nothing(kind:
     join = spec(kind, bounded=(1,), insert_only=(True, True))
     operator, out = JoinOperator(join, JobOptions()), Collected()
     operator.open(context())
-    operator.on_batch(batch_of([((1, "x", 1), 1), ((3, "z", 1), 1)], LEFT.to_arrow()), 0, out)
-    operator.on_port_end(0, out)
+    done(operator.on_batch(batch_of([((1, "x", 1), 1), ((3, "z", 1), 1)], LEFT.to_arrow()), 0, out))
+    done(operator.on_port_end(0, out))
     operator = restored(JoinOperator(join, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
-    operator.on_port_end(0, out)
-    operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out)
-    operator.on_port_end(1, out)
+    done(operator.on_port_end(0, out))
+    done(operator.on_batch(batch_of([((1, "a", 1), 1)], RIGHT.to_arrow()), 1, out))
+    done(operator.on_port_end(1, out))
     expected = {(1, "x", 1, 1, "a", 1): 1, **({(3, "z", 1, None, None, None): 1} if kind is JoinKind.LEFT else {})}
     assert out.folded() == expected
     assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())

@@ -16,6 +16,7 @@ from engine.operators.snapshot_join import SnapshotJoinOperator
 from planner.logical import JoinKind
 from planner.physical import SnapshotJoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
+from tests.engine.operators.harness import done
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
@@ -50,13 +51,13 @@ class Run:
         self.out = Timed()
 
     def rows(self, *rows: tuple[Any, ...]) -> None:
-        self.operator.on_batch(batch_of([((k, i, at(t)), 1) for k, i, t in rows], SIDE.to_arrow()), 0, self.out)
+        done(self.operator.on_batch(batch_of([((k, i, at(t)), 1) for k, i, t in rows], SIDE.to_arrow()), 0, self.out))
 
     def table(self, *changes: Change) -> None:
-        self.operator.on_batch(batch_of([((k, i, at(t)), w) for (k, i, t), w in changes], SIDE.to_arrow()), 1, self.out)
+        done(self.operator.on_batch(batch_of([((k, i, at(t)), w) for (k, i, t), w in changes], SIDE.to_arrow()), 1, self.out))
 
     def time(self, port: int, second: int | None) -> None:
-        self.operator.on_port_time(port, None if second is None else second * S, self.out)
+        done(self.operator.on_port_time(port, None if second is None else second * S, self.out))
 
     def pairs(self) -> list[tuple[Any, Any]]:
         given = sorted([(row[1], row[4]) for row, weight in self.out.changes() for _ in range(weight)], key=str)
@@ -127,19 +128,19 @@ def test_the_end_of_the_table_is_when_it_is_loaded() -> None:
     run.table(((1, 101, 99), 1))
     run.rows((1, 1, 5))
     run.time(0, 7)
-    run.operator.on_port_end(1, run.out)
+    done(run.operator.on_port_end(1, run.out))
     assert run.pairs() == [(1, 101)] and run.out.times == [7 * S]
     run.rows((1, 2, 8))
     assert run.pairs() == [(2, 101)]
-    run.operator.on_port_end(0, run.out)
-    run.operator.on_watermark(MAX_WATERMARK_US, run.out)
+    done(run.operator.on_port_end(0, run.out))
+    done(run.operator.on_watermark(MAX_WATERMARK_US, run.out))
     assert run.context.metrics.state_entries == 0
 
 
 def test_rows_that_end_first_still_meet_the_table() -> None:
     run = Run()
     run.rows((1, 1, 5))
-    run.operator.on_port_end(0, run.out)
+    done(run.operator.on_port_end(0, run.out))
     run.table(((1, 101, 3), 1))
     run.time(1, 10)
     assert run.pairs() == [(1, 101)]
@@ -152,12 +153,12 @@ def test_a_table_whose_time_stands_still_counts_as_loaded() -> None:
     run = Run(replace(SPEC, idle_ms=1000))
     run.table(((1, 101, 3), 1))
     run.rows((1, 1, 5))
-    run.operator.on_processing_time(100, run.out)
+    done(run.operator.on_processing_time(100, run.out))
     run.time(1, 4)
     for now_ms in (900, 1800):
-        run.operator.on_processing_time(now_ms, run.out)
+        done(run.operator.on_processing_time(now_ms, run.out))
     assert run.pairs() == []
-    run.operator.on_processing_time(1900, run.out)
+    done(run.operator.on_processing_time(1900, run.out))
     assert run.pairs() == [(1, 101)]
     assert not Run().operator.wants_ticks and run.operator.wants_ticks
 
@@ -182,7 +183,7 @@ def test_rows_of_the_table_live_as_long_as_they_may() -> None:
     run.table(((1, 101, 3), 1))
     run.time(1, 10)
     run.context.clock.advance(70_000)  # type: ignore[attr-defined]  # a manual clock
-    run.operator.on_processing_time(70_000, run.out)
+    done(run.operator.on_processing_time(70_000, run.out))
     run.rows((1, 1, 5))
     assert run.pairs() == [(1, None)]
 
@@ -199,23 +200,23 @@ def test_restored_and_rescaled(to: int, loaded: tuple[bool, bool]) -> None:
         batch = batch_of(changes, arrow)
         owner = owners(batch.rows, (0,), len(operators))
         for index, operator in enumerate(operators):
-            operator.on_batch(batch.take((owner == index).nonzero()[0]), port, out)
+            done(operator.on_batch(batch.take((owner == index).nonzero()[0]), port, out))
 
     for index, operator in enumerate(first):
         operator.open(context(index, 2))
     feed(first, table, 1)
     feed(first, [((k, k, at(5)), 1) for k in range(8)], 0)
-    for operator, done in zip(first, loaded, strict=True):
-        operator.on_port_time(1, (10 if done else 9) * S, out)
+    for operator, complete in zip(first, loaded, strict=True):
+        done(operator.on_port_time(1, (10 if complete else 9) * S, out))
     saved = snapshots(list(first))
     again = [restored(SnapshotJoinOperator(SPEC, JobOptions()), context(i, to), saved) for i in range(to)]
     feed(again, [((k, 50 + k, at(6)), 1) for k in range(8)], 0)  # type: ignore[arg-type]
     for operator in again:
-        operator.on_port_time(1, 10 * S, out)
+        done(operator.on_port_time(1, 10 * S, out))
     expected = sorted([(k, 100 + k) for k in range(8)] + [(50 + k, 100 + k) for k in range(8)])
     assert sorted((row[1], row[4]) for row, _ in out.changes()) == expected
     feed(again, [((1, 99, at(6)), 1)], 0)  # type: ignore[arg-type]
     for operator in again:
-        operator.on_port_time(1, 21 * S, out)
+        done(operator.on_port_time(1, 21 * S, out))
     feed(again, [((1, 98, at(6)), 1)], 0)  # type: ignore[arg-type]
     assert sorted((row[1], row[4]) for row, _ in out.changes())[-3:] == [(98, 101), (98, 201), (99, 101)]

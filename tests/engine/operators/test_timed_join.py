@@ -21,6 +21,7 @@ from planner.logical import JoinKind
 from planner.physical import JoinSpec
 from planner.timed_join import Deadline, JoinTime, TimedSide
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
+from tests.engine.operators.harness import done
 
 SIDE = Schema((Field("k", BIGINT), Field("id", BIGINT), Field("ts", TIMESTAMP, role=Role.EVENT_TIME)))
 S = 1_000_000
@@ -127,7 +128,7 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
         event = events[place]
         if isinstance(event, int):
             for operator in operators:
-                operator.on_watermark(event * S, out)
+                done(operator.on_watermark(event * S, out))
             place += 1
             continue
         run = [event[1]]
@@ -139,7 +140,7 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
         feed(operators, run, event[0], out)
         place += len(run)
     for operator in operators:
-        operator.on_watermark(MAX_WATERMARK_US, out)
+        done(operator.on_watermark(MAX_WATERMARK_US, out))
         assert operator._metrics.state_entries == 0
         assert all(state.snapshot().num_rows == 0 for state in operator.keyed_states().values())
     sides = [fold([event[1] for event in events if not isinstance(event, int) and event[0] == port]) for port in (0, 1)]
@@ -154,7 +155,7 @@ def feed(operators: list[TimedJoinOperator], changes: list[Change], port: int, o
     for index, operator in enumerate(operators):
         mine = np.flatnonzero(owner == index)
         if mine.size:
-            operator.on_batch(batch.take(mine), port, out)
+            done(operator.on_batch(batch.take(mine), port, out))
 
 
 def test_rows_held_stay_few_over_a_long_stream() -> None:
@@ -165,8 +166,8 @@ def test_rows_held_stay_few_over_a_long_stream() -> None:
     for second in range(300):
         for port in (0, 1):
             rows = [((number % 5, number, at(second)), 1) for number in range(20)]
-            operator.on_batch(batch_of(rows, SIDE.to_arrow()), port, out)
-        operator.on_watermark(second * S, out)
+            done(operator.on_batch(batch_of(rows, SIDE.to_arrow()), port, out))
+        done(operator.on_watermark(second * S, out))
         held.append(operator._metrics.state_entries)
     assert max(held) == held[20] == 20 * (AFTER + 1) + 20 * (BEFORE + 1)
 
@@ -176,12 +177,12 @@ def test_late_rows_are_dropped_and_the_watermark_is_held_back() -> None:
     operator.open(context())
     out = Collected()
     batch = batch_of([((1, 1, at(10 - AFTER - BEFORE - 1)), 1), ((1, 2, at(10)), 1)], SIDE.to_arrow())
-    operator.on_batch(type(batch)(batch.rows, None, np.array([10 * S, 10 * S])), 0, out)
+    done(operator.on_batch(type(batch)(batch.rows, None, np.array([10 * S, 10 * S])), 0, out))
     assert operator._metrics.late_rows == 1, "its last partner, which may have waited for rows BEFORE it, is gone"
-    operator.on_watermark((10 + AFTER) * S, out)
+    done(operator.on_watermark((10 + AFTER) * S, out))
     assert not out.changes(), "a match may still come"
     assert operator.passes_on((10 + AFTER) * S) == 10 * S
-    operator.on_watermark((10 + AFTER) * S + 1, out)
+    done(operator.on_watermark((10 + AFTER) * S + 1, out))
     assert out.changes() == [((1, 2, at(10), None, None, None), 1)]
 
 
@@ -196,14 +197,14 @@ def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: b
     operator = TimedJoinOperator(spec(JoinKind.FULL, True), JobOptions())
     operator.open(context())
     out = Collected()
-    operator.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)
+    done(operator.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out))
     if not lagging:
-        operator.on_watermark(12 * S, out)
+        done(operator.on_watermark(12 * S, out))
         assert out.changes() == [((None, None, None, 1, 11, at(9)), 1)]
-    operator.on_batch(late([(1, 1, at(8)), (1, 2, at(4)), (1, 3, at(6))], 12), 0, out)
+    done(operator.on_batch(late([(1, 1, at(8)), (1, 2, at(4)), (1, 3, at(6))], 12), 0, out))
     assert operator._metrics.late_rows == 1, "of 4: its last partner, of 9, waited until 11"
-    operator.on_batch(batch_of([((1, 13, at(13)), 1)], SIDE.to_arrow()), 1, out)
-    operator.on_watermark(MAX_WATERMARK_US, out)
+    done(operator.on_batch(batch_of([((1, 13, at(13)), 1)], SIDE.to_arrow()), 1, out))
+    done(operator.on_watermark(MAX_WATERMARK_US, out))
     assert out.folded() == Counter(
         {
             (1, 1, at(8), 1, 12, at(11)): 1,
@@ -217,7 +218,7 @@ def test_a_row_behind_the_watermark_meets_what_its_bounds_still_allow(lagging: b
 def test_what_a_late_row_was_behind_is_in_a_checkpoint() -> None:
     operator = TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions())
     operator.open(context())
-    operator.on_batch(late([(1, 1, at(8))], 12), 0, Collected())
+    done(operator.on_batch(late([(1, 1, at(8))], 12), 0, Collected()))
     again = restored(TimedJoinOperator(spec(JoinKind.INNER, True), JobOptions()), context(), snapshots([operator]))
     out = Collected()
     again.on_batch(batch_of([((1, 11, at(9)), 1), ((1, 12, at(11)), 1)], SIDE.to_arrow()), 1, out)

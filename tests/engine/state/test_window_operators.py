@@ -20,6 +20,7 @@ from planner.logical import Phase
 from planner.physical import WindowAggregateSpec
 from planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
 from tests.engine.layered import checkpoint
+from tests.engine.operators.harness import done
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
 
 TIME = Field("t", TIMESTAMP, True, Role.EVENT_TIME)
@@ -287,7 +288,7 @@ def test_windows_without_keys_and_many_at_once(monkeypatch):
     monkeypatch.setattr("engine.operators.window_aggregate._PAIRS_AT_ONCE", 3)
     operator, out = opened(build_operator(spec(Windowing(WindowKind.HOP, 0, 12, 4), ()), OPTIONS)), Folded()
     operator.on_batch(batch_of(INPUT.to_arrow(), [(t, "x", 1) for t in range(100)]), 0, out)
-    operator.on_watermark(MAX_WATERMARK_US, out)
+    done(operator.on_watermark(MAX_WATERMARK_US, out))
     groups = defaultdict(list)
     for t in range(100):
         for start, end in windows_of(t, WindowKind.HOP):

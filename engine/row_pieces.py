@@ -1,0 +1,110 @@
+"""Rows in pieces: how many bytes rows are, and where to cut them so that no piece is too large to be emitted, or for an array of Arrow.
+
+Text, bytes and lists are addressed by 32-bit offsets inside: one array of them holds at most 2 GiB of text, or as many items. What may become longer
+is held and passed on as several batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+
+@dataclass
+class Limits:
+    """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is emitted at once when one row gives many.
+
+    ``batch_bytes``: of a batch an operator is given at once. ``chunk_bytes``: of the chunks state is held in. One row is never cut.
+    """
+
+    array_bytes: int = 2**31 - 1
+    piece_rows: int = 1 << 16
+    piece_bytes: int = 32 << 20
+    batch_bytes: int = 64 << 20
+    chunk_bytes: int = 256 << 20
+
+
+LIMITS = Limits()
+_OFFSETS = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
+_LARGE_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+
+
+def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndarray:
+    """Return about how many bytes rows are, those at ``places`` (``None``: all), without reading the values."""
+    first = np.arange(rows.num_rows) if places is None else places
+    sizes = np.zeros(first.size, np.int64)
+    for column in rows.columns:
+        sizes += _bytes_before(column, first + 1) - _bytes_before(column, first)
+    return sizes
+
+
+def widest_row(rows: pa.RecordBatch) -> int:
+    """Return the bytes of the largest row."""
+    return int(row_sizes(rows).max()) if rows.num_rows else 0
+
+
+def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
+    """Return how many bytes the values before each place are."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return sum((_bytes_before(array.field(i), at) for i in range(kind.num_fields)), start=np.zeros(at.size, np.int64))
+    large = any(test(kind) for test in _LARGE_OFFSETS)
+    if large or any(test(kind) for test in _OFFSETS):
+        inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
+        return 4 * at + (_bytes_before(array.values, inside) if pa.types.is_nested(kind) else inside)
+    try:
+        width = -(-kind.bit_width // 8)
+    except ValueError:  # the type of NULL alone has no width
+        width = 0
+    return width * at
+
+
+def _offsets(array: pa.Array, dtype: np.dtype) -> np.ndarray:
+    if not len(array):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(array.buffers()[1], dtype, len(array) + 1, array.offset * dtype.itemsize).astype(np.int64)
+
+
+def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of at most so many rows and so large together; a row that is larger is a piece of its own."""
+    ends, first = np.cumsum(sizes), 0
+    while first < sizes.size:
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + most_size, side="right"))
+        last = min(max(last, first + 1), first + most_rows, sizes.size)
+        yield first, last
+        first = last
+
+
+def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of new rows that may be emitted at once; ``sizes`` is asked only where so many of the ``widest`` may not."""
+    if count <= LIMITS.piece_rows and count * widest <= LIMITS.piece_bytes:
+        return iter([(0, count)] if count else [])
+    return cut(sizes(), LIMITS.piece_rows, LIMITS.piece_bytes)
+
+
+def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of rows that may be emitted at once, each as often as ``counts`` says."""
+    total = int(counts.sum())
+    if total <= LIMITS.piece_rows and total * widest_row(rows) <= LIMITS.piece_bytes:
+        return iter([(0, rows.num_rows)] if rows.num_rows else [])
+    costs = np.maximum(counts, counts * row_sizes(rows) * LIMITS.piece_rows // LIMITS.piece_bytes)
+    return cut(costs, rows.num_rows, LIMITS.piece_rows)
+
+
+def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> list[pa.RecordBatch]:
+    """Return batches end to end as one, or as few of at most so many bytes (``None``: as Arrow can hold)."""
+    most_bytes = LIMITS.array_bytes if most_bytes is None else most_bytes
+    if len(batches) < 2:
+        return list(batches)
+    sizes = np.array([batch.nbytes for batch in batches])
+    bounds = [(0, len(batches))] if sizes.sum() <= most_bytes else cut(sizes, len(batches), most_bytes)
+    return [pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first] for first, last in bounds]
+
+
+def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
+    """Return a table as one batch, none when it is empty, or as few as Arrow can hold it in."""
+    return [batch for batch in joined(table.to_batches()) if batch.num_rows]

@@ -1,0 +1,152 @@
+"""Where one row gives many they are emitted in pieces: whatever the size of these, the answer is the same, and no more than one is under way."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from client.session import Session
+from engine.elements import Batch
+from engine.row_pieces import LIMITS, cut, joined, row_sizes
+
+CHANGES = "'connector' = 'filesystem', 'format' = 'debezium-json', 'source.replay' = 'true'"
+LINES = "'connector' = 'filesystem', 'format' = 'json', 'source.replay' = 'true'"
+TABLES = f"""
+CREATE TABLE s (id INT, k INT, v INT, PRIMARY KEY (id) NOT ENFORCED) WITH ({CHANGES}, 'path' = '%s/s');
+CREATE TABLE t (id INT, k INT, v INT, PRIMARY KEY (id) NOT ENFORCED) WITH ({CHANGES}, 'path' = '%s/t');
+CREATE TABLE e (k INT, ts TIMESTAMP(3), vs ARRAY<INT>, x STRING, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH ({LINES}, 'path' = '%s/e');
+CREATE TABLE f (k INT, ts TIMESTAMP(3), v INT, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) WITH ({LINES}, 'path' = '%s/f');
+CREATE TABLE d (k INT, w STRING) WITH ('connector' = 'sqlite', 'path' = '%s/d.db', 'table-name' = 'd', 'lookup.async' = 'false')
+"""
+WINDOWS = "TABLE({}(TABLE e, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '8' SECOND))"
+TUMBLED = "(SELECT * FROM TABLE(TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '8' SECOND))) AS {}"
+QUERIES = {
+    "inner": "SELECT s.id, t.id AS i FROM s JOIN t ON s.k = t.k AND s.v <> t.v",
+    "left": "SELECT s.id, t.id AS i FROM s LEFT JOIN t ON s.k = t.k AND s.v <> t.v",
+    "full": "SELECT s.id, t.id AS i FROM s FULL JOIN t ON s.k = t.k",
+    "semi": "SELECT id FROM s WHERE k IN (SELECT k FROM t WHERE v > 2)",
+    "anti": "SELECT id FROM s WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = s.k AND t.v = s.v)",
+    "cross": "SELECT COUNT(*) AS n, SUM(s.v * t.v) AS x FROM s CROSS JOIN t",
+    "interval": "SELECT e.k, e.ts, f.v FROM e JOIN f ON e.k = f.k AND f.ts BETWEEN e.ts - INTERVAL '3' SECOND AND e.ts",
+    "interval left": "SELECT e.k, e.ts, f.v FROM e LEFT JOIN f ON e.k = f.k AND f.ts BETWEEN e.ts - INTERVAL '3' SECOND AND e.ts AND f.v > 3",
+    "window join": f"SELECT a.k, b.v FROM {TUMBLED.format('e', 'a')} FULL JOIN {TUMBLED.format('f', 'b')} ON a.k = b.k"
+    " AND a.window_start = b.window_start AND a.window_end = b.window_end",
+    "lookup": "SELECT p.k, d.w FROM (SELECT k, PROCTIME() AS at FROM f) AS p JOIN d FOR SYSTEM_TIME AS OF p.at ON p.k = d.k",
+    "lookup left": "SELECT p.k, p.v, d.w FROM (SELECT k, v, PROCTIME() AS at FROM f) AS p LEFT JOIN d FOR SYSTEM_TIME AS OF p.at"
+    " ON p.k = d.k AND CHAR_LENGTH(d.w) < p.v",
+    "unnest": "SELECT k, u FROM e CROSS JOIN UNNEST(vs) AS q (u)",
+    "ordinality": "SELECT k, u, n FROM e LEFT JOIN UNNEST(vs) WITH ORDINALITY AS q (u, n) ON u > 2 AND n < 9",
+    "series": "SELECT k, g FROM f, LATERAL range(0, v) AS q (g)",
+    "unnest of a join": "SELECT s.id, u FROM s JOIN t ON s.k = t.k CROSS JOIN UNNEST(ARRAY[s.v, t.v, t.id]) AS q (u)",
+    "hop": f"SELECT k, window_start, x FROM {WINDOWS.format('HOP')}",
+    "cumulate": f"SELECT k, window_start, window_end, x FROM {WINDOWS.format('CUMULATE')}",
+    "hop aggregate": f"SELECT window_start, COUNT(*) AS n, MIN(k) AS m FROM {WINDOWS.format('HOP')} GROUP BY window_start, window_end",
+    "cumulate aggregate": f"SELECT k, window_end, COUNT(*) AS n FROM {WINDOWS.format('CUMULATE')} GROUP BY k, window_start, window_end",
+    "grouping sets": "SELECT k, v, COUNT(*) AS n FROM s GROUP BY CUBE (k, v)",
+}
+SIZES = {"one row": (1, 1 << 20), "three rows": (3, 1 << 20), "few bytes": (1 << 16, 64)}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    root, dice = tmp_path_factory.mktemp("pieces"), random.Random(5)
+    for name in ("s", "t"):
+        _write(root / name, _changes(dice))
+    _write(root / "e", [{"k": dice.randrange(3), "ts": _at(dice, i), "vs": list(range(dice.randrange(12))), "x": "x" * i} for i in range(40)])
+    _write(root / "f", [{"k": dice.randrange(4), "ts": _at(dice, i), "v": dice.randrange(9)} for i in range(40)])
+    import sqlite3
+
+    with sqlite3.connect(root / "d.db") as database:
+        database.execute("CREATE TABLE d (k INTEGER, w TEXT)")
+        database.executemany("INSERT INTO d VALUES (?, ?)", [(k, "w" * n) for k in range(3) for n in range(7)])
+    made = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming"})
+    for statement in (TABLES % ((root,) * 5)).split(";"):
+        made.execute(statement)
+    return made
+
+
+def _write(folder: Path, lines: list[dict]) -> None:
+    folder.mkdir()
+    (folder / "a.json").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _at(dice: random.Random, second: int) -> str:
+    return f"2026-01-01 00:00:{max(0, second - dice.randrange(2)):02d}"
+
+
+def _changes(dice: random.Random) -> list[dict]:
+    rows: dict[int, dict] = {}
+    changes = []
+    for _ in range(60):
+        key = dice.randrange(20)
+        before = rows.get(key)
+        after = None if before is not None and dice.random() < 0.3 else {"id": key, "k": dice.randrange(2), "v": dice.randrange(6)}
+        changes.append({"before": before, "after": after, "op": "c" if before is None else "d" if after is None else "u"})
+        rows.pop(key, None)
+        if after is not None:
+            rows[key] = after
+    return changes
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_answer_does_not_depend_on_the_size_of_pieces(session: Session, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def answer() -> list[str]:
+        return sorted(map(repr, session.execute(QUERIES[name]).final_rows().to_pylist()))
+
+    expected = answer()
+    assert expected
+    for rows, size in SIZES.values():
+        monkeypatch.setattr(LIMITS, "piece_rows", rows)
+        monkeypatch.setattr(LIMITS, "piece_bytes", size)
+        assert answer() == expected
+    monkeypatch.setattr(LIMITS, "batch_bytes", 100)
+    assert answer() == expected
+
+
+SAMPLES: dict[str, Callable[[], pa.Array]] = {
+    "text": lambda: pa.array(["", "abc", None, "é" * 9]),
+    "large text": lambda: pa.array(["", "abc", None, "x"], pa.large_string()),
+    "numbers": lambda: pa.array([1, None, 3, 4], pa.int32()),
+    "truths": lambda: pa.array([True, None, False, True]),
+    "nulls": lambda: pa.nulls(4),
+    "lists of text": lambda: pa.array([["abc", "d"], None, [], ["x" * 50]]),
+    "rows": lambda: pa.array([{"a": "abc", "b": 1}, None, {"a": "", "b": 2}, {"a": "x" * 70, "b": None}]),
+    "maps": lambda: pa.array([[("a", [1, 2])], None, [], [("b" * 40, [3])]], pa.map_(pa.string(), pa.list_(pa.int64()))),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sizes_of_rows_follow_their_contents(name: str) -> None:
+    column = SAMPLES[name]()
+    rows = pa.RecordBatch.from_arrays([pa.concat_arrays([column, column]).slice(2, 5)], ["c"])
+    sizes = row_sizes(rows)
+    assert row_sizes(rows, np.array([3, 0, 3])).tolist() == sizes[[3, 0, 3]].tolist()
+    whole = row_sizes(rows.take(pa.array([0, 1, 2, 3, 4])))
+    assert sizes.tolist() == whole.tolist() and abs(int(whole.sum()) - rows.nbytes) < 64
+    assert row_sizes(rows.slice(0, 0)).size == 0
+
+
+def test_cuts_hold_rows_and_sizes() -> None:
+    sizes = np.array([5, 1, 1, 9, 1, 0, 0, 0, 0])
+    assert list(cut(sizes, 3, 6)) == [(0, 2), (2, 3), (3, 4), (4, 7), (7, 9)]
+    assert list(cut(np.zeros(0, np.int64), 3, 6)) == []
+
+
+def test_batches_are_joined_up_to_what_an_array_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [pa.record_batch({"x": ["a" * 10] * n}) for n in (1, 2, 3, 1)]
+    assert [batch.num_rows for batch in joined(batches)] == [7]
+    monkeypatch.setattr(LIMITS, "array_bytes", 60)
+    assert [batch.num_rows for batch in joined(batches)] == [3, 4]
+
+
+def test_a_row_of_a_great_weight_is_written_bit_by_bit() -> None:
+    rows = pa.record_batch({"x": [1, 2, 3, 4]})
+    pieces = list(Batch(rows, np.array([1, -7, 2, 1])).copies(4))
+    found = [list(zip(piece.rows.column(0).to_pylist(), piece.weights.tolist(), strict=True)) for piece in pieces if piece.weights is not None]
+    assert found == [[(1, 1), (2, -3)], [(2, -4)], [(3, 2), (4, 1)]]
