@@ -61,6 +61,8 @@ def _order_of(kind: DataType) -> DataType:
 def _key(kind: DataType) -> DataType:
     if isinstance(kind, Map):
         raise Mismatch("a MAP cannot be a key of a map")
+    if isinstance(kind, Null):
+        raise Mismatch("NULL cannot be the key of a MAP", "a key is never NULL; CAST keys that have no type: CAST(array() AS ARRAY<INT>)")
     return kind
 
 

@@ -137,6 +137,8 @@ def interval(node: IntervalLiteral) -> Literal:
     if len(kinds) > 1:
         raise _bad("an interval has either months and years or days and less", span, "add two intervals instead")
     if True in kinds:
+        if not -(1 << 31) <= sign * months < 1 << 31:
+            raise _bad("the interval is too long", span, "an interval has at most 178956970 years and 7 months")
         return Literal(YEAR_MONTH_INTERVAL, False, value=sign * months, span=span)
     if exact >= 1 << 62:
         raise _bad("the interval is too long", span)

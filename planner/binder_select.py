@@ -159,7 +159,7 @@ def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
     closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
     if not bound.over.calls:
         return closed
-    beneath = Beneath(bound.rows, bound.fields)
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
     calls = [call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e))) for call in bound.over.calls]
     plan, fields, places = append_over(*beneath.rows(), calls)
 
@@ -244,7 +244,7 @@ def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) ->
 
 def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
     """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
-    beneath = Beneath(bound.rows, bound.fields)
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
     placed = {key: beneath.over(key) for keys in sets for key in keys}
     calls = [call.map(beneath.over) for call in bound.aggregates.calls]
     rows, fields = beneath.rows()

@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 from catalog.types import Array
 from engine import arrays
 from engine.expressions.columns import Datum, Kernel, aligned, columnwise, either, nulls_of, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument
+from engine.expressions.faults import bad_argument, check_sizes
 from engine.expressions.lists import Lists, codes_of, elements_like, firsts, interleaved, lists_of, picked
 from engine.expressions.nested_order import sort_keys
 from engine.expressions.site import Factory, Site, plain
+from engine.expressions.text import octets
 
 
 def _size(column: pa.Array) -> pa.Array:
@@ -125,6 +126,11 @@ def _repeat(value: pa.Array, times: pa.Array) -> pa.Array:
     missing = nulls_of(times)
     counts = np.maximum(values_of(times).astype(np.int64), 0)
     lengths = counts if missing is None else np.where(missing, 0, counts)
+    check_sizes("array_repeat", lengths, "elements")
+    if pa.types.is_list(value.type):
+        check_sizes("array_repeat", lists_of(value).lengths * lengths, "elements")
+    elif pa.types.is_string(value.type):
+        check_sizes("array_repeat", octets(value) * lengths, "bytes")
     return Lists(value.take(arrays.array_of(np.repeat(np.arange(len(value)), lengths))), lengths, missing).column()
 
 

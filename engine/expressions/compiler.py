@@ -15,7 +15,7 @@ from engine.arrays import scalar_of
 from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel, repeated
-from engine.expressions.faults import Fault, from_arrow, to_error
+from engine.expressions.faults import Fault, from_arrow, out_of_memory, to_error
 from engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from engine.expressions.python_calls import RowsKernel, python_kernel
 from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
@@ -39,7 +39,8 @@ class Compiled:
 def compile_expression(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.Array]:
     """Return a function from a batch to the expression's column, of exactly its Arrow type.
 
-    The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad cast), RUN-2004 (bad argument).
+    The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad cast), RUN-2004 (bad argument),
+    RUN-2005 (too large).
     """
     kind = to_arrow(expression.type)
     if isinstance(expression, Column):
@@ -48,7 +49,7 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
     compiled = _compile(expression, context)
     if compiled.constant is not None:
         value = compiled.constant
-        return lambda batch: repeated(value, batch.num_rows)
+        return lambda batch: _told(lambda: repeated(value, batch.num_rows), expression)
     evaluate = compiled.evaluate
 
     def run(batch: pa.RecordBatch) -> pa.Array:
@@ -57,12 +58,23 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
         try:
             result = evaluate(batch)
         except Fault as fault:
+            if fault.of_batch:
+                raise to_error(fault, expression, None) from None
             raise _located(evaluate, batch, fault, expression) from None
         if isinstance(result, pa.Scalar):
-            result = repeated(result, batch.num_rows)
+            value = result
+            result = _told(lambda: repeated(value, batch.num_rows), expression)
         return result if result.type == kind else result.cast(kind)
 
     return run
+
+
+def _told(compute: Callable[[], pa.Array], whole: Expression) -> pa.Array:
+    """Compute a column, what is wrong with it being no single row's fault."""
+    try:
+        return compute()
+    except Fault as fault:
+        raise to_error(fault, whole, None) from None
 
 
 def compile_predicate(expression: Expression, context: EvaluationContext = DEFAULT_CONTEXT) -> Callable[[pa.RecordBatch], pa.BooleanArray]:
@@ -209,6 +221,8 @@ def _guarded(expression: Expression, kernel: Kernel) -> Kernel:
             return kernel(*data)
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             raise from_arrow(error, expression) from None
+        except MemoryError:
+            raise out_of_memory(expression) from None
         except Fault as fault:
             raise fault.within(expression) from None
 

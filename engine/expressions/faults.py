@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from catalog.errors import PenstockError
@@ -9,6 +10,8 @@ from planner.expressions import Column, Expression
 
 _SHOWN_COLUMNS = 8
 _SHOWN_WIDTH = 80
+# What functions that make much of little may give for one batch, so that a slip of a digit does not take all memory.
+MOST = {"elements": 1 << 25, "bytes": 1 << 29}
 
 
 class Fault(Exception):
@@ -20,6 +23,7 @@ class Fault(Exception):
         self.sqlstate = sqlstate
         self.message = message
         self.hint = hint
+        self.of_batch = False  # it is no single row's
         self.expression: Expression | None = None
 
     def within(self, expression: Expression) -> Fault:
@@ -49,6 +53,27 @@ def bad_cast(value: object, kind: object) -> Fault:
 def bad_argument(message: str, hint: str | None = None) -> Fault:
     """Return the fault of an argument no function of that name can take."""
     return Fault("RUN-2004", "22023", message, hint)
+
+
+def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
+    """Refuse a call that would give more ``unit`` (elements or bytes) for a row, or for all rows of the batch, than is let be; sizes are int64."""
+    most = MOST[unit]
+    if not sizes.size or int(sizes.sum(dtype=np.float64)) <= most:
+        return
+    largest = int(sizes.max())
+    if largest > most:
+        raise Fault("RUN-2005", "54000", f"{function} would give {largest:,} {unit}, over the limit of {most:,}", "check the size before the call")
+    fault = Fault("RUN-2005", "54000", f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit of {most:,}")
+    fault.hint = "SET 'execution.batch.max-rows' to fewer rows"
+    fault.of_batch = True
+    raise fault
+
+
+def out_of_memory(expression: Expression) -> Fault:
+    """Return the fault of a value there is no memory for."""
+    fault = Fault("RUN-2005", "53200", f"there is not enough memory for a value of {expression.type}", "SET 'execution.batch.max-rows' to fewer rows")
+    fault.of_batch = True
+    return fault.within(expression)
 
 
 def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:

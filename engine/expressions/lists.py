@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from catalog.frozen import dataclass
 from engine import arrays
 from engine.expressions.columns import Datum, nulls_of, repeated
+from engine.expressions.faults import check_sizes
 from engine.kernels.columns import words
 from engine.kernels.nested import canonical_text, entries, lengths_of, starts_of
 
@@ -108,6 +109,7 @@ def common_codes(*values: pa.Array) -> list[np.ndarray]:
 def interleaved(parts: list[Lists]) -> Lists:
     """Return lists joined one behind the other, row by row; NULL where one is NULL."""
     lengths = np.sum([part.lengths for part in parts], axis=0)
+    check_sizes("concat", lengths, "elements")
     flat = pa.concat_arrays([part.flat for part in parts])
     parents = np.concatenate([part.parents for part in parts])
     missing = None

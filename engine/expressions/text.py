@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +11,9 @@ import pyarrow.compute as pc
 
 from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, defined_values, lists_of, nulls_of_any, values_of
 from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
+from engine.expressions.faults import MOST, bad_argument, check_sizes
 from engine.expressions.site import Factory, Site, plain
+from engine.kernels.columns import words
 
 _TEXT = pa.string()
 _INT = pa.int32()
@@ -72,18 +74,35 @@ def _right(site: Site) -> Kernel:
     return _emptied if n <= 0 else lambda s, *_: pc.utf8_slice_codeunits(s, -n, None)
 
 
-def _repeat(s: pa.Array, n: pa.Array) -> pa.Array:
+def octets(texts: Datum) -> np.ndarray:
+    """Return how many bytes each text has, 0 for NULL."""
+    return words(pc.fill_null(pc.binary_length(texts), 0).cast(pa.int64()))
+
+
+def _repeat(s: pa.Array, n: pa.Array, name: str = "repeat") -> pa.Array:
+    check_sizes(name, octets(s) * np.maximum(words(pc.fill_null(n, 0).cast(pa.int64())), 0), "bytes")
     return pc.binary_repeat(s, pc.max_element_wise(n, pa.scalar(0, n.type), skip_nulls=False))
 
 
 def _space(n: pa.Array) -> pa.Array:
-    return _repeat(pa.repeat(pa.scalar(" "), len(n)), n)
+    return _repeat(pa.repeat(pa.scalar(" "), len(n)), n, "space")
 
 
 def _padded(side: str) -> Factory:
     pad_arrow = pc.utf8_lpad if side == "lpad" else pc.utf8_rpad
 
     def factory(site: Site) -> Kernel:
+        pad = padder(site)
+
+        def kernel(s: Datum, width: Datum, *fill: Datum) -> Datum:
+            letters, widths, *fills = aligned(s, width, *fill)
+            most = 1 if not fills or pc.all(pc.string_is_ascii(fills[0])).as_py() else 4  # bytes of a letter
+            check_sizes(side, np.maximum(defined_values(widths).astype(np.int64), 0) * most, "bytes")
+            return pad(letters, width, *fill)
+
+        return kernel
+
+    def padder(site: Site) -> Kernel:
         width, fill = site.constant(1), " " if len(site.kinds) == 2 else site.constant(2)
         if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
             last = "' '" if len(site.kinds) == 2 else "{2}"
@@ -99,6 +118,8 @@ def _padded(side: str) -> Factory:
 
 def joined_texts(*data: Datum) -> Datum:
     """Return texts joined, NULL where one is NULL."""
+    if sum(datum.nbytes for datum in data if isinstance(datum, pa.Array)) > MOST["bytes"]:
+        check_sizes("concat", np.sum([octets(column) for column in aligned(*data)], axis=0), "bytes")
     return pc.binary_join_element_wise(*data, "", null_handling="emit_null")
 
 
@@ -118,9 +139,25 @@ def _replace(site: Site) -> Kernel:
     if find == "":
         return lambda s, *_: s
     if isinstance(find, str) and isinstance(by, str):
-        return lambda s, *_: pc.replace_substring(s, find, by)
+
+        def kernel(s: Datum, *_: Datum) -> Datum:
+            (texts,) = aligned(s)
+            if len(by) > len(find):
+                check_replaced("replace", texts, lambda: pc.count_substring(texts, find), by)
+            return pc.replace_substring(texts, find, by)
+
+        return kernel
     last = "''" if len(site.kinds) == 2 else "{2}"
-    return duckdb_kernel(f"CASE WHEN {{1}} = '' THEN {{0}} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
+    found = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
+    too_large = f"{found} > {MOST['bytes']} THEN error('replace would give ' || {found} || ' bytes, over the limit of {MOST['bytes']}')"
+    return duckdb_kernel(f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {too_large} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
+
+
+def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array], by: str) -> None:
+    """Refuse to put a long text in the place of many matches; they are counted only where that could be too much."""
+    own, added = octets(texts), len(by.encode())
+    if int(((own + 1) * float(added)).sum()) > MOST["bytes"]:
+        check_sizes(function, own + words(pc.fill_null(count(), 0).cast(pa.int64())) * added, "bytes")
 
 
 def _instr(site: Site) -> Kernel:

@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 from engine import arrays
 from engine.expressions.columns import Datum, Kernel, aligned, nulls_of_any
 from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
+from engine.expressions.faults import bad_argument, check_sizes
 from engine.expressions.lists import Lists, lists_of
 from engine.expressions.site import Factory, Site
+from engine.expressions.text import octets
 from engine.expressions.text_patterns import usable_pattern
 from engine.kernels.columns import words
 
@@ -79,6 +80,7 @@ def _array_join(site: Site) -> Kernel:
         else:
             lists = lists.kept(arrays.truths(lists.flat.is_valid()))
         missing = nulls_of_any(column, separator, *null)
+        check_sizes("array_join", lists.lengths * octets(separator), "bytes")
         text = pc.binary_join(Lists(lists.flat, lists.lengths).column(), separator)
         return text if missing is None else pc.if_else(arrays.array_of(missing), pa.scalar(None, pa.string()), text)
 

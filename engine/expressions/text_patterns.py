@@ -12,6 +12,7 @@ from engine.expressions.columns import Datum, Kernel, aligned
 from engine.expressions.duckdb_kernel import duckdb_kernel
 from engine.expressions.faults import bad_argument
 from engine.expressions.site import Factory, Site
+from engine.expressions.text import check_replaced
 
 _ESCAPED_BY_ARROW = "\\"
 
@@ -77,7 +78,14 @@ def _regexp_replace(site: Site) -> Kernel:
     if not isinstance(pattern, str) or not isinstance(by, str):
         return duckdb_kernel(r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string())
     usable, replacement = usable_pattern(pattern), _replacement(by)
-    return lambda s, *_: pc.replace_substring_regex(s, usable, replacement)
+
+    def kernel(s: Datum, *_: Datum) -> Datum:
+        (texts,) = aligned(s)
+        if len(by) > 1:
+            check_replaced("regexp_replace", texts, lambda: pc.count_substring_regex(texts, usable), by)
+        return pc.replace_substring_regex(texts, usable, replacement)
+
+    return kernel
 
 
 _NAMED = re.compile(r"\(\?P?<[A-Za-z_]")

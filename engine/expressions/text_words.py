@@ -85,6 +85,8 @@ def _split_index(text: str, delimiter: str, index: int) -> str | None:
 def _format_number(number: int | float | Decimal, digits: int) -> str | None:
     if digits < 0:
         return None
+    if digits > _WIDEST:
+        raise bad_argument(f"format_number: {digits:,} digits are more than {_WIDEST:,}")
     if isinstance(number, float) and math.isnan(number):
         return "NaN"
     if isinstance(number, float) and number in (float("inf"), float("-inf")):
@@ -97,6 +99,7 @@ def _find_in_set(text: str, listed: str) -> int:
     return 0 if "," in text or text not in (items := listed.split(",")) else items.index(text) + 1
 
 
+_WIDEST = 10_000
 _WIDTHS: dict[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32}
 _SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 
@@ -133,6 +136,8 @@ def _formatted(template: str, values: tuple[object, ...], masks: tuple[int, ...]
     def one(slot: re.Match[str]) -> str:
         nonlocal turn
         position, flags, width, precision, letter = slot.groups()
+        if max(int(width or 0), int(precision or 0)) > _WIDEST:
+            raise bad_argument(f"format_string: {slot[0]} is wider than {_WIDEST:,} letters")
         if letter in "%n":
             return "%" if letter == "%" else "\n"
         index = int(position) - 1 if position else turn

@@ -20,6 +20,7 @@ from planner.python_calls import python_call, udf
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, spark_cases, word_cases
 
 COUNT = 3
+CORPORA = ("nested_cases", "word_cases", "json_cases", "condition_cases", "spark_cases", "lambdas", "python_functions")
 KINDS = ("column", "literal", "now", "null")
 _OF_ITS_TYPE = {("field", 1), ("from_json", 1), ("round", 1), ("ceil", 1), ("floor", 1), ("bround", 1)}  # constants that say what type the result has
 _CORPORA = (nested_cases, word_cases, json_cases, condition_cases)
@@ -155,7 +156,7 @@ def one_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("corpus", ["nested_cases", "word_cases", "json_cases", "condition_cases", "spark_cases", "lambdas", "python_functions"])
+@pytest.mark.parametrize("corpus", CORPORA)
 def test_a_constant_is_as_a_column_of_it(corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = [line for expression, batch in shapes(corpus) for line in disagreements(Trial(expression, batch, 1), monkeypatch)]
     assert not wrong, f"{len(wrong)}, such as {wrong[:5]}"

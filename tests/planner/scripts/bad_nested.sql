@@ -290,3 +290,18 @@ SELECT transform(DISTINCT ARRAY[auction], x -> x) FROM bid
 error[SQL-1601]: DISTINCT is not supported here
   1 | SELECT transform(DISTINCT ARRAY[auction], x -> x) FROM bid
     |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+====
+# a key of a map is never NULL
+SELECT map[NULL, 'foo']
+---
+error[SQL-1103]: map: NULL cannot be the key of a MAP
+  1 | SELECT map[NULL, 'foo']
+    |        ^^^^^^^^^^^^^^^^
+hint: a key is never NULL; CAST keys that have no type: CAST(array() AS ARRAY<INT>)
+====
+SELECT map_from_arrays(array(), array(1))
+---
+error[SQL-1103]: map_from_arrays: NULL cannot be the key of a MAP
+  1 | SELECT map_from_arrays(array(), array(1))
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: a key is never NULL; CAST keys that have no type: CAST(array() AS ARRAY<INT>)

@@ -403,3 +403,18 @@ error[SQL-1106]: 'lots' is a text that cannot be read as DOUBLE
   1 | SELECT channel, SUM(price) FROM bid GROUP BY channel HAVING SUM(price) > 'lots'
     |                                                                          ^^^^^^
 hint: write a constant of that type, or compare text with text: CAST(.. AS STRING)
+====
+# months are a word of 32 bits
+SELECT INTERVAL '178956970-8' YEAR TO MONTH
+---
+error[SQL-1011]: the interval is too long
+  1 | SELECT INTERVAL '178956970-8' YEAR TO MONTH
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: an interval has at most 178956970 years and 7 months
+====
+SELECT INTERVAL '999999999999' YEAR
+---
+error[SQL-1011]: the interval is too long
+  1 | SELECT INTERVAL '999999999999' YEAR
+    |        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: an interval has at most 178956970 years and 7 months

@@ -57,3 +57,14 @@ Project expressions=(min(struct(price, channel)), collect_list(array(auction) OR
     WatermarkAssign time_column=4 watermark=(ts - INTERVAL '0 00:00:05' DAY TO SECOND)
       Scan bid columns=(0, 1, 2, 3, 4)
         : auction BIGINT, bidder BIGINT, price DECIMAL(10, 2), channel STRING, ts TIMESTAMP(3)
+====
+# groups of the one row a SELECT without FROM has
+SELECT 1 AS x, count(*) AS n GROUP BY 1
+---
+Project expressions=(1, count(*)) names=(x, n)
+  : x INT NOT NULL, n BIGINT NOT NULL
+  Aggregate keys=(1) aggregates=(count(*)) names=(count(*)) phase=single
+    : 1 INT NOT NULL, count(*) BIGINT NOT NULL
+    Project expressions=(nothing, 1) names=(nothing, 1)
+      Values rows=((0))
+        : nothing INT NOT NULL
