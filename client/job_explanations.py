@@ -73,6 +73,12 @@ def silence(job: Job) -> list[str]:
     return [*lines, f"so: {_verdict(job, metrics)}"]
 
 
+def why_unfinished(job: Job) -> tuple[str, bool]:
+    """Return in a sentence what a job that runs has come to, and whether rows have come out of it."""
+    metrics = job.metrics()
+    return f"job {job.job_id}: {_verdict(job, metrics)}", bool(rows_out(metrics))
+
+
 def _splits(operator: OperatorReport) -> list[str]:
     """Each open split of a watermark assigner; the one that is furthest behind holds the merged watermark back."""
     if not operator.splits:

@@ -11,7 +11,7 @@ from catalog.errors import PenstockError
 from planner.keywords import RESERVED
 from planner.lexical import MAX_DEPTH, too_deep
 from planner.match_syntax import Semantics
-from planner.predicate_parser import QUERY_WORDS, TESTS, PredicateParser
+from planner.predicate_parser import TESTS, PredicateParser
 from planner.syntax import AllColumns, FunctionCall, Reference, balanced
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
@@ -34,6 +34,8 @@ BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
 }
 _WINDOWS = ("window", "session_window")
 _UNARY = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
+_FUNCTIONS = ("LEFT", "RIGHT", "WINDOW", "LIKE", "RLIKE")
+"""Reserved words that are functions where a parenthesis follows."""
 _NO_PARENTHESES = frozenset(("CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME"))
 
 
@@ -71,7 +73,7 @@ class ExpressionParser(PredicateParser):
     def _predicate(self) -> exp.Expr:
         begin = self._index
         if self.at_words("EXISTS") and self.at(TokenType.L_PAREN, 1):
-            if self.word(2) not in QUERY_WORDS and self.lists_arguments(1):
+            if not self.begins_query(2) and self.lists_arguments(1):
                 return self._postfix(begin, self.call(begin))
             self._advance()
             return self.placed(begin, exp.Exists(this=self.subquery()))
@@ -102,7 +104,8 @@ class ExpressionParser(PredicateParser):
             if chain > MAX_DEPTH and kind is not exp.DPipe:
                 raise too_deep(self.here())
             self._advance()
-            left = self.placed(begin, kind(this=left, expression=self._binary(precedence + 1)))
+            compared = self.quantified(kind, left)
+            left = self.placed(begin, compared or kind(this=left, expression=self._binary(precedence + 1)))
         return left
 
     def _operator(self) -> tuple[int, type[exp.Expr]] | None:
@@ -166,7 +169,9 @@ class ExpressionParser(PredicateParser):
             items = [] if self.at(TokenType.R_BRACKET) else self.separated(self.scalar)
             self.need(TokenType.R_BRACKET, "]")
             return self.placed(begin, FunctionCall(this=word.lower(), expressions=items))
-        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in ("LEFT", "RIGHT", "WINDOW")):
+        if word in ("ARRAY", "MULTISET") and self.at(TokenType.L_PAREN, 1) and self.begins_query(2):
+            raise self.not_yet(f"{word}(SELECT ..)", "write (SELECT collect_list(v) FROM ..), which leaves NULLs out")
+        if self.at(TokenType.L_PAREN, 1) and (self.is_name() or word in _FUNCTIONS):
             return self.call(begin)
         if word in ("RUNNING", "FINAL") and self.is_name(1) and self.at(TokenType.L_PAREN, 2):
             self._advance()
@@ -180,6 +185,9 @@ class ExpressionParser(PredicateParser):
 
     def _no_expression(self) -> PenstockError:
         word = self.word()
+        if self.begins_query():
+            hint = f"put it into parentheses of its own: ({word} ..)"
+            return PenstockError("SQL-1001", "a query is a value in parentheses only", span=self.here(), hint=hint, sqlstate="42601")
         if word in RESERVED and word not in ("FROM", "WHERE", "GROUP", "HAVING", "LIMIT", "UNION"):
             return self.no_name("column")
         if self.at(TokenType.STAR):
@@ -203,7 +211,7 @@ class ExpressionParser(PredicateParser):
         return self.placed(begin, exp.Identifier(this="end", quoted=False))
 
     def _parenthesised(self, begin: int) -> exp.Expr:
-        if self.word() in QUERY_WORDS:
+        if self.begins_query():
             query = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, exp.Subquery(this=query))

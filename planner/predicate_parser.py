@@ -15,8 +15,10 @@ TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
 """Words a test begins with, NOT before them or not."""
 
 QUERY_WORDS = ("SELECT", "WITH", "VALUES")
-"""Words a query begins with."""
+"""Words a query begins with; ``TABLE name`` is one too."""
 
+_QUANTIFIERS = ("ANY", "SOME", "ALL")
+_SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
 
 
@@ -65,18 +67,43 @@ class PredicateParser(CallParser):
         return balanced(connective, tests)
 
     def _in(self, left: exp.Expr) -> exp.Expr:
-        if self.at(TokenType.L_PAREN) and self.word(1) in QUERY_WORDS:
+        if self.at(TokenType.L_PAREN) and self.begins_query(1):
             return exp.In(this=left, query=self.subquery())
         self.need(TokenType.L_PAREN, "(")
         items = self.separated(self.scalar)
         self.need(TokenType.R_PAREN, ")")
         return exp.In(this=left, expressions=items)
 
+    def begins_query(self, ahead: int = 0) -> bool:
+        """Return whether a query begins so many tokens on."""
+        return self.word(ahead) in QUERY_WORDS or (self.word(ahead) == "TABLE" and self.is_name(ahead + 1))
+
+    def quantified(self, kind: type[exp.Expr], left: exp.Expr) -> exp.Expr | None:
+        """Return ``x = ANY (query)``, which is IN, or ``x <> ALL (query)``, NOT IN, behind the sign; ``None`` where no quantifier stands.
+
+        SQL-1601 for the others, with what to write.
+        """
+        word, inside = self.word(), 2
+        if word not in _QUANTIFIERS or kind not in _SIGNS or not self.at(TokenType.L_PAREN, 1):
+            return None
+        while self.at(TokenType.L_PAREN, inside):
+            inside += 1
+        if not self.begins_query(inside):
+            if word == "ALL":
+                raise self.not_yet("ALL over a list of values", "compare with greatest(a, b, ..) or least(a, b, ..)")
+            return None  # a function of that name
+        every = word == "ALL"
+        if kind is not (exp.NEQ if every else exp.EQ):
+            raise self.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
+        self._advance()
+        found = self._placed_like(left, exp.In(this=left, query=self.subquery()))
+        return exp.Not(this=found) if every else found
+
     def subquery(self) -> exp.Expr:
         """Return the query in parentheses that stands here."""
         begin = self._index
         self.need(TokenType.L_PAREN, "(")
-        if self.word() not in QUERY_WORDS and not self.at(TokenType.L_PAREN):
+        if not self.begins_query() and not self.at(TokenType.L_PAREN):
             raise self.unexpected("SELECT", "VALUES", "WITH")
         node = self.query()
         self.need(TokenType.R_PAREN, ")")
@@ -116,3 +143,11 @@ class PredicateParser(CallParser):
     def _placed_like(self, left: exp.Expr, node: exp.Expr) -> exp.Expr:
         """Place a node from where its left side begins to here."""
         return place(node, left.meta["start"], self._prev.end + 1)
+
+
+def _instead_of(kind: type[exp.Expr], *, every: bool) -> str:
+    """Return what to write for a comparison with some or every row of a query."""
+    if kind in (exp.EQ, exp.NEQ):
+        return "write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)" if every else "write EXISTS (SELECT 1 FROM .. WHERE v <> x)"
+    largest = (kind in (exp.GT, exp.GTE)) == every
+    return f"write x {_SIGNS[kind]} (SELECT {'MAX' if largest else 'MIN'}(v) FROM ..), which is NULL where there are no rows"

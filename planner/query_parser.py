@@ -13,7 +13,7 @@ from planner.hints import select_hints
 from planner.keywords import CLAUSES
 from planner.lexical import MAX_DEPTH
 from planner.named_windows import with_windows
-from planner.syntax import OverClause, span_of
+from planner.syntax import AllColumns, OverClause, span_of
 
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 _SET_WORDS = tuple(_SET_NODES)
@@ -114,10 +114,19 @@ class QueryParser(EmitParser):
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, exp.Subquery(this=inner))
+        if self.at_words("TABLE") and self.is_name(1):
+            return self._whole_table(begin)
         if self.at_words("FROM"):
             hint = "begin with SELECT * FROM .."
             raise PenstockError("SQL-1001", "a query begins with SELECT, not with FROM", span=self.here(), hint=hint, sqlstate="42601")
         raise self.unexpected("SELECT", "VALUES", "WITH")
+
+    def _whole_table(self, begin: int) -> exp.Expr:
+        """``TABLE t``: SELECT * FROM t."""
+        self._advance()
+        table = self.named_table(self._index)
+        every = self.placed(begin, AllColumns(this=None, except_=[]))
+        return self.placed(begin, exp.Select(expressions=[every], from_=exp.From(this=table), joins=[]))
 
     # select
 

@@ -94,7 +94,7 @@ def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tup
     token = tokens[index]
     if "EXPRESSION" in accepted:
         return "EXPRESSION", _region(tokens, index, (TokenType.COMMA, TokenType.R_PAREN))
-    if "QUERY" in accepted and _begins_query(tokens, index):
+    if "QUERY" in accepted and _begins_query(tokens, index, accepted):
         return "QUERY", _query_end(tokens, index)
     if "VALUE" in accepted:
         return "VALUE", len(tokens)
@@ -127,10 +127,13 @@ def _is_keyword_here(word: str, tokens: list[Token], index: int) -> bool:
     return following is not None and following.text.upper() == _NEEDS_NEXT[word]
 
 
-def _begins_query(tokens: list[Token], index: int) -> bool:
+def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) -> bool:
+    """Whether a query begins at a token; ``TABLE t`` is one where TABLE is no word of the statement itself."""
     while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
         index += 1
-    return index < len(tokens) and tokens[index].token_type is TokenType.VAR and tokens[index].text.upper() in _QUERY_WORDS
+    if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:
+        return False
+    return tokens[index].text.upper() in (*_QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
 
 
 def _query_end(tokens: list[Token], index: int) -> int:

@@ -133,7 +133,7 @@ def parse_view_query(text: str) -> Query:
 
 def _is_query(text: str) -> bool:
     kind, start, end = next(scan(text), ("", 0, 0))
-    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES"))
+    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES", "TABLE"))
 
 
 def _refuse_early(text: str) -> None:

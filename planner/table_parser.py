@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
@@ -11,6 +13,7 @@ from planner.hints import table_options
 from planner.match_parser import MatchParser
 from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, SnapshotTable, TableArgument, TableFunctionCall, WindowFunction
 
+_FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 _NO_ALIAS = {
     "ASOF": ("JOIN", "LEFT", "INNER"),
@@ -119,7 +122,7 @@ class TableParser(MatchParser):
             return node
         if self.at(TokenType.L_PAREN, 1) and (self.is_name() or self.at_words("UNNEST")):
             return self._table_function()
-        return self._named_table(begin)
+        return self.named_table(begin)
 
     def _lateral(self, begin: int) -> exp.Expr:
         if self.at(TokenType.L_PAREN):
@@ -152,7 +155,7 @@ class TableParser(MatchParser):
 
     def _in_parentheses(self, begin: int) -> exp.Expr:
         self._advance()
-        if self.at(TokenType.L_PAREN) or self.word() in ("SELECT", "VALUES", "WITH"):
+        if self.at(TokenType.L_PAREN) or self.begins_query():
             inner = self.query()
             self.need(TokenType.R_PAREN, ")")
             return self.placed(begin, exp.Subquery(this=inner))
@@ -162,10 +165,10 @@ class TableParser(MatchParser):
         self.need(TokenType.R_PAREN, ")")
         return node
 
-    def _named_table(self, begin: int) -> exp.Expr:
+    def named_table(self, begin: int) -> exp.Expr:
+        """Return the table whose name stands here, with its hints."""
         if self.at(TokenType.STRING):
-            hint = f"quote names with backticks: `{self._curr.text}`"
-            raise PenstockError("SQL-1001", "a string cannot be a table", span=self.here(), hint=hint, sqlstate="42601")
+            raise PenstockError("SQL-1001", "a string cannot be a table", span=self.here(), hint=_instead_of(self._curr.text), sqlstate="42601")
         parts = [self.identifier("table")]
         while self.take(TokenType.DOT):
             parts.append(self.identifier("table"))
@@ -245,7 +248,7 @@ class TableParser(MatchParser):
         return self.scalar()
 
     def _table_argument(self, begin: int) -> exp.Expr:
-        inner = self._in_parentheses(self._index) if self.at(TokenType.L_PAREN) else self._named_table(self._index)
+        inner = self._in_parentheses(self._index) if self.at(TokenType.L_PAREN) else self.named_table(self._index)
         partition: list[exp.Identifier] = []
         if self.take_words("PARTITION"):
             self.need_word("BY")
@@ -316,3 +319,13 @@ class TableParser(MatchParser):
             self.take_words("OUTER")
         self.need_word("JOIN")
         return word
+
+
+def _instead_of(text: str) -> str:
+    """Return what to write for a string where a table was expected: names have no quotes but their own, files are declared first."""
+    if re.fullmatch(r"\w+(\.\w+){0,2}", text) and "." + text.rpartition(".")[2].lower() not in _FILE_ENDINGS:
+        return f"a table's name stands without quotes: {text}"
+    path = text[:60].replace("'", "''")
+    kind = next((ending[1:] for ending in _FILE_ENDINGS if ending in text.lower()), "csv")
+    kind = {"jsonl": "json", "ndjson": "json"}.get(kind, kind)
+    return f"a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = '{kind}')"

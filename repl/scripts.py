@@ -47,6 +47,7 @@ class ScriptRunner:
         self._variables = variables or {}
         self._timeout_s = timeout_s
         self._timed_out = False
+        self._unfinished: list[tuple[str, bool]] = []
         self._current: Result | None = None
 
     def run_file(self, name: str) -> int:
@@ -111,6 +112,9 @@ class ScriptRunner:
             self.after(result)
 
     def _expire(self) -> None:
+        from client.job_explanations import why_unfinished  # not before something takes too long
+
+        self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
         self._timed_out = True
         if self._current is not None:
             self._current.cancel()
@@ -118,8 +122,11 @@ class ScriptRunner:
             job.cancel()
 
     def _report_timeout(self) -> int:
-        hint = "raise --timeout, or add a LIMIT"
-        self.messages.error(PenstockError("CLI-6130", f"gave up after {self._timeout_s:g} s", hint=hint, kind=Kind.EXTERNAL, sqlstate="57014"))
+        waits = bool(self._unfinished) and not any(gives for _, gives in self._unfinished)
+        hint = "EXPLAIN WHY NO OUTPUT FOR JOB shows what a running job waits for" if waits else "raise --timeout, or add a LIMIT"
+        detail = "\n".join(why for why, _ in self._unfinished) or None
+        message = f"gave up after {self._timeout_s:g} s"
+        self.messages.error(PenstockError("CLI-6130", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014"))
         return EXIT_TIMEOUT
 
 

@@ -186,3 +186,86 @@ error[SQL-1001]: unexpected "INTERSCT"
   1 | SELECT channel FROM bid INTERSCT SELECT name FROM city
     |                         ^^^^^^^^
 hint: did you mean "INTERSECT"?
+====
+SELECT * FROM bid WHERE price > ANY (SELECT score FROM person)
+---
+error[SQL-1601]: > ANY (SELECT ..) is not supported yet
+  1 | SELECT * FROM bid WHERE price > ANY (SELECT score FROM person)
+    |                                 ^^^
+hint: write x > (SELECT MIN(v) FROM ..), which is NULL where there are no rows
+====
+SELECT * FROM bid WHERE price <= ALL (SELECT score FROM person)
+---
+error[SQL-1601]: <= ALL (SELECT ..) is not supported yet
+  1 | SELECT * FROM bid WHERE price <= ALL (SELECT score FROM person)
+    |                                  ^^^
+hint: write x <= (SELECT MIN(v) FROM ..), which is NULL where there are no rows
+====
+SELECT * FROM bid WHERE auction = ALL (SELECT id FROM person)
+---
+error[SQL-1601]: = ALL (SELECT ..) is not supported yet
+  1 | SELECT * FROM bid WHERE auction = ALL (SELECT id FROM person)
+    |                                   ^^^
+hint: write NOT EXISTS (SELECT 1 FROM .. WHERE v <> x)
+====
+SELECT * FROM bid WHERE auction <> SOME (SELECT id FROM person)
+---
+error[SQL-1601]: <> SOME (SELECT ..) is not supported yet
+  1 | SELECT * FROM bid WHERE auction <> SOME (SELECT id FROM person)
+    |                                    ^^^^
+hint: write EXISTS (SELECT 1 FROM .. WHERE v <> x)
+====
+SELECT * FROM bid WHERE auction >= ALL (1, 2)
+---
+error[SQL-1601]: ALL over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction >= ALL (1, 2)
+    |                                    ^^^
+hint: compare with greatest(a, b, ..) or least(a, b, ..)
+====
+SELECT ARRAY(SELECT id FROM person) FROM bid
+---
+error[SQL-1601]: ARRAY(SELECT ..) is not supported yet
+  1 | SELECT ARRAY(SELECT id FROM person) FROM bid
+    |        ^^^^^
+hint: write (SELECT collect_list(v) FROM ..), which leaves NULLs out
+====
+SELECT COALESCE(SELECT size FROM city, 0) FROM bid
+---
+error[SQL-1001]: a query is a value in parentheses only
+  1 | SELECT COALESCE(SELECT size FROM city, 0) FROM bid
+    |                 ^^^^^^
+hint: put it into parentheses of its own: (SELECT ..)
+====
+SELECT * FROM 'city.csv'
+---
+error[SQL-1001]: a string cannot be a table
+  1 | SELECT * FROM 'city.csv'
+    |               ^^^^^^^^^^
+hint: a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = 'city.csv', 'format' = 'csv')
+====
+SELECT * FROM 'data/it''s.jsonl' AS t
+---
+error[SQL-1001]: a string cannot be a table
+  1 | SELECT * FROM 'data/it''s.jsonl' AS t
+    |               ^^^^^^^^^^^^^^^^^^
+hint: a file is declared first: CREATE TABLE t (..) WITH ('connector' = 'filesystem', 'path' = 'data/it''s.jsonl', 'format' = 'json')
+====
+SELECT * FROM 'city'
+---
+error[SQL-1001]: a string cannot be a table
+  1 | SELECT * FROM 'city'
+    |               ^^^^^^
+hint: a table's name stands without quotes: city
+====
+SELECT rlike FROM bid
+---
+error[SQL-1008]: RLIKE is a reserved word and cannot be a column here
+  1 | SELECT rlike FROM bid
+    |        ^^^^^
+hint: quote it to use it as a name: `rlike`
+====
+TABLE bid WHERE price > 1
+---
+error[SQL-1001]: unexpected "WHERE": the end of the query or its next part was expected
+  1 | TABLE bid WHERE price > 1
+    |           ^^^^^

@@ -232,7 +232,7 @@ SELECT * FROM 'bid'
 error[SQL-1001]: a string cannot be a table
   1 | SELECT * FROM 'bid'
     |               ^^^^^
-hint: quote names with backticks: `bid`
+hint: a table's name stands without quotes: bid
 ====
 SELECT 10abc
 ---
