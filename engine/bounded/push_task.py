@@ -1,9 +1,13 @@
-"""What Spark's tasks run to push their rows to us: one connection a task, frames of Arrow as long as there are credits for them.
+"""What Spark's tasks run to push their rows to us, and to pull rows of ours: one connection each.
+
+Pushing: frames of Arrow as long as there are credits for them.
 
 A task says hello (:data:`HELLO`: the query's token, its partition, attempt and task) and is told :data:`GO`, or :data:`THERE` when another attempt
 has pushed the partition already. Then it sends frames (:data:`HEADER`: kind, length), each an Arrow stream of one batch, one for each credit (a
 byte) it was given; at last :data:`END` with the number of rows. It shuts down its side and reads on until we close ours: a socket closed with
 credits unread would be reset, and the last rows lost.
+
+Pulling: a task says the same hello, with a segment's number for the partition's, and is told :data:`GO`; then comes one frame, the segment.
 """
 
 from __future__ import annotations
@@ -78,3 +82,43 @@ def pushing_task(host: str, port: int, token: bytes) -> Callable[[Iterator[pa.Re
         yield pa.RecordBatch.from_arrays([pa.array([partition], pa.int32()), pa.array([pushed], pa.int64())], schema=names)
 
     return push
+
+
+def pulling_task(host: str, port: int, token: bytes, step: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function Spark's tasks run: for each id they are given they fetch the segment ``id // step`` and give its rows.
+
+    It carries all it needs along, as ``pushing_task`` does.
+    """
+    hello, header, go = HELLO.format, HEADER.format, GO
+
+    def fetched(number: int) -> bytearray:
+        import socket
+        import struct
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        try:
+            wire = socket.create_connection((host, port), timeout=20)
+        except OSError as error:
+            raise ConnectionError(f"PENSTOCK_UNREACHABLE {host}:{port} from {socket.gethostname()}: {error}") from None
+        with wire, wire.makefile("rb") as incoming:
+            wire.settimeout(None)
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            wire.sendall(struct.pack(hello, token, number, context.attemptNumber(), context.taskAttemptId()))
+            if incoming.read(1) != go:
+                raise ConnectionError("PENSTOCK_REFUSED nobody gives these rows any more")
+            _, size = struct.unpack(header, incoming.read(struct.calcsize(header)))
+            segment = bytearray(size)
+            if incoming.readinto(segment) != size:
+                raise ConnectionError("PENSTOCK_REFUSED the rows ended in the middle of a segment")
+            return segment
+
+    def pull(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from pa.ipc.open_stream(pa.py_buffer(fetched(number // step)))
+
+    return pull

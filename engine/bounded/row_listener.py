@@ -1,4 +1,4 @@
-"""The listener Spark's tasks push their rows to: one for the process, a thread that reads all connections, each query told by its token."""
+"""The listener Spark's tasks push their rows to and pull rows from: one for the process, in a thread of its own; tokens tell queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hmac
 import selectors
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from engine.bounded.push_task import CREDIT, HEADER, HELLO
@@ -16,6 +16,7 @@ from engine.network.admission import Admission
 
 _LOOK_S = 0.1
 _LONGEST_FRAME = 1 << 34
+_SENT_AT_ONCE = 16  # pieces, before the other connections have their turn
 
 
 class Receiver(Protocol):
@@ -42,6 +43,9 @@ class TaskWire:
         self.receiver: Receiver | None = None
         self.partition = self.attempt = self.task = -1
         self.owed = 0
+        self.outgoing: Iterator[bytes] | None = None
+        """What a receiver has for a task it has greeted, in pieces."""
+        self._unsent = memoryview(b"")
         self._head = bytearray(HELLO.size)
         self._payload: bytearray | None = None
         self._kind = b""
@@ -56,6 +60,20 @@ class TaskWire:
         """Ask for that many frames more."""
         self.owed += count
         self.say(CREDIT * count)
+
+    def send_more(self) -> bool:
+        """Send some of what is outgoing, as far as the connection takes it; return whether all of it is sent."""
+        assert self.outgoing is not None
+        for _ in range(_SENT_AT_ONCE):
+            if not self._unsent:
+                self._unsent = memoryview(next(self.outgoing, b""))
+            if not self._unsent:
+                return True
+            try:
+                self._unsent = self._unsent[self.connection.send(self._unsent) :]
+            except BlockingIOError:
+                break
+        return False
 
     def hang_up(self) -> None:
         """End the connection, from any thread: the listener's then finds it ended."""
@@ -120,10 +138,14 @@ class RowListener:
 
     def _run(self) -> None:
         while True:
-            for key, _ in self._selector.select(_LOOK_S if self.admission.watching else None):
+            for key, events in self._selector.select(_LOOK_S if self.admission.watching else None):
                 if key.data is self.admission:
                     self._accept()
-                elif key.data.connection.fileno() >= 0:  # not hung up on a moment ago
+                elif key.data.connection.fileno() < 0:
+                    continue  # hung up on a moment ago
+                elif events & selectors.EVENT_WRITE:
+                    self._write(key.data)  # what there is to read is still there the next time
+                else:
                     self._read(key.data)
             self.admission.check_time()
 
@@ -147,6 +169,13 @@ class RowListener:
         except (OSError, EOFError):
             self._close(wire)
 
+    def _write(self, wire: TaskWire) -> None:
+        try:
+            if wire.send_more():
+                self._selector.modify(wire.connection, selectors.EVENT_READ, wire)
+        except OSError:
+            self._close(wire)
+
     def _take(self, wire: TaskWire) -> None:
         if wire.receiver is not None:
             frame = wire.frame()
@@ -161,6 +190,8 @@ class RowListener:
         self.admission.admit(wire)
         wire.receiver = known[0]
         self._tell(wire, lambda receiver: receiver.greeted(wire))
+        if wire.outgoing is not None:
+            self._selector.modify(wire.connection, selectors.EVENT_READ | selectors.EVENT_WRITE, wire)
 
     def _close(self, wire: TaskWire) -> None:
         with contextlib.suppress(KeyError, ValueError):

@@ -23,6 +23,8 @@ from engine.bounded.exact import ExactBatches
 from engine.bounded.push_task import TASK_SCHEMA, pushing_task
 from engine.bounded.pushed_rows import LISTENERS, PushedRows
 from engine.bounded.python_functions import register_on_spark
+from engine.bounded.row_listener import RowListener
+from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_errors import spark_error, spark_failures
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_relations import SparkRelations
@@ -129,6 +131,7 @@ class _SparkRun:
         self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
         self._session: Any = None
         self._place: SparkPlace | None = None
+        self._served: ServedRows | None = None
         self._cancelled = threading.Event()
 
     def produce(self, emit: Emit) -> None:
@@ -155,6 +158,8 @@ class _SparkRun:
         except spark_failures() as error:
             raise self._told(error) from error
         finally:
+            if self._served is not None:
+                self._served.close()
             shutil.rmtree(scratch, ignore_errors=True)
             if self._session is not None and self._place is not None:
                 self._place.release(self._session)
@@ -190,7 +195,8 @@ class _SparkRun:
         """Tag what this thread runs, and make the query's relations and functions known."""
         assert self._place is not None
         self._place.tag(self._session, self._tag)
-        relations = SparkRelations(self._session, self._services, scratch)
+        self._served = ServedRows(self._listener, self._reached_at, scratch)
+        relations = SparkRelations(self._session, self._services, self._served)
         for number, relation in enumerate(self._query.relations):
             relations.register(f"t_{number}", relation)
         register_on_spark(self._session, self._query.python_functions)
@@ -208,11 +214,9 @@ class _SparkRun:
 
     def _pushed(self, frame: Any, scratch: Path) -> Iterator[pa.RecordBatch]:
         """The rows as Spark's tasks push them."""
-        assert self._place is not None
-        reached_at = self._results.host or self._place.reached_at(self._session)
-        listener = LISTENERS.at(self._results.bound_for(reached_at), self._results.port)
+        listener = self._listener()
         rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
-        task = pushing_task(reached_at, listener.port, rows.token)
+        task = pushing_task(self._reached_at(), listener.port, rows.token)
         call = Call("push rows", lambda: self._push(frame, task))
         watch = SESSIONS.watch()
         try:
@@ -221,6 +225,14 @@ class _SparkRun:
             rows.close()
             if not call.done.is_set():
                 self.cancel()
+
+    def _reached_at(self) -> str:
+        """Return the address tasks reach this process at."""
+        assert self._place is not None
+        return self._results.host or self._place.reached_at(self._session)
+
+    def _listener(self) -> RowListener:
+        return LISTENERS.at(self._results.bound_for(self._reached_at()), self._results.port)
 
     def _push(self, frame: Any, task: Callable[..., Any]) -> dict[int, int]:
         """Run the job; return how many rows each partition has pushed."""

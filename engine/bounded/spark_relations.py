@@ -1,17 +1,18 @@
-"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow or Parquet we write for it."""
+"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow: with the plan when it is small, else fetched by tasks."""
 
 from __future__ import annotations
 
-import shutil
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from catalog.spark_options import is_in_spark
 from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
+from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_tables import register_table
 from engine.formats.file_task import CsvDialect
 from engine.operator import Services
@@ -22,12 +23,12 @@ _HANDED_OVER_BYTES = 32 << 20
 
 
 class SparkRelations:
-    """Registers relations in one session, with files of their own in a directory that is removed after the query."""
+    """Registers relations in one session. What Spark does not read itself is never a file to it: its executors need not see our disks."""
 
-    def __init__(self, session: Any, services: Services, scratch: Path) -> None:
+    def __init__(self, session: Any, services: Services, served: ServedRows) -> None:
         self._session = session
         self._services = services
-        self._scratch = scratch
+        self._served = served
 
     def register(self, name: str, relation: Relation) -> None:
         """Make a relation readable under a name."""
@@ -35,20 +36,18 @@ class SparkRelations:
             register_table(self._session, name, relation)
             return
         files = file_relation(relation)
-        if files is not None and _reads_alike(files.dialect):
+        if files is not None and _reads_itself(files):
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)
-        if table is not None and table.nbytes <= _HANDED_OVER_BYTES:
-            self._session.createDataFrame(wired(table)).createOrReplaceTempView(name)
-            return
-        self._register_copy(name, relation, table)
+        batches = own_batches(relation, self._services) if table is None else iter(table.to_batches())
+        self._register_rows(name, relation, batches)
 
     def _register_files(self, name: str, files: FileRelation) -> None:
         selects = []
         for number, group in enumerate(files.groups):
             raw = f"{name}_{number}"
-            self._read(files, self._readable(group)).createOrReplaceTempView(raw)
+            self._read(files, group).createOrReplaceTempView(raw)
             selects.append(typed_select(files, group, raw, SparkFlavour()))
         select = " UNION ALL ".join(selects) or empty_select(files.relation, SparkFlavour())
         self._session.sql(select).createOrReplaceTempView(name)
@@ -73,26 +72,30 @@ class SparkRelations:
         schema = ", ".join(f"{position_name(position)} STRING" for position in range(len(group.names)))
         return self._session.read.options(**options).schema(schema).csv(paths)
 
-    def _readable(self, group: FileGroup) -> FileGroup:
-        """The group with zstd files unpacked: Spark from a wheel has no codec for them."""
-        paths = [self._unpacked(path) if path.endswith((".zst", ".zstd")) else path for path in group.paths]
-        return FileGroup(tuple(paths), group.names)
+    def _register_rows(self, name: str, relation: Relation, batches: Iterator[pa.RecordBatch]) -> None:
+        """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to fetch."""
+        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-    def _unpacked(self, path: str) -> str:
-        target = self._scratch / f"{len(list(self._scratch.iterdir()))}-{Path(path).stem}"
-        with pa.input_stream(path, compression="zstd") as source, target.open("wb") as sink:
-            shutil.copyfileobj(source, sink, 1 << 20)
-        return str(target)
+        schema = from_arrow_schema(wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True)
+        layout = to_arrow_schema(schema, timezone="UTC")
+        ready = (part for batch in batches for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches())
+        first: list[pa.RecordBatch] = []
+        size = 0
+        for batch in ready:
+            first.append(batch)
+            size += batch.nbytes
+            if size > _HANDED_OVER_BYTES:
+                frame = self._served.frame(self._session, itertools.chain(first, ready), schema)
+                break
+        else:
+            frame = self._session.createDataFrame(pa.Table.from_batches(first, layout), schema)
+        frame.createOrReplaceTempView(name)
 
-    def _register_copy(self, name: str, relation: Relation, table: pa.Table | None) -> None:
-        """Write a relation as a Parquet file, batch by batch, and let Spark read that."""
-        batches = own_batches(relation, self._services) if table is None else iter(table.to_batches())
-        arrow = wired(pa.Table.from_batches([], relation.schema.to_arrow())).schema
-        target = self._scratch / f"{name}.parquet"
-        with pq.ParquetWriter(target, arrow, compression="zstd", use_dictionary=True) as writer:
-            for batch in batches:
-                writer.write_table(wired(pa.Table.from_batches([batch])))
-        self._session.read.parquet(target.as_uri()).createOrReplaceTempView(name)
+
+def _reads_itself(files: FileRelation) -> bool:
+    """Whether Spark reads files as we do: from a wheel it has no zstd, and csv as ``_reads_alike`` says."""
+    packed = any(path.endswith((".zst", ".zstd")) for group in files.groups for path in group.paths)
+    return not packed and _reads_alike(files.dialect)
 
 
 def _reads_alike(dialect: CsvDialect) -> bool:

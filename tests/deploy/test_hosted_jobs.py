@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,8 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
+from engine.bounded import served_rows, spark_relations
+from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_session import SESSIONS
 from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
@@ -51,6 +54,28 @@ def test_bounded_parts_are_computed_before_the_cores_are_taken(session: Session,
     )
     rows = session.execute(query).final_rows().to_pylist()
     assert sorted((row["name"], row["c"]) for row in rows) == [("a", 143), ("b", 143)]
+
+
+def test_executors_fetch_rows_spark_does_not_read(session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a file whose directory they cannot look for any more when they run."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "t.json").write_text("".join(f'{{"k": {k}, "r": {{"a": {k % 3}}}}}\n' for k in range(100)), encoding="utf-8")
+    options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/there', 'format' = 'json'"
+    session.execute(f"CREATE TABLE jsons (k BIGINT, r ROW<a BIGINT>) WITH ({options})")
+    session.execute("SET 'bounded.backend' = 'spark'")
+    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 0)
+    monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 500)
+    frame = ServedRows.frame
+
+    def out_of_sight(self: ServedRows, *rest: Any) -> Any:
+        made = frame(self, *rest)
+        assert list(self._scratch.iterdir()) == [] and made.rdd.getNumPartitions() > 1
+        (tmp_path / "there").rename(tmp_path / "elsewhere")
+        return made
+
+    monkeypatch.setattr(ServedRows, "frame", out_of_sight)
+    rows = session.execute("SELECT r.a, COUNT(*) AS c, SUM(k) AS s FROM jsons GROUP BY r.a").final_rows().to_pylist()
+    assert sorted((row["a"], row["c"], row["s"]) for row in rows) == [(0, 34, 1683), (1, 33, 1617), (2, 33, 1650)]
 
 
 def test_what_spark_reads_when_it_starts_is_too_late(session: Session) -> None:

@@ -1,0 +1,194 @@
+"""Rows that Spark cannot read itself: its tasks fetch them, as often as they like, and no executor needs to see a file of ours."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from catalog.errors import PenstockError
+from catalog.schema import Field, Schema
+from catalog.settings import Settings
+from catalog.tables import Table
+from catalog.types import BIGINT, BINARY, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, YEAR_MONTH_INTERVAL, Array, Map, Row
+from engine.bounded import served_rows, spark_relations
+from engine.bounded.java import find_java
+from engine.bounded.push_task import HELLO, pulling_task
+from engine.bounded.row_listener import RowListener
+from engine.bounded.served_rows import ServedRows
+from engine.bounded.spark import SparkBackend
+from engine.bounded.spark_relations import SparkRelations
+from engine.connectors.registered import RegisteredTables
+from engine.operator import Services
+from planner.bounded_query import Relation
+from planner.logical import Scan
+from tests.engine.bounded.plans import answer, files
+from tests.engine.bounded.test_pushed_rows import FakeContext
+from tests.patience import PATIENCE_S
+
+pyspark = pytest.importorskip("pyspark")
+BATCHES = [pa.record_batch({"n": pa.array(range(start, start + 10)), "s": [f"text {i}" for i in range(10)]}) for start in range(0, 100, 10)]
+
+
+class FakeSession:
+    """Makes of a range and what is asked of it a function from a partition's number to its rows."""
+
+    def range(self, start: int, end: int, step: int, partitions: int) -> FakeSession:
+        self.ids = [start + number * (end - start) // partitions for number in range(partitions)] if end > start else []
+        self.size = 8 * (end - start)
+        return self
+
+    def where(self, text: str) -> FakeSession:
+        divisor = int(text.removeprefix("id % ").removesuffix(" = 0"))
+        assert all(number % divisor == 0 for number in self.ids)  # the filter leaves the first id of each partition
+        return self
+
+    def mapInArrow(self, task: Any, schema: Any) -> FakeSession:
+        self.task = task
+        return self
+
+    def rows(self, partition: int) -> list[dict[str, Any]]:
+        given = pa.record_batch({"id": pa.array([self.ids[partition]])})
+        return [row for batch in self.task(iter([given])) for row in batch.to_pylist()]
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ServedRows]:
+    monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 400)
+    monkeypatch.setattr(pyspark, "TaskContext", FakeContext)
+    FakeContext.here.context = FakeContext(0, 0)
+    made = ServedRows(RowListener, lambda: "127.0.0.1", tmp_path)
+    yield made
+    made.close()
+
+
+def test_each_segment_is_fetched_as_often_as_it_is_asked_for(served: ServedRows, tmp_path: Path) -> None:
+    first, second = served.frame(FakeSession(), iter(BATCHES), ""), served.frame(FakeSession(), iter(BATCHES[:2]), "")
+    assert len(first.ids) > 3 and first.size >= sum(batch.nbytes for batch in BATCHES) * 0.9
+    wanted = [row for batch in BATCHES for row in batch.to_pylist()]
+    for _ in range(2):
+        assert [row for partition in range(len(first.ids)) for row in first.rows(partition)] == wanted
+    assert second.rows(0)[0] == {"n": 0, "s": "text 0"}
+    assert list(tmp_path.iterdir()) == []  # what is kept has no name
+
+
+def test_one_large_batch_is_cut(served: ServedRows) -> None:
+    frame = served.frame(FakeSession(), iter([pa.record_batch({"n": pa.array(range(1000))})]), "")
+    assert len(frame.ids) >= 20
+    assert [row["n"] for partition in range(len(frame.ids)) for row in frame.rows(partition)] == list(range(1000))
+
+
+def test_no_rows(served: ServedRows) -> None:
+    assert served.frame(FakeSession(), iter([]), "").ids == []
+
+
+def test_a_slow_task_holds_up_no_other(served: ServedRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that reads nothing of a segment larger than the system buffers, while another fetches its own."""
+    monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 64 << 20)
+    frame = served.frame(FakeSession(), iter([pa.record_batch({"b": [os.urandom(32 << 20)]})]), "")
+    assert served._listener is not None
+    with socket.create_connection(("127.0.0.1", served._listener.port)) as slow:
+        slow.sendall(HELLO.pack(served._token, 0, 0, 0))
+        assert slow.recv(1) == b"G"
+        assert len(frame.rows(0)[0]["b"]) == 32 << 20
+
+
+@pytest.mark.parametrize("hello", [b"x" * HELLO.size, HELLO.pack(b"y" * 32, 0, 0, 0)])
+def test_strangers_get_nothing(served: ServedRows, hello: bytes) -> None:
+    served.frame(FakeSession(), iter(BATCHES), "")
+    assert served._listener is not None
+    with socket.create_connection(("127.0.0.1", served._listener.port)) as stranger:
+        stranger.settimeout(PATIENCE_S)
+        stranger.sendall(hello)
+        assert stranger.recv(1) == b""
+
+
+def test_a_task_is_told_when_nobody_serves_any_more(served: ServedRows) -> None:
+    frame = served.frame(FakeSession(), iter(BATCHES), "")
+    beyond = pulling_task("127.0.0.1", served._listener.port, served._token, 1)  # type: ignore[union-attr]
+    with pytest.raises(ConnectionError, match="PENSTOCK_REFUSED"):
+        list(beyond(iter([pa.record_batch({"id": pa.array([10_000])})])))
+    served.close()
+    with pytest.raises(ConnectionError, match="PENSTOCK_REFUSED"):
+        frame.rows(0)
+
+
+# -- by a real Spark
+
+JSON = '{"k": 1, "r": {"a": "x", "t": "2026-01-01 00:00:00"}, "b": "AAE="}\n{"k": 2, "r": null, "b": null}\n{"k": 3}\n'
+COLUMNS = [("k", BIGINT), ("r", Row((("a", STRING), ("t", TIMESTAMP)))), ("b", BINARY)]
+REGISTERED = RegisteredTables()
+
+
+@pytest.fixture(scope="module")
+def spark() -> SparkBackend:
+    try:
+        find_java()
+    except PenstockError as error:
+        pytest.skip(error.message)
+    return SparkBackend(Services(REGISTERED), Settings())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("limit", [0, 32 << 20])
+def test_what_spark_does_not_read_travels_as_arrow(spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Handed over with the plan, or fetched: no plan names a file, and while it runs there is none that an executor could look for."""
+    (tmp_path / "t.json").write_text(JSON, encoding="utf-8")
+    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", limit)
+    monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 1)  # a row each
+    plans: list[str] = []
+    register = SparkRelations.register
+
+    def seen(self: SparkRelations, name: str, relation: Relation) -> None:
+        register(self, name, relation)
+        frame = self._session.table(name)
+        plans.append(frame._jdf.queryExecution().toString())
+        assert list(self._served._scratch.iterdir()) == [] and frame.inputFiles() == []
+
+    monkeypatch.setattr(SparkRelations, "register", seen)
+    rows = answer(spark, Scan(files("t", tmp_path / "t.json", COLUMNS, format="json"), (0, 1, 2)))
+    assert rows == [(1, {"a": "x", "t": dt.datetime(2026, 1, 1)}, b"AAE="), (2, None, None), (3, None, None)]
+    assert "file:" not in plans[0] and ("MapInArrow" in plans[0]) is (limit == 0)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("limit", [0, 32 << 20])
+def test_rows_of_every_nested_kind(spark: SparkBackend, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", limit)
+    kinds = [
+        ("at", Array(TIME), [[1], None, []]),
+        ("rt", Row((("l", TIMESTAMP_LTZ), ("n", TIMESTAMP), ("m", YEAR_MONTH_INTERVAL))), [{"l": 1, "n": 2, "m": 14}, None, {"l": None}]),
+        ("mm", Map(STRING, Array(YEAR_MONTH_INTERVAL)), [[("k", [-1, None])], [], None]),
+    ]
+    schema = Schema(tuple(Field(name, kind) for name, kind, _ in kinds))
+    table = pa.table([pa.array(values, field.type) for (_, _, values), field in zip(kinds, schema.to_arrow(), strict=True)], schema=schema.to_arrow())
+    REGISTERED.register("nested", table)
+    scan = Scan(Table("nested", schema, schema, {"connector": "registered", "name": "nested"}), (0, 1, 2))
+    for zone in ("UTC", "Europe/Berlin"):
+        assert pa.Table.from_batches(spark.run(scan, time_zone=zone)).to_pydict() == table.to_pydict()
+
+
+@pytest.mark.spark
+def test_many_rows_are_taken_for_many(spark: SparkBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark would broadcast what it takes for small."""
+    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 0)
+    estimates: list[int] = []
+    frame = ServedRows.frame
+
+    def estimated(self: ServedRows, session: Any, batches: Iterator[pa.RecordBatch], schema: Any) -> Any:
+        made = frame(self, session, batches, schema)
+        estimates.append(int(str(made._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())))
+        return made
+
+    monkeypatch.setattr(ServedRows, "frame", estimated)
+    REGISTERED.register("many", pa.table({"n": pa.array(range(500_000), pa.int64())}))
+    schema = Schema((Field("n", BIGINT),))
+    scan = Scan(Table("many", schema, schema, {"connector": "registered", "name": "many"}), (0,))
+    assert [row for (row,) in answer(spark, scan)] == list(range(500_000))
+    assert estimates[0] > 3_900_000
