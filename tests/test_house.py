@@ -59,6 +59,7 @@ THREAD_EXEMPT = {
     "engine/deploy/job_stores.py": "sends the rows of bounded queries to workers",
     "engine/deploy/hosting_session.py": "used by the threads of all Spark jobs",
     "engine/deploy/own_processes.py": "starts processes",
+    "engine/bounded/served_rows.py": "what a query serves is sent by the thread of the row listener",
     "engine/deploy/process_workers.py": "hears of workers from their threads",
     "engine/deploy/shared_directory.py": "names its machine",
     "engine/deploy/spark_tasks.py": "a Spark job is a thread that waits for it",
