@@ -89,6 +89,8 @@ SETTINGS: dict[str, Setting] = _declare(
     ),
     Setting("state.memory.budget-per-slot", SettingKind.MEMORY, "0", "memory for state of one slot; more goes to disk; 0 is no limit"),
     Setting("state.spill.dir", SettingKind.STRING, "", "where state goes that is over its memory; empty: the system's directory for temporary files"),
+    Setting("table.exec.window.max-per-row", SettingKind.INT, "100000", "windows of HOP or CUMULATE that one row may fall into", least=1),
+    Setting("table.optimizer.max-plan-nodes", SettingKind.INT, "5000", "nodes of a plan when its views and names are opened", least=10),
     Setting("table.exec.source.idle-timeout", SettingKind.DURATION, "30 s", "a split silent so long stops holding back the watermark; 0 is never"),
     Setting("table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"),
     Setting("table.dml-sync", SettingKind.BOOL, "false", "INSERT waits for its job to end"),

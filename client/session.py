@@ -44,6 +44,7 @@ from planner.backend_words import speaks
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Sink
 from planner.physical_planner import plan_job
+from planner.size_limits import check_plan
 from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet, Subscribe
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Session:
 
     def plan(self, bound: LogicalPlan, observer: Observer | None = None, *, mode: str | None = None, backend: str | None = None) -> Road:
         """Optimize a bound plan, choose who runs it, lay its edges, cut it into chains. ``mode`` and ``backend`` overrule the settings."""
+        check_plan(bound, self.settings)
         switches = Switches.of(self.settings, mode, backend)
 
         def spoken(part: LogicalPlan) -> bool:

@@ -22,6 +22,7 @@ from planner.expressions import Column, Expression, Literal, SortKey
 from planner.group_windows import with_group_window
 from planner.logical import Limit, LogicalPlan, Project, Sort, TopN
 from planner.scope import Relation, Scope
+from planner.size_limits import check_size
 from planner.syntax import consume, span_of
 from planner.temporal_sort import TemporalSort, is_kept_by_time
 
@@ -32,7 +33,9 @@ def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> 
         refuse_late_rows(tree)
         refuse_history(tree)
     context = _with_tables(tree.args.get("with_"), context)
-    return emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
+    relation = emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
+    check_size(relation, context.settings, span_of(tree))
+    return relation
 
 
 def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:

@@ -25,6 +25,7 @@ from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunct
 from planner.windowing import Windowing, WindowKind, without_bound
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+WINDOWS_PER_ROW = "table.exec.window.max-per-row"
 _USAGE = {
     "TUMBLE": "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)",
     "HOP": "HOP(TABLE t, DESCRIPTOR(ts), slide, size)",
@@ -165,6 +166,12 @@ def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], contex
         message = f"the size of {arguments.function}, {_shown(size)}, is no multiple of its {name.lower()}, {_shown(step)}"
         hint = f"{arguments.function} takes the {name.lower()} first, then the size" if step > size else None
         raise PenstockError("SQL-1704", message, span=span, hint=hint, sqlstate="22023")
+    most = int(str(context.settings.get(WINDOWS_PER_ROW)))
+    if size // step > most:
+        span = span_of(arguments.need(name))
+        message = f"a row would fall into {size // step:,} windows of {arguments.function}, at most {most:,} are allowed"
+        hint = f"take a longer {name.lower()} or a shorter size, or SET '{WINDOWS_PER_ROW}' = '{size // step}'"
+        raise PenstockError("SQL-1715", message, span=span, hint=hint, sqlstate="54000")
     return Windowing(kind, time, size, step, offset)
 
 

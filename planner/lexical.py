@@ -90,6 +90,12 @@ def too_many_operators(span: Span) -> PenstockError:
     )
 
 
+def too_deep_a_type(span: Span | None) -> PenstockError:
+    """Return the error of a type that nests deeper than a statement may."""
+    hint = "make a table of its own of the inner rows"
+    return PenstockError("SQL-1017", f"a type nests more than {MAX_DEPTH} levels deep", span=span, hint=hint, sqlstate="54001")
+
+
 def allow_depth() -> None:
     """Let Python recurse as deep as the limits above need; never lowered again, since another thread may be deep at that time."""
     if sys.getrecursionlimit() < _RECURSION_LIMIT:

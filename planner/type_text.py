@@ -30,6 +30,7 @@ from catalog.types import (
     Timestamp,
     TimestampLtz,
 )
+from planner.lexical import MAX_DEPTH, too_deep_a_type
 
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -65,25 +66,34 @@ def parse_type(text: str, offset: int = 0) -> DataType:
         raise
 
 
-def type_of(tree: Tree) -> DataType:
-    """Return the type of a tree of the ``type`` rule."""
+def type_of(tree: Tree, depth: int = 0) -> DataType:
+    """Return the type of a tree of the ``type`` rule; SQL-1017 for one that nests deeper than a statement may."""
+    if depth > MAX_DEPTH:
+        raise too_deep_a_type(_first_word(tree))
     match tree.data:
         case "simple_type":
             return _simple(tree)
         case "interval_type":
             return YEAR_MONTH_INTERVAL if _children(tree)[0].data == "year_month" else DAY_TIME_INTERVAL
         case "array_type":
-            return Array(type_of(_children(tree)[0]))
+            return Array(type_of(_children(tree)[0], depth + 1))
         case "map_type":
             key, value = _children(tree)
-            return Map(type_of(key), type_of(value))
+            return Map(type_of(key, depth + 1), type_of(value, depth + 1))
     fields: dict[str, DataType] = {}
     for field in _children(tree):
         token, kind = field.children
         if token.source.text.lower() in {known.lower() for known in fields}:
             raise PenstockError("SQL-1205", f'field "{token.source.text}" is declared twice', span=Span(token.start_pos, token.end_pos))
-        fields[token.source.text] = type_of(kind)
+        fields[token.source.text] = type_of(kind, depth + 1)
     return Row(tuple(fields.items()))
+
+
+def _first_word(tree: Tree) -> Span | None:
+    node: Any = tree
+    while isinstance(node, Tree) and node.children:
+        node = node.children[0]
+    return None if isinstance(node, Tree) else Span(node.start_pos, node.end_pos)
 
 
 def _children(tree: Tree) -> list[Any]:
