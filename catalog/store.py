@@ -48,7 +48,7 @@ class CatalogStore:
         text = json.dumps({"format": FORMAT, "statements": statements}, ensure_ascii=False, indent=1) + "\n"
         fresh = self.path.with_suffix(".json.new")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()

@@ -190,7 +190,8 @@ class CheckpointStore:
         """Return the identity under which the job's sinks stage: the one this directory has, else ``drawn``, which it has from now on.
 
         A copied directory is another job's, for the job it was copied from may live: it gets ``drawn``, and so does one whose own is damaged: what
-        was staged under the old one is published if a checkpoint says so, never deleted. Raises OSError, STA-3002.
+        was staged under the old one is published if a checkpoint says so, never deleted. A directory that has none yet may be of an early version,
+        which let everybody in: it is shut, once. Raises OSError, STA-3002.
         """
         place = self.storage.place()
         with contextlib.suppress(FileNotFoundError, PenstockError):
@@ -199,6 +200,7 @@ class CheckpointStore:
                 self.owner = found.owner
                 return found.owner
         self.owner = drawn
+        self.storage.shut()
         self._check_epoch()
         self._publish(OWNER, OWNER, encode_owner(self.job_id, JobOwner(drawn, place, name)))
         return drawn

@@ -1,4 +1,4 @@
-"""Storage in a local directory."""
+"""Storage in a local directory, and how files of state are made anywhere: for their user alone, whatever the umask."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from catalog.errors import Kind, PenstockError
 from engine.failpoints import failpoint
@@ -15,6 +16,18 @@ from engine.storage import check_name, locked
 
 LOCK = "LOCK"
 LEASE_S = 30.0  # a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that lives is busy with
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory with its parents, those that are missing for this user alone; one that is there stays as it is. Raises OSError."""
+    if not directory.is_dir():
+        make_private(directory.parent)
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to write it anew, for this user alone if it is made. Raises OSError."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
 
 
 class LocalStorage:
@@ -25,7 +38,7 @@ class LocalStorage:
         self._open: dict[str, int] = {}
         self._lock: int | None = None
         try:
-            root.mkdir(parents=True, exist_ok=True)
+            make_private(root)
         except OSError as error:
             message = f"state cannot be kept in {root}: {(error.strerror or str(error)).lower()}"
             hint = "--state and execution.checkpointing.dir take a directory, made when it is missing"
@@ -37,7 +50,7 @@ class LocalStorage:
     def create(self, name: str) -> None:
         path = self._path(name)
         with self._told(name):
-            self._open[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._open[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def append(self, name: str, data: bytes) -> None:
         view = memoryview(data)
@@ -89,7 +102,7 @@ class LocalStorage:
             return file.read() if length is None else file.read(length)
 
     def lock(self, *, take_over: bool = False) -> None:
-        descriptor = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as cause:
@@ -102,6 +115,10 @@ class LocalStorage:
         if not self.renew():  # it was taken over between the opening and the locking
             self.close()
             raise locked(str(self._root))
+
+    def shut(self) -> None:
+        with contextlib.suppress(OSError):  # it is another user's
+            self._root.chmod(0o700)
 
     def place(self) -> str:
         found = self._root.resolve()
@@ -137,7 +154,7 @@ class LocalStorage:
         """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it renews, and its epoch is stale."""
         fresh = self._root / f"{LOCK}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime  # both by the clock of the file system
         if not force and silent_s < LEASE_S:

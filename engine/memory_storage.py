@@ -63,6 +63,9 @@ class MemoryStorage:
     def lock(self, *, take_over: bool = False) -> None:
         """Nobody else can be in this process's memory; a second writer is fenced by its epoch."""
 
+    def shut(self) -> None:
+        """Nobody else can be in this process's memory."""
+
     def place(self) -> str:
         return "memory"
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from engine.local_storage import make_private
 
 
 @dataclass
@@ -111,7 +112,7 @@ class SpillFiles:
 def _mapped(size: int, directory: Path | None) -> ArrayPages:
     """Blocks are taken at once: a write to a page a full disk has no room for would end the process."""
     if directory is not None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:
         os.posix_fallocate(file.fileno(), 0, size)
         pages = ArrayPages(file.fileno(), size)
@@ -121,7 +122,7 @@ def _mapped(size: int, directory: Path | None) -> ArrayPages:
 
 def _written(batches: Sequence[pa.RecordBatch], schema: pa.Schema, directory: Path | None) -> SpilledRows:
     if directory is not None:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory)
     with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:
         with pa.ipc.new_file(file, schema) as writer:
             for batch in batches:

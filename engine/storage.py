@@ -51,6 +51,9 @@ class Storage(Protocol):
     def lock(self, *, take_over: bool = False) -> None:
         """Keep other processes out until ``close``. STA-3001 when one is in, unless it has not renewed its lock for long or ``take_over`` is said."""
 
+    def shut(self) -> None:
+        """Let no other user in, as far as this one may decide that."""
+
     def place(self) -> str:
         """Return what tells this directory from a copy of it, and stays the same as long as it is where it is."""
 

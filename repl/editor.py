@@ -96,8 +96,8 @@ class Editor:
 
     def _history(self, path: Path) -> History:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.open("a").close()
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         except OSError as error:
             self.history_note = f"history is not kept: {path}: {error.strerror}"
             return InMemoryHistory()

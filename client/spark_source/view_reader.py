@@ -18,7 +18,7 @@ from client.spark_source.file_batches import BATCH_ROWS
 from client.spark_source.source_options import SourceOptions
 from client.spark_source.spark_schema import arrow_schema, as_spark_takes_it
 from engine.checkpoint_reader import CheckpointReader
-from engine.local_storage import LocalStorage
+from engine.local_storage import LocalStorage, make_private
 from engine.manifest import Manifest, Role
 from engine.row_sums import summed
 from engine.state.contents import column_name
@@ -82,7 +82,7 @@ def _pin(job: Path, manifest: Manifest) -> PinnedView:
     target = job / PINS / f"chk-{manifest.checkpoint_id}"
     name = f"chk-{manifest.checkpoint_id}.manifest.json"
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        make_private(target)
         os.utime(target)
         for file in (*(file.name for file in manifest.files), name):
             if not (target / file).exists():
@@ -105,7 +105,7 @@ def _link(source: Path, target: Path) -> None:
     except FileNotFoundError:
         raise
     except OSError:  # a filesystem without hard links
-        shutil.copyfile(source, target)
+        shutil.copy(source, target)  # with its mode
 
 
 def _tidy(fresh: Path) -> None:

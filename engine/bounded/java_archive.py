@@ -9,6 +9,7 @@ from pathlib import Path
 
 from catalog.errors import PenstockError
 from engine.bounded.java import Java
+from engine.local_storage import make_private
 
 SWITCH = "PENSTOCK_SPARK_ARCHIVE"
 _AHEAD_OF_TIME_FROM = 25
@@ -48,7 +49,7 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
         return [], False
     directory = cache_directory()
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_private(directory)
         archive = archive_file(java, spark_jars)
         _adopt(archive)
     except (OSError, PenstockError):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
+from engine.local_storage import make_private, open_private
 from engine.manifest import seal, unseal
 
 MANIFEST = "COMPLETE"
@@ -28,7 +29,7 @@ def file_name(partition: int, batch: int) -> str:
 def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
     """Write one batch as a file that is there whole or not at all, and durable."""
     temporary = directory / f".{name}.part"
-    with temporary.open("wb") as raw, pa.PythonFile(raw, "w") as sink:
+    with open_private(temporary) as raw, pa.PythonFile(raw, "w") as sink:
         with pa.ipc.new_file(sink, batch.schema) as writer:
             writer.write_batch(batch)
         raw.flush()
@@ -38,7 +39,7 @@ def write_file(directory: Path, name: str, batch: pa.RecordBatch) -> None:
 
 def stage(directory: Path, batches: Iterable[pa.RecordBatch]) -> StagedRows:
     """Write batches as staged files of partition 0 and complete them."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     names = []
     for number, batch in enumerate(batches):
         names.append(file_name(0, number))
@@ -50,7 +51,7 @@ def complete(directory: Path, names: list[str]) -> StagedRows:
     """Write the manifest over files that are all there, in order: from now on the result is complete."""
     files = [[name, read_file(directory / name).num_rows, *_measured(directory / name)] for name in names]
     temporary = directory / f".{MANIFEST}.part"
-    with temporary.open("wb") as sink:
+    with open_private(temporary) as sink:
         sink.write(seal({"version": 1, "files": files}))
         sink.flush()
         os.fsync(sink.fileno())

@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from engine.bounded.staging import StagedRows, new_attempt, stage
 from engine.clock import Clock
+from engine.local_storage import make_private
 from engine.operator import ListState
 
 
@@ -30,7 +31,7 @@ class TableVersions(ListState):
     def keep(self, rows: pa.RecordBatch) -> None:
         """Stage a version that has been loaded; from now on it is the one in force."""
         folder = self._root / self._own
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         name = f"attempt-{new_attempt(folder)}"
         stage(folder / name, [rows])
         self.version, self.loaded_ms = f"{self._own}/{name}", self._clock.wall_ms()

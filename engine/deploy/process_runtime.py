@@ -22,6 +22,7 @@ from engine.deploy.worker_host import WorkerHost
 from engine.deploy.worker_modules import FunctionNames
 from engine.deploy.worker_pool import WorkerPool
 from engine.job_options import JobOptions
+from engine.local_storage import make_private, open_private
 from engine.operator import Services
 from engine.task_manager import IoThread
 from planner.physical import HistorySpec, JobGraph, SourceSpec
@@ -91,8 +92,8 @@ class ProcessRuntime:
                 message = f"'{name}' is an iterator of this program and cannot be read by worker processes"
                 raise PenstockError("RUN-2912", message, hint=f"register an Arrow table or a list, or {_HINT}", sqlstate="0A000")
             path = scratch / "tables" / f"{number}.arrow"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            make_private(path.parent)
+            with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
                 writer.write_table(table)
             held.append(HeldTable(name, path))
         return tuple(held)

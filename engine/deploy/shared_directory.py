@@ -7,15 +7,17 @@ import socket
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
+from engine.local_storage import make_private, open_private
 
 _NAME = "probe"
 
 
 def leave_probe(directory: Path) -> tuple[Path, str]:
     """Write a file into a directory, made if need be, and return it with its text."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     path, text = directory.absolute() / _NAME, secrets.token_hex(16)
-    path.write_text(text, encoding="ascii")
+    with open_private(path) as file:
+        file.write(text.encode("ascii"))
     return path, text
 
 
