@@ -93,7 +93,13 @@ SETTINGS: dict[str, Setting] = _declare(
     Setting("table.optimizer.max-plan-nodes", SettingKind.INT, "5000", "nodes of a plan when its views and names are opened", least=10),
     Setting("table.exec.source.idle-timeout", SettingKind.DURATION, "30 s", "a split silent so long stops holding back the watermark; 0 is never"),
     Setting("table.local-time-zone", SettingKind.STRING, "UTC", "zone in which TIMESTAMP_LTZ is shown and read"),
-    Setting("table.dml-sync", SettingKind.BOOL, "false", "INSERT waits for its job to end"),
+    Setting(
+        "table.dml-sync",
+        SettingKind.ENUM,
+        "automatic",
+        "INSERT waits for its job to end: always, never, or (automatic) where every source ends",
+        ("automatic", "true", "false"),
+    ),
     Setting(
         "restart-strategy.type",
         SettingKind.ENUM,

@@ -54,6 +54,7 @@ class Cursor:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._result: Result | None = None
+        self._waiting: Job | None = None
         self._rows: deque[Row] = deque()
         self._taken = 0
         self._rowcount = -1
@@ -63,22 +64,29 @@ class Cursor:
     # -- execute
 
     def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
-        """Execute one statement; ``params`` take the places of its ``?``. Returns at once, also when the result never ends."""
+        """Execute one statement; ``params`` take the places of its ``?``. A query returns at once, also when its result never ends.
+
+        An INSERT (or CREATE TABLE AS) whose sources all end has ended when this returns: its rows are committed, ``rowcount`` says how many.
+        One that reads an endless stream returns its ``job``. The setting ``table.dml-sync`` says otherwise.
+        """
         self._renew()
         if isinstance(params, str | bytes | Mapping) or not isinstance(params, Sequence):
             message = f"parameters are a sequence of values, not a {type(params).__name__}"
             raise ProgrammingError("CLI-6008", message, hint="pass a tuple such as (1, 'x'), a value for each ?", sqlstate="07001")
         with self._errors():
-            self._result = self._session.execute(sql, params)
+            self._ran(self._session.execute(sql, params, self._hold))
         return self
 
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> Cursor:
         """Execute a statement that gives no rows once per row of parameters; ProgrammingError for a query."""
+        written = 0
         for params in rows:
             self.execute(sql, params)
+            written = -1 if written < 0 or self._rowcount < 0 else written + self._rowcount
             if self._result is not None and self._result.has_rows:
                 self._renew()
                 raise ProgrammingError("CLI-6004", "executemany takes statements that give no rows", hint="call execute for each query")
+        self._rowcount = written
         return self
 
     def executescript(self, sql: str) -> Cursor:
@@ -88,14 +96,14 @@ class Cursor:
             for statement in self._session.parse(sql):
                 if self._result is not None:
                     self._result.close()
-                self._result = self._session.run(statement)
+                self._ran(self._session.run(statement, hold=self._hold))
         return self
 
     def run_plan(self, plan: LogicalPlan) -> Cursor:
         """Run a bound plan of the Table API."""
         self._renew()
         with self._errors():
-            self._result = self._session.run_plan(plan)
+            self._ran(self._session.run_plan(plan, self._hold))
         return self
 
     # -- what came of it
@@ -128,7 +136,7 @@ class Cursor:
 
     @property
     def rowcount(self) -> int:
-        """The number of rows once all are fetched, else -1."""
+        """The number of rows once all are fetched, or that an INSERT has written (-1 of one that was restarted on its way); else -1."""
         return self._rowcount
 
     @property
@@ -213,7 +221,14 @@ class Cursor:
     # -- end
 
     def cancel(self) -> None:
-        """Stop the query, from any thread; a waiting fetch returns."""
+        """Stop the query, from any thread; a waiting fetch returns. The job of an INSERT is cancelled while ``execute`` waits for it."""
+        waiting = self._waiting
+        if waiting is not None:
+            waiting.cancel()
+        self.stop_query()
+
+    def stop_query(self) -> None:
+        """Stop the query only; an INSERT that is waited for is stopped by its session."""
         if self._result is not None:
             self._result.cancel()
 
@@ -239,6 +254,12 @@ class Cursor:
 
     def _errors(self):  # type: ignore[no-untyped-def]  # a context manager
         return _as_client_errors(self.cancel)
+
+    def _hold(self, job: Job | None) -> None:
+        self._waiting = job
+
+    def _ran(self, result: Result) -> None:
+        self._result, self._rowcount = result, result.rowcount
 
     def _check_open(self) -> None:
         if self._closed:

@@ -116,12 +116,19 @@ class Connection:
         raise NotSupportedError("CLI-6021", "there are no transactions to roll back: every statement takes effect at once", sqlstate="0A000")
 
     def close(self) -> None:
-        """Close the cursors, stop what still runs in this process, release the engine."""
+        """Stop queries, then the jobs of INSERT that still run: with a last checkpoint, each named on stderr. Release the engine.
+
+        May be called by any thread. A program that does not close its connections has them closed when it ends (not by ``os._exit`` or a signal
+        that kills).
+        """
         if not self._closed:
             self._closed = True
-            for cursor in list(self._cursors):
-                cursor.close()
+            cursors = list(self._cursors)
+            for cursor in cursors:
+                cursor.stop_query()
             self.session.close()
+            for cursor in cursors:
+                cursor.close()
 
     def __enter__(self) -> Connection:
         return self

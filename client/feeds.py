@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from engine.connectors.collect import ResultChannels
 from engine.elements import Batch
+from engine.threads import EngineThread
 
 if TYPE_CHECKING:
     from engine.bounded.backend import BoundedResult
@@ -81,7 +81,7 @@ class JobFeed:
         self._operator_id = operator_id
         self._left = rows
         self._channel = channels.channel(operator_id)
-        threading.Thread(target=self._await_end, name=f"penstock-result-{operator_id}", daemon=True).start()
+        EngineThread(target=self._await_end, name=f"penstock-result-{operator_id}").start()
         self._close_when_none_follow()
 
     def next(self, timeout_s: float | None) -> Batch | None:

@@ -40,15 +40,6 @@ def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Se
     return session.run_query(node, params)
 
 
-def told_of_job(session: Session, result: Result) -> Result:
-    """Say that a job was started; with ``table.dml-sync`` wait for its end first, and raise what it failed of."""
-    job = result.job
-    assert job is not None
-    if session.settings.get("table.dml-sync"):
-        return note_result(session.wait_for(job), job)
-    return note_result("; ".join([f"job {job.job_id} started", *job.told_at_start]), job)
-
-
 def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob) -> Result:
     """Describe, stop, cancel or rescale one job."""
     job = find_job(session, node.job_id, node.job_span)

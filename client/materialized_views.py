@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from client.running import Road, Started, submit_over_state
 from engine.connectors.materialized import MaterializedContents, MaterializedTables
 from engine.connectors.materialized_source import FIRST_STATE_S
 from engine.job_state import JobState
+from engine.threads import EngineThread
 from planner import statement_nodes as nodes
 from planner.binder import Binder
 from planner.logical import LogicalPlan, Scan, Sink
@@ -121,9 +121,9 @@ def _filled(session: Session, road: Road) -> Job:
         session.views.tables.forget(table.name)
         session.catalog.drop_materialized_view(table.name)
         raise
-    session.started[job.job_id] = Started(road)
+    session.started[job.job_id] = Started(road, durable=keeps)
     session.views.fillings[table.name.lower()] = Filling(job, _followed(road.bound))
-    threading.Thread(target=_await_end, args=(job, contents), name=f"penstock-view-{table.name}", daemon=True).start()
+    EngineThread(target=_await_end, args=(job, contents), name=f"penstock-view-{table.name}").start()
     return job
 
 

@@ -59,6 +59,8 @@ class Shape:
 class Result:
     """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is the job it started.
 
+    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows.
+
     Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted batches); all take from the same feed.
     Every method may be called by one thread at a time, ``cancel`` by any.
     """
@@ -67,6 +69,7 @@ class Result:
     feed: Feed
     job: Job | None = None
     note: str | None = None
+    rowcount: int = -1
     clock: Clock = field(default_factory=SystemClock)
     place: Callable[[PenstockError], PenstockError] = lambda error: error
     _fold: Fold | None = None

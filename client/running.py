@@ -80,10 +80,16 @@ class Road:
 
 @dataclass(frozen=True)
 class Started:
-    """What a job was made of; ``sink_number`` is that of its collect sink."""
+    """What a job was made of. ``sink_number``: that of the collect sink of a query; ``durable``: it keeps its state beyond this process."""
 
     road: Road
     sink_number: int | None = None
+    durable: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Whether all its sources end by themselves."""
+        return self.road.facts.finite(self.road.plan)
 
 
 def order_of(plan: LogicalPlan) -> tuple[SortKey, ...]:
@@ -139,7 +145,7 @@ def submit(road: Road, session: Session) -> Result:
             session.give_back_id(name, job_id)
         raise
     job.told_at_start = told
-    session.started[job.job_id] = Started(road)
+    session.started[job.job_id] = Started(road, durable=options.state_dir is not None)
     _keep_late_rows(session, road.graph, job)
     return Result(Shape(Schema(())), TableFeed(), job)
 
@@ -225,11 +231,3 @@ def with_sink_of_its_own(graph: JobGraph, number: int) -> tuple[JobGraph, str]:
 
     chains = tuple(replace(chain, operators=tuple(renamed(spec) for spec in chain.operators)) for chain in graph.chains)
     return replace(graph, chains=chains), sink_id
-
-
-def wait_for_job(job: Job) -> str:
-    """Wait for a job's end, raise what it failed of, and return a sentence about it."""
-    job.wait(None)
-    if job.error is not None:
-        raise job.error
-    return f"job {job.job_id} {job.state.lower()}"

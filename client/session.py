@@ -20,11 +20,11 @@ from catalog.settings import Settings
 from catalog.store import CatalogStore
 from catalog.tables import Table as TableNoun
 from client.function_statements import register_function
-from client.job_statements import told_of_job
+from client.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs, tell_stderr, wait_for_job
 from client.materialized_views import RunningViews
 from client.python_modules import PythonModules
 from client.results import Result
-from client.running import Road, Started, Switches, backend_result, submit, wait_for_job
+from client.running import Road, Started, Switches, backend_result, submit
 from client.scripts import PlacedStatement, placed_statements
 from client.spoken import Spoken
 from client.statements_run import run_statement
@@ -34,6 +34,7 @@ from engine.connectors.late_row_store import LateRows
 from engine.connectors.print_stream import PrintStream
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
+from engine.threads import close_at_exit, closed
 from optimizer.bounded import choose_runtime, optimize_sharing
 from optimizer.edges import lay_edges
 from optimizer.history import no_stream, wish_of
@@ -60,11 +61,11 @@ class Session:
 
     ``catalog_dir``: where permanent tables and views are kept; None keeps them for the life of the session.
     ``state_dir``: where jobs keep their checkpoints; None asks the setting ``execution.checkpointing.dir``.
-    ``wait_for``: how a job is waited for when ``table.dml-sync`` is set, giving a sentence about its end.
+    ``wait_for``: how the job of an INSERT that ends is waited for, giving a sentence about its end. ``tell``: where is said what ``close`` stops.
     ``take_over``: fence off another process that has a job's state. ``adopting``: the id the next job goes on under.
     ``spoken``: what was said so far. ``drop_foreign_state``: start anew over a state that is of another query.
     ``warms_backend``: start Spark before a query needs it.
-    ``started``: what the jobs of this session were made of, by id.
+    ``started``: what the jobs of this session were made of, by id. ``heard``: the jobs of whose end somebody is told already.
     ``checks_only``: statements change its names and settings and nothing else.
     ``loading``: statements come out of a stored catalog, whose names of Python objects are not to be trusted.
     """
@@ -82,6 +83,7 @@ class Session:
         self.spoken = Spoken()
         self.warms_backend = False
         self.wait_for: Callable[[Job], str] = wait_for_job
+        self.tell: Callable[[str], None] = tell_stderr
         self.registered = RegisteredTables()
         self.bad_records = BadRecords()
         self.late_rows = LateRows()
@@ -92,6 +94,7 @@ class Session:
         self._results = itertools.count(1)
         self._names: Counter[str] = Counter()
         self.started: dict[str, Started] = {}
+        self.heard: set[str] = set()
         self._job_manager: JobManager | None = None
         self._metrics_server: MetricsServer | None = None
         self.serve_metrics(self.settings)
@@ -165,16 +168,19 @@ class Session:
         """Return the statements of a text; raises the first syntax error with its place."""
         return placed_statements(sql, file)
 
-    def execute(self, sql: str, params: Sequence[Any] = ()) -> Result:
+    def execute(self, sql: str, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
         """Execute the one statement of a text, ``params`` taking the places of its ``?``. Raises CLI-6005 for several statements or none."""
         statements = self.parse(sql)
         if len(statements) != 1:
             message = "there is no statement to execute" if not statements else f"execute takes one statement, here are {len(statements)}"
             raise PenstockError("CLI-6005", message, hint="executescript runs several" if statements else None, source=SourceText(sql))
-        return self.run(statements[0], params)
+        return self.run(statements[0], params, hold)
 
-    def run(self, statement: PlacedStatement, params: Sequence[Any] = ()) -> Result:
-        """Run one parsed statement; every error carries its place in the text."""
+    def run(self, statement: PlacedStatement, params: Sequence[Any] = (), hold: HoldJob = hold_no_job) -> Result:
+        """Run one parsed statement; every error carries its place in the text. An INSERT whose sources all end is run to its end.
+
+        ``hold`` is given the job while it is waited for, then None, so that another thread can cancel it.
+        """
         try:
             with self._lock:
                 self.spoken.begin(statement.text, params)
@@ -182,7 +188,7 @@ class Session:
                 self.spoken.done(statement.node, statement.text)
             result.place = statement.place
             starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
-            return told_of_job(self, result) if starts else result
+            return start_or_finish(self, result, hold) if starts else result
         except PenstockError as error:
             raise statement.place(error) from error
 
@@ -214,11 +220,11 @@ class Session:
         with self._lock:
             return open_table(name, Binder(self.catalog, self.settings), run or self.run_plan)
 
-    def run_plan(self, bound: LogicalPlan) -> Result:
+    def run_plan(self, bound: LogicalPlan, hold: HoldJob = hold_no_job) -> Result:
         """Run a bound plan that ends in a Sink, as the Table API makes them."""
         with self._lock:
             result = self.start(self.plan(self.views.pinned(bound)))
-        return result if result.has_rows or result.job is None else told_of_job(self, result)
+        return result if result.has_rows or result.job is None else start_or_finish(self, result, hold)
 
     # -- what runs
 
@@ -269,6 +275,7 @@ class Session:
                 from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
                 self._job_manager = JobManager(Services(self.channels, *self._tables, self.print_stream, self.backends))
+                close_at_exit(self.close)
             return self._job_manager
 
     def next_result_number(self) -> int:
@@ -294,6 +301,12 @@ class Session:
         """Return the jobs of this session in the order they were started."""
         return [] if self._job_manager is None else self._job_manager.jobs()
 
+    def filling_jobs(self) -> list[Job]:
+        """Return the jobs of INSERT and CREATE TABLE AS in the order they were started."""
+        views = {filling.job.job_id for filling in self.views.fillings.values()}
+        started = {job_id for job_id, made in self.started.items() if made.sink_number is None and job_id not in views}
+        return [job for job in self.jobs() if job.job_id in started]
+
     def serve_metrics(self, settings: Settings) -> None:
         """Answer on the port ``metrics.prometheus.port`` says, if it says one. CLI-6031 when that port is not to be had; then nothing has changed."""
         port, before = int(settings.get("metrics.prometheus.port")), self._metrics_server
@@ -309,11 +322,15 @@ class Session:
         self._metrics_server = serving
 
     def close(self) -> None:
-        """Stop what runs and release the engine."""
+        """Stop what runs, in order: jobs of INSERT take a last checkpoint, and ``tell`` says which they were. Then release the engine."""
         with self._lock:
             if self._metrics_server is not None:
                 self._metrics_server.close()
             if self._job_manager is not None:
-                self._job_manager.close()
+                closed(self.close)
+                try:
+                    stop_jobs(self)
+                finally:
+                    self._job_manager.close()
             if "backends" in self.__dict__:
                 self.backends.close()

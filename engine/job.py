@@ -65,6 +65,21 @@ class Job:
         """Wait for the job to end; return whether it has."""
         return self._ended.wait(timeout_s)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended because it was asked to stop: not all there was to read has been read."""
+        return self._master is not None and self._master.stopped
+
+    @property
+    def finished_before(self) -> bool:
+        """Whether its state said that it had finished already, so that it was not run again."""
+        return self._master is not None and self._master.finished_before
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether its figures are of all it has done: it began anew, and was never restarted."""
+        return self._master is not None and self._master.counts_all
+
     def cancel(self) -> None:
         """End the job now; what it had not committed is dropped. No matter if it has ended already."""
         if self._master is not None:

@@ -27,6 +27,7 @@ from engine.rescaling import RescaleRequested
 from engine.savepoints import start_from
 from engine.storage import Storage, check_name, directory_name
 from engine.task_manager import IoThread, ThreadedWorkers
+from engine.threads import EngineThread
 from planner.physical import JobGraph
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 History = Callable[[], JobGraph]
 RENEW_MS = 2_000.0
+CLOSE_MS = 60_000.0
 
 
 def draw_owner() -> str:
@@ -137,12 +139,13 @@ class JobManager:
         return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
 
     def close(self) -> None:
-        """Cancel every job, wait until they have ended, and end the threads."""
+        """Cancel every job, wait until they have ended, and end the threads. A job that something outside holds is left behind after a while."""
         self._closed = True
         for job in self.jobs():
             job.cancel()
-        for job in self.jobs():
-            job.wait()
+        until_ms = self._clock.monotonic_ms() + CLOSE_MS
+        if not all(job.wait(max(0.0, until_ms - self._clock.monotonic_ms()) / 1e3) for job in self.jobs()):
+            return  # its threads end with the process
         self._wake()
         if self._thread is not None:
             self._thread.join()
@@ -180,7 +183,7 @@ class JobManager:
         with self._changed:
             self._starting.append(master)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="penstock-jobs", daemon=True)
+                self._thread = EngineThread(target=self._run, name="penstock-jobs")
                 self._thread.start()
         self._wake()
         return job

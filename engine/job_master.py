@@ -96,7 +96,7 @@ class JobMaster:
         self._deployed_ms, self._restart_at_ms = 0.0, float("inf")
         self._ending: JobState | None = None
         self._io_outstanding = 0
-        self._stop_wanted = self._drain_wanted = False
+        self._stop_wanted = self._drain_wanted = self.stopped = False
         self._rescale: RescaleRequested | None = None
         self._history = HistoryPhase(live)
         self._last: LastCheckpoint | None = None
@@ -131,6 +131,16 @@ class JobMaster:
         """End the job as failed whatever it was doing: for faults of the master itself."""
         self._end(JobState.FAILED, failure_in("job master", cause))
         self._proceed()
+
+    @property
+    def finished_before(self) -> bool:
+        """Whether the state it was given is that of a job that has finished."""
+        return self._opened.finished
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether its tasks have counted all rows of the job: they were deployed once, over no state of before."""
+        return self._opened.finished or (self._opened.latest is None and self._attempt == 1)
 
     @property
     def parallelism(self) -> int:
@@ -383,6 +393,7 @@ class JobMaster:
             self._restart_at_ms = self._clock.monotonic_ms()
             return
         if last.kind is CheckpointKind.STOP or self._store is None:
+            self.stopped = last.kind is CheckpointKind.STOP
             self._end(JobState.FINISHED)
             return
         last.recording, store, attempt = True, self._store, self._attempt

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from engine.clock import Clock
 from engine.job_messages import TaskFailed, TaskReport
 from engine.task import Did, Task
+from engine.threads import EngineThread
 
 STEPS_IN_A_ROW = 16
 ROW_MS = 20.0
@@ -25,7 +26,7 @@ class Slot:
         self._woken = False
         self._releasing = False
         self._on_released: Callable[[], None] | None = None
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = EngineThread(target=self._run, name=name)
 
     def wake(self) -> None:
         """Make the thread look at its tasks again; cheap when it is about to anyway."""

@@ -14,6 +14,7 @@ from engine.deployment import Deployment
 from engine.job_messages import TaskFailed, TasksReleased, TasksStarted
 from engine.slots import Slot
 from engine.task import Task
+from engine.threads import EngineThread
 
 
 class IoThread:
@@ -21,7 +22,7 @@ class IoThread:
 
     def __init__(self, name: str) -> None:
         self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = EngineThread(target=self._run, name=name)
         self._started = False
 
     def submit(self, work: Callable[[], None]) -> None:

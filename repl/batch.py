@@ -1,13 +1,15 @@
-"""``penstock -c``, ``-f`` and statements from a pipe: no prompt, stop at the first error."""
+"""``penstock -c``, ``-f`` and statements from a pipe: no prompt, stop at the first error, end when all jobs have."""
 
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 
 from catalog.errors import PenstockError
 from repl.arguments import EXIT_OK, Parser
 from repl.scripts import ScriptRunner
 from repl.setup import configured, messages_for, open_session, printer_for, refusal_code, refuse_url
+from repl.submit import waiter_for
 
 
 def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
@@ -21,11 +23,10 @@ def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:
     except PenstockError as error:
         messages.error(error)
         return refusal_code(error)
-    try:
+    waiter = waiter_for(session, messages)
+    with waiter.watching_signals(), closing(session):
         runner = ScriptRunner(session, printer_for(config, messages), messages, timeout_s=arguments.timeout)
-        return _run_all(runner, arguments)
-    finally:
-        session.close()
+        return _run_all(runner, arguments) or runner.wait_for_jobs(waiter)
 
 
 def _run_all(runner: ScriptRunner, arguments: argparse.Namespace) -> int:

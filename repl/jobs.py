@@ -16,7 +16,6 @@ from client.job_records import RecordedJob, recorded_jobs, run_on
 from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
 from repl.config import Config
 from repl.errors_out import Messages
-from repl.scripts import JobFailed
 from repl.setup import configured, messages_for, open_session, printer_for
 from repl.submit import JobWaiter
 
@@ -54,21 +53,26 @@ def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
     if not jobs:
         messages.note(f"no job in {arguments.state} was left unfinished by a process that died")
         return EXIT_OK
-    waiter = JobWaiter(messages, verbose=arguments.verbose)
+    running: list[Job] = []
+    waiter = JobWaiter(messages, lambda: running, set(), verbose=arguments.verbose)
     with ExitStack() as sessions, waiter.watching_signals():
-        return _run_on_all(jobs, config, arguments, waiter, messages, sessions)
+        try:
+            started = _run_on_all(jobs, config, arguments, running, messages, sessions)
+            return waiter.wait_for_all() or started
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
 
 
 def _run_on_all(
-    jobs: list[RecordedJob], config: Config, arguments: argparse.Namespace, waiter: JobWaiter, messages: Messages, sessions: ExitStack
+    jobs: list[RecordedJob], config: Config, arguments: argparse.Namespace, running: list[Job], messages: Messages, sessions: ExitStack
 ) -> int:
-    running: list[Job] = []
+    """Start all jobs there are and add them to ``running``; return the exit code of one that could not be."""
     code = EXIT_OK
     for job in jobs:
         try:
             session = open_session(Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state))
             sessions.callback(session.close)
-            session.take_over = arguments.take_over
+            session.take_over, session.tell = arguments.take_over, messages.note
             result = run_on(session, job)
         except PenstockError as error:
             messages.error(error)
@@ -78,16 +82,6 @@ def _run_on_all(
         messages.note(f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}")
         if result.job is not None:
             running.append(result.job)
-    for started in running:
-        try:
-            messages.note(waiter.wait(started))
-        except JobFailed as failed:
-            messages.error(failed.error)
-            code = EXIT_JOB
-        except KeyboardInterrupt:
-            for other in running:
-                other.stop()
-            code = EXIT_INTERRUPTED
     return code
 
 

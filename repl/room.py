@@ -9,6 +9,7 @@ from typing import TextIO
 
 from repl.config import Config
 from repl.setup import messages_for, open_session, printer_for
+from repl.submit import waiter_for
 
 
 class Room:
@@ -18,6 +19,7 @@ class Room:
         self.messages = messages_for(arguments)
         self.session = open_session(config, arguments)
         self.session.warms_backend = True
+        waiter_for(self.session, self.messages)
         self.printer = printer_for(config, self.messages)
         self.printer.style.timing = config.timing
         self.printer.settings = self.session.settings

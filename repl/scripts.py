@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from client.results import Result
     from client.scripts import PlacedStatement
     from client.session import Session
+    from repl.submit import JobWaiter
 
 
 UNREADABLE = "CLI-6131"
@@ -48,6 +49,7 @@ class ScriptRunner:
         self._timeout_s = timeout_s
         self._timed_out = False
         self._unfinished: list[tuple[str, bool]] = []
+        self._timer: threading.Timer | None = None
         self._current: Result | None = None
 
     def run_file(self, name: str) -> int:
@@ -65,11 +67,8 @@ class ScriptRunner:
 
     def each_statement(self, text: str, file: str | None, run: Callable[[PlacedStatement], None]) -> int:
         """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit code."""
-        timer = threading.Timer(self._timeout_s, self._expire) if self._timeout_s else None
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
         try:
+            self._start_clock()
             for statement in self.session.parse(substitute(text, self._variables, file), file):
                 run(statement)
                 if self._timed_out:
@@ -84,10 +83,22 @@ class ScriptRunner:
             return EXIT_DIFFERENT if error.code == DIFFERENT else EXIT_QUERY
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
-        finally:
-            if timer is not None:
-                timer.cancel()
         return EXIT_OK
+
+    def wait_for_jobs(self, waiter: JobWaiter) -> int:
+        """Wait for the end of all jobs that were started, and return the exit code."""
+        try:
+            code = waiter.wait_for_all()
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        return self._report_timeout() if self._timed_out else code
+
+    def _start_clock(self) -> None:
+        """Have everything given up when the time is over that there is for all texts and their jobs."""
+        if self._timeout_s and self._timer is None:
+            self._timer = threading.Timer(self._timeout_s, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
 
     def explain_file(self, name: str) -> int:
         """Print the plans of a file's queries and inserts; its other statements take effect, for the plans need them."""

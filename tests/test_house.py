@@ -38,8 +38,10 @@ CLOCK_WORDS = re.compile(
 CLOCK_EXEMPT = {
     "engine/clock.py": "is the clock",
     "engine/failpoint_arming.py": "a delay asked for by a test",
+    "engine/threads.py": "how long a program's end waits for them",
 }
 THREAD_EXEMPT = {
+    "engine/threads.py": "makes the threads that a program's end waits for",
     "engine/slots.py": "a slot is a thread",
     "engine/task_manager.py": "owns the slots",
     "engine/job_manager.py": "the thread a job master is driven by",

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from catalog.names import did_you_mean
 from catalog.schema import Schema
 from catalog.settings import Settings
 from engine.operator import Services
+from engine.threads import EngineThread, close_at_exit
 from planner.backend_words import backend_for
 from planner.history_scan import up_to
 from planner.logical import LogicalPlan
@@ -64,7 +66,9 @@ class BoundedResult:
         self._done = False
         self._closed = False
         self._error: PenstockError | None = None
-        self._thread = threading.Thread(target=self._run, args=(produce,), name="penstock-bounded", daemon=True)
+        self._thread = EngineThread(target=self._run, args=(produce,), name="penstock-bounded")
+        _RUNNING.add(self)
+        close_at_exit(_cancel_running, serves_jobs=True)
         self._thread.start()
 
     def _run(self, produce: Callable[[Emit], None]) -> None:
@@ -141,6 +145,15 @@ class BoundedResult:
         self.cancel()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=5)
+
+
+_RUNNING: WeakSet[BoundedResult] = WeakSet()
+
+
+def _cancel_running() -> None:
+    """End the queries whose rows nobody will take any more."""
+    for result in list(_RUNNING):
+        result.cancel()
 
 
 class BoundedBackends:

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from engine.threads import EngineThread
+
 CAPACITY_ITEMS = 16_384
 
 
@@ -21,7 +23,7 @@ class Pump:
         self._finished = False
         self._stopped = False
         self._error: BaseException | None = None
-        threading.Thread(target=self._run, name=f"pump {name}", daemon=True).start()
+        EngineThread(target=self._run, name=f"pump {name}").start()
 
     @property
     def ended(self) -> bool:

@@ -21,6 +21,7 @@ from engine.databases.opening import opened
 from engine.databases.scanning import select_of
 from engine.operator import Services
 from engine.state.key_index import KeyIndex
+from engine.threads import EngineThread
 from planner.expressions import Expression
 from planner.logical import Scan
 
@@ -98,7 +99,7 @@ class LookupClient:
         self._requests.put(answer)
         if self._started < self._most:
             self._started += 1
-            threading.Thread(target=self._run, name=f"lookup {self._what.table.name}", daemon=True).start()
+            EngineThread(target=self._run, name=f"lookup {self._what.table.name}").start()
         return answer
 
     def close(self) -> None:
@@ -126,7 +127,7 @@ class LookupClient:
             answer.error = error
         except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
             message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
-            answer.error = PenstockError("RUN-2900", message, sqlstate="58000")
+            answer.error = PenstockError("RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000")
             answer.error.__cause__ = error
         answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
         answer.finish()

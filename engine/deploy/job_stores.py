@@ -31,6 +31,7 @@ from engine.deploy.control_messages import (
 )
 from engine.deploy.sent_error import SentError
 from engine.operator import Services
+from engine.threads import EngineThread
 from planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
 
 BATCHES_AHEAD = 4
@@ -103,7 +104,7 @@ class RunningQuery:
         self._reply = reply
         self._room = threading.Semaphore(BATCHES_AHEAD)
         self._closed = False
-        threading.Thread(target=self._run, name="bounded-rows", daemon=True).start()
+        EngineThread(target=self._run, name="bounded-rows").start()
 
     def taken(self, *, closed: bool) -> None:
         """A batch has been taken, or no more are wanted."""

@@ -8,7 +8,6 @@ import math
 import os
 import selectors
 import socket
-import threading
 from collections import Counter, deque
 from collections.abc import Callable
 
@@ -26,6 +25,7 @@ from engine.network.links import LinkLost, Links
 from engine.network.listening import Listening
 from engine.network.network_errors import INTERNAL, UNREACHABLE, network_error
 from engine.network.remote_channel import RemoteChannel
+from engine.threads import EngineThread
 
 _TIMER_MS = 100.0
 LOOPBACK = Listening()
@@ -85,7 +85,7 @@ class DataPlane:
             faults=faults,
         )
         self._selector.register(self._woken, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._run, name=f"data-plane-{identity.name}", daemon=True)
+        self._thread = EngineThread(target=self._run, name=f"data-plane-{identity.name}")
         self._thread.start()
 
     def connect(self, peer: str, address: Address) -> None:

@@ -45,6 +45,7 @@ class Kept:
                 "execution.checkpointing.interval": "20 ms",
                 "execution.batch.max-rows": "500",
                 "pipeline.name": "job",
+                "table.dml-sync": "false",
                 **{key.replace("_", "."): value for key, value in settings.items()},
             }
         )

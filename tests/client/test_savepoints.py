@@ -37,6 +37,7 @@ def opened(state: Path, out: Path, rate: int, **settings: str) -> Connection:
             "execution.checkpointing.dir": str(state),
             "execution.checkpointing.interval": "20 ms",
             "execution.batch.max-rows": "500",
+            "table.dml-sync": "false",
             **settings,
         }
     )

@@ -94,22 +94,25 @@ def test_a_limit_ends_an_endless_query(connection, rows):
     assert cursor.job.wait(PATIENCE_S)
 
 
-def test_insert_is_a_detached_job(letters, tmp_path):
+def test_an_insert_of_what_ends_is_finished_when_it_returns(letters, tmp_path):
     letters.execute(f"CREATE TEMPORARY TABLE out_t (a BIGINT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'csv')")
     cursor = letters.execute("INSERT INTO out_t SELECT a FROM letters WHERE a > 7")
     assert cursor.description is None
-    assert cursor.note == f"job {cursor.job.job_id} started"
-    assert cursor.job.wait(PATIENCE_S)
+    assert cursor.note == f"job {cursor.job.job_id} finished"
+    assert cursor.rowcount == 2
+    assert sorted(letters.execute("SELECT a FROM out_t").fetchall()) == [(8,), (9,)]
     assert (cursor.job.job_id, "FINISHED") in [(row[0], row[2]) for row in letters.execute("SHOW JOBS").fetchall()]
     facts = dict(letters.execute(f"DESCRIBE JOB '{cursor.job.job_id}'").fetchall())
     assert facts["rows out"] == "2"
-    assert sorted(letters.execute("SELECT a FROM out_t").fetchall()) == [(8,), (9,)]
 
 
-def test_dml_sync_waits(letters):
+def test_dml_sync_false_returns_at_once(letters):
     letters.execute("CREATE TEMPORARY TABLE void (a BIGINT) WITH ('connector' = 'blackhole')")
-    letters.execute("SET 'table.dml-sync' = 'true'")
-    assert letters.execute("INSERT INTO void SELECT a FROM letters").note.endswith("finished")
+    letters.execute("SET 'table.dml-sync' = 'false'")
+    cursor = letters.execute("INSERT INTO void SELECT a FROM letters")
+    assert cursor.note == f"job {cursor.job.job_id} started"
+    assert cursor.rowcount == -1
+    assert cursor.job.wait(PATIENCE_S)
 
 
 def test_stop_and_cancel_jobs(connection):
@@ -233,7 +236,7 @@ def test_table_api(letters):
     assert [(row[0].second, row[-2], row[-1]) for row in rows] == [(0, "x", 1), (0, "y", 1), (5, "x", 2), (5, "y", 3)]
     letters.execute("CREATE TEMPORARY TABLE void (a BIGINT) WITH ('connector' = 'blackhole')")
     cursor = letters.table("letters").select("a").insert_into("void")
-    assert cursor.note.endswith("started")
+    assert cursor.note.endswith("finished")
     assert cursor.job.wait(PATIENCE_S)
     with pytest.raises(penstock.ProgrammingError):
         letters.table("leters")
@@ -257,11 +260,19 @@ def test_waiting_for_a_job_holds_up_nobody_else(connection):
     connection.execute(TICKS)
     connection.execute("CREATE TEMPORARY TABLE void (k BIGINT) WITH ('connector' = 'blackhole')")
     connection.execute("SET 'table.dml-sync' = 'true'")
-    waiting = threading.Thread(target=lambda: connection.execute("INSERT INTO void SELECT k FROM ticks"))
+    ended = []
+
+    def wait():
+        try:
+            connection.execute("INSERT INTO void SELECT k FROM ticks")
+        except penstock.OperationalError as error:
+            ended.append(error.code)
+
+    waiting = threading.Thread(target=wait)
     waiting.start()
     started = time.monotonic()
     while not (jobs := connection.execute("SHOW JOBS").fetchall()):
         assert time.monotonic() - started < PATIENCE_S
     connection.execute(f"CANCEL JOB '{jobs[0][0]}'")
     waiting.join(PATIENCE_S)
-    assert not waiting.is_alive()
+    assert ended == ["RUN-2903"], "an INSERT that was cancelled has not written its rows"

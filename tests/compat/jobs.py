@@ -98,6 +98,7 @@ def opened(job: str, rate: int, settings: Mapping[str, str] | None = None, *, wi
             "parallelism.default": "2",
             "pipeline.max-parallelism": "16",
             "pipeline.name": job,
+            "table.dml-sync": "false",
             **(settings or {}),
         }
     )

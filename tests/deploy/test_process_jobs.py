@@ -46,6 +46,7 @@ SETTINGS = {
     "deployment": "processes",
     "parallelism.default": "2",
     "bounded.backend": "duckdb",
+    "table.dml-sync": "false",
     "execution.checkpointing.interval": "100 ms",
     "restart-strategy.delay": "50 ms",
 }

@@ -29,6 +29,7 @@ SETTINGS = {
     "parallelism.default": "2",
     "pipeline.max-parallelism": "12",
     "bounded.backend": "duckdb",
+    "table.dml-sync": "false",
     "optimizer.split-aggregates": "false",
     "execution.batch.max-rows": "500",
     "execution.checkpointing.interval": "50 ms",

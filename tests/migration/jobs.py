@@ -132,6 +132,7 @@ class Tables:
                 "execution.batch.max-rows": "60",
                 "pipeline.max-parallelism": "16",
                 "pipeline.name": "job",
+                "table.dml-sync": "false",
                 **{key.replace("_", "."): value for key, value in settings.items()},
             }
         )

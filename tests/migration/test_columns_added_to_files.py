@@ -46,6 +46,7 @@ def opened(root: Path, kind: str, columns: str, rate: int, more: str = "", how: 
             "execution.checkpointing.interval": "10 ms",
             "execution.batch.max-rows": "10",
             "pipeline.name": "job",
+            "table.dml-sync": "false",
         }
     )
     more += ", 'csv.header' = 'false'" if kind == "headless" else ""

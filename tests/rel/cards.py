@@ -19,6 +19,7 @@ class Card:
 
 
 CARDS: tuple[Card, ...] = (
+    Card("ends", "tests.rel.ends", "programs that end at any moment: no abort, no row lost in silence, stopped jobs are named", ("--count", "500")),
     Card(
         "backpressure",
         "tests.rel.backpressure",

@@ -22,6 +22,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "parallelism.default": "2",
     "bounded.backend": "duckdb",
+    "table.dml-sync": "false",
     "execution.checkpointing.interval": "200 ms",
     "restart-strategy.delay": "20 ms",
     "restart-strategy.attempts": "100",

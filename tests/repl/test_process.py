@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
+from engine.operators.source import SourceOperator
 from repl.cli import main
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 COUNTER = (
     "CREATE TEMPORARY TABLE t (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '100000', 'fields.a.kind' = 'sequence', "
@@ -170,18 +171,99 @@ def test_a_failed_job_is_exit_code_5(tmp_path):
 
 
 @pytest.mark.parametrize("words", [["-f"], ["run"]])
-def test_restarts_are_told_while_somebody_waits(tmp_path, words):
+def test_restarts_are_told_while_somebody_waits(tmp_path, words, monkeypatch):
+    failures = [OSError(5, "Input/output error"), OSError(5, "Input/output error")]
+    whole = SourceOperator.open
+
+    def failing(source, context):
+        if failures:
+            raise failures.pop()
+        whole(source, context)
+
+    monkeypatch.setattr(SourceOperator, "open", failing)
     settings = "SET 'restart-strategy.delay' = '10 ms'; SET 'execution.runtime-mode' = 'streaming';"
-    source = f"CREATE TEMPORARY TABLE s (a INT) WITH ('connector' = 'sqlite', 'path' = '{tmp_path}/empty.db', 'table-name' = 'gone');"
     sink = "CREATE TEMPORARY TABLE n (a INT) WITH ('connector' = 'blackhole');"
-    query = "SELECT a FROM s" if words == ["-f"] else "INSERT INTO n SELECT a FROM s"
-    (tmp_path / "empty.db").touch()
+    query = "SELECT a FROM t" if words == ["-f"] else "INSERT INTO n SELECT a FROM t"
     script = tmp_path / "failing.sql"
-    script.write_text(f"{settings}\n{source}\n{sink}\n{query};")
+    script.write_text(f"{settings}\n{COUNTER}\n{sink}\n{query};")
     done = penstock(*words, str(script))
-    told = [line for line in done.stderr.splitlines() if ": restarting (DAT-4702: " in line]
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if ": restarting (RUN-2900: " in line]
     assert len(told) == 2 and " from the beginning, in 0.0 s" in told[0]
-    assert done.stderr.count(": running: recovered in ") == 2
+    assert done.stderr.count(": running: recovered in ") == 1
+
+
+SINKS = "CREATE TABLE {0} (a INT) WITH ('connector' = 'filesystem', 'path' = '{1}/{0}', 'format' = 'csv');\n"
+
+
+def rows_in(directory):
+    return sum(len(file.read_text().splitlines()) - 1 for file in directory.iterdir() if file.suffix == ".csv")
+
+
+@pytest.mark.parametrize("way", ["-c", "-f", "pipe", "run"])
+def test_an_insert_of_what_ends_is_finished_wherever_it_is_said(tmp_path, way):
+    script = f"{COUNTER}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM t;\nSELECT COUNT(*) AS n FROM o;\n"
+    (tmp_path / "a.sql").write_text(script)
+    words = ["--set", "bounded.backend=duckdb", "--csv"]
+    match way:
+        case "-c":
+            done = penstock(*words, *[word for statement in script.split(";\n")[:-1] for word in ("-c", statement)])
+        case "pipe":
+            done = penstock(*words, stdin=script)
+        case "-f":
+            done = penstock(*words, "-f", str(tmp_path / "a.sql"))
+        case "run":
+            done = penstock("run", *words, str(tmp_path / "a.sql"))
+    assert (done.returncode, done.stdout) == (0, "n\n9\n"), done.stderr
+
+
+def test_a_command_line_ends_when_all_its_jobs_have(tmp_path):
+    script = f"SET 'table.dml-sync' = 'false';\n{COUNTER}\n{SINKS.format('o', tmp_path)}{SINKS.format('q', tmp_path)}"
+    script += "INSERT INTO o SELECT a FROM t;\nINSERT INTO q SELECT a FROM t;\n"
+    done = penstock(stdin=script)
+    assert done.returncode == 0, done.stderr
+    assert (rows_in(tmp_path / "o"), rows_in(tmp_path / "q")) == (9, 9)
+
+
+@pytest.mark.parametrize("words", [["-f"], ["run"]])
+def test_two_endless_inserts_run_side_by_side_until_they_are_stopped(tmp_path, words):
+    path = tmp_path / "a.sql"
+    path.write_text(
+        f"SET 'execution.checkpointing.interval' = '50 ms';\n{ENDLESS}\n{COUNTER}\n{''.join(SINKS.format(name, tmp_path) for name in 'opq')}"
+        "INSERT INTO o SELECT a FROM e;\nINSERT INTO p SELECT a FROM t;\nINSERT INTO q SELECT a FROM e;\n"
+    )
+    running = subprocess.Popen([*COMMAND, *words, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET, text=True)
+    await_that(lambda: all((tmp_path / name).is_dir() and rows_in(tmp_path / name) for name in "opq"), "rows of all three")
+    running.send_signal(signal.SIGTERM)
+    _, errors = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 130, errors
+    assert errors.count("stopping with a checkpoint") == 2
+    assert rows_in(tmp_path / "p") == 9
+    for name in "oq":
+        ends = [line for line in errors.splitlines() if f"insert-into-{name}-" in line and "rows out" in line]
+        assert len(ends) == 1 and f"{rows_in(tmp_path / name):,} rows out" in ends[0]
+
+
+def test_a_job_that_fails_beside_others_is_exit_code_5_when_all_have_ended(tmp_path):
+    script = f"SET 'table.dml-sync' = 'false';\n{COUNTER}\n{SINKS.format('o', tmp_path)}{SINKS.format('q', tmp_path)}"
+    script += "INSERT INTO o SELECT 10 DIV (a - 5) FROM t;\nINSERT INTO q SELECT a FROM t;\n"
+    done = penstock(stdin=script)
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("error[RUN-") == 1
+    assert rows_in(tmp_path / "q") == 9, "the other goes on to its end"
+
+
+def test_a_script_that_fails_stops_what_it_has_started(tmp_path):
+    script = f"{ENDLESS}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM e;\nSELECT nope FROM e;\n"
+    done = penstock(stdin=script)
+    assert done.returncode == 1
+    assert "warning: job insert-into-o-" in done.stderr and "was stopped before its sources ended" in done.stderr
+
+
+def test_a_time_limit_is_one_for_statements_and_jobs(tmp_path):
+    done = penstock("--timeout", "0.5", stdin=f"{ENDLESS}\n{SINKS.format('o', tmp_path)}INSERT INTO o SELECT a FROM e;\n")
+    assert done.returncode == 4
+    assert "gave up after 0.5 s" in done.stderr
 
 
 def test_timeout_is_exit_code_4():
@@ -218,8 +300,8 @@ def test_interrupted_query_is_exit_code_130():
 def test_the_first_signal_stops_a_job_with_a_checkpoint(tmp_path, number):
     path = tmp_path / "a.sql"
     sink = f"CREATE TABLE o (a INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/out', 'format' = 'csv');"
-    path.write_text(f"{ENDLESS}\n{sink}\nINSERT INTO o SELECT a FROM e;\nSELECT 1 AS never;")
-    words = [*COMMAND, "run", str(path), "-v", "--state", str(tmp_path / "state")]
+    path.write_text(f"{ENDLESS}\n{sink}\nINSERT INTO o SELECT a FROM e;\nSELECT 1 AS beside;")
+    words = [*COMMAND, "run", str(path), "-v", "--csv", "--state", str(tmp_path / "state")]
     running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=QUIET, text=True)
     for line in running.stderr:
         if line.endswith("checkpoint 1\n"):
@@ -227,7 +309,7 @@ def test_the_first_signal_stops_a_job_with_a_checkpoint(tmp_path, number):
     running.send_signal(number)
     output, errors = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130, errors
-    assert output == ""
+    assert output == "beside\n1\n", "what follows an endless INSERT runs beside it"
     assert "stopping with a checkpoint" in errors
     rows = sum(len(file.read_text().splitlines()) - 1 for file in (tmp_path / "out").iterdir() if file.suffix == ".csv")
     assert f"{rows:,} rows out" in errors

@@ -1,0 +1,67 @@
+"""The threads of the engine, and how they end before the interpreter does.
+
+A daemon thread that is inside Arrow, DuckDB or a kernel when Python is finalized is torn out of C++ frames when it next asks for the GIL: the process
+aborts (``terminate called``), or DuckDB's objects outlive their module. So every thread that may be there is made here, and before the end of
+the process what drives threads is closed and they are joined. That is done by ``atexit``: it runs when main and all threads that are no daemons
+have ended, so a program whose own threads still use a connection keeps it; ``threading``'s own hook would run before they are joined.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+JOIN_S = 3.0
+_started: WeakSet[EngineThread] = WeakSet()
+_closings: dict[Callable[[], None], bool] = {}
+
+
+class EngineThread(threading.Thread):
+    """A thread that a program's end waits for, once what it works for is closed; it never keeps a program alive."""
+
+    def __init__(self, target: Callable[..., None], name: str, args: tuple[Any, ...] = ()) -> None:
+        super().__init__(target=target, name=name, args=args, daemon=True)
+
+    def start(self) -> None:
+        """Start it."""
+        super().start()
+        _started.add(self)
+
+
+def close_at_exit(close: Callable[[], None], *, serves_jobs: bool = False) -> None:
+    """Have ``close`` called before the interpreter ends; ``serves_jobs``: after everything that may still need it to stop in order.
+
+    Handlers of ``atexit`` that are there by now run after it, for the same reason.
+    """
+    _closings[close] = serves_jobs
+    atexit.unregister(_end)
+    atexit.register(_end)
+
+
+def closed(close: Callable[[], None]) -> None:
+    """Forget what has been closed before the end."""
+    _closings.pop(close, None)
+
+
+def join_all(timeout_s: float) -> list[EngineThread]:
+    """Wait for threads whose work is closed; return those that have not ended, which wait for something of the program."""
+    until = time.monotonic() + timeout_s
+    for thread in list(_started):
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
+    return [thread for thread in list(_started) if thread.is_alive()]
+
+
+def _end() -> None:
+    """Close what is open, then wait for the threads. One that fails to close must not keep the others from it."""
+    for close in sorted(_closings, key=lambda close: _closings[close]):
+        try:
+            close()
+        except Exception as error:  # noqa: BLE001  there is nobody left to raise it to
+            sys.stderr.write(f"penstock: closing at exit failed: {type(error).__name__}: {error}\n")
+    join_all(JOIN_S)
