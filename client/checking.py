@@ -46,14 +46,14 @@ _NOT_THERE = ("SQL-1041", "SQL-1101", "SQL-1351")
 _ONCE = (*_NOT_THERE, "SQL-1204", "SQL-1401")
 
 
-def check_script(session: Session, text: str, file: str | None = None) -> list[PenstockError]:
+def check_script(session: Session, text: str, file: str | None = None, missing: set[str] | None = None) -> list[PenstockError]:
     """Return the errors of a script (up to 20), in the order they stand.
 
     DDL, USE and SET take effect in the session, whose later statements need them, and nowhere else: the session only checks from now on.
-    CREATE FUNCTION imports its module, which says the function's types.
+    CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this one could not create; added to.
     """
     session.checks_only = True
-    check = _Check(session, text)
+    check = _Check(session, text, set() if missing is None else missing)
     errors: list[PenstockError] = []
     statements = placed_statements(text, file, errors=errors)
     for error in errors:
@@ -67,11 +67,11 @@ def check_script(session: Session, text: str, file: str | None = None) -> list[P
 class _Check:
     """What of a script could not be made, so that what needs it is not blamed."""
 
-    def __init__(self, session: Session, text: str) -> None:
+    def __init__(self, session: Session, text: str, missing: set[str]) -> None:
         self._session = session
         self._text = text
         self._pieces = split_script(text)
-        self._missing: set[str] = set()
+        self._missing = missing
         self._lost = False
 
     def errors_of(self, statement: PlacedStatement) -> Iterator[PenstockError]:

@@ -86,10 +86,11 @@ def check_files(session: Session, files: list[str], variables: dict[str, str], m
     from client.checking import check_script
 
     errors: list[PenstockError] = []
+    missing: set[str] = set()
     for name in files:
         file = None if name == "-" else name
         try:
-            errors += check_script(session, substitute(read_script(name), variables, file), file)
+            errors += check_script(session, substitute(read_script(name), variables, file), file, missing)
         except PenstockError as error:
             errors.append(error)
     for found in errors:

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
+from catalog.secrets import names_secret
 from engine.bounded.java import Java, find_java
 from engine.bounded.java_archive import archive_options, class_path
 from engine.bounded.local_cluster import executors_environment
@@ -177,7 +178,10 @@ def start_machine(
 
 
 def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
-    confs = [word for key, value in configuration.items() for word in ("--conf", f"{key}={value}")]
+    secrets = {key: value for key, value in configuration.items() if names_secret(key)}
+    confs = [word for key, value in configuration.items() if key not in secrets for word in ("--conf", f"{key}={value}")]
+    if secrets:  # everybody can read a command line; of spark-defaults.conf, which this replaces, the configuration has all there is
+        confs += ["--properties-file", str(_properties(directory / "secrets.conf", secrets))]
     jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars")))
     quiet = directory / "log4j2.properties"
     quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
@@ -194,6 +198,14 @@ def _command(java: Java, archive: list[str], home: Path, directory: Path, config
         "org.apache.spark.deploy.SparkSubmit",
         *confs,
     ]
+
+
+def _properties(path: Path, values: Mapping[str, str]) -> Path:
+    """Write a file of Java properties that its user alone can read."""
+    lines = [f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n" for key, value in values.items()]
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    return path
 
 
 def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:

@@ -53,6 +53,14 @@ def test_what_would_run_has_no_errors(session: Session, script: str, tmp_path: P
     assert list(tmp_path.iterdir()) == [] and session.jobs() == []
 
 
+def test_a_script_after_another(session: Session) -> None:
+    """The second sees what the first has made, and is not blamed for what it could not make."""
+    missing: set[str] = set()
+    first = check_script(session, f"CREATE TABLE a (n INT) {N};\nCREATE TABLE b (n NOTHING) {N};", missing=missing)
+    assert [error.line for error in first] == [2]
+    assert check_script(session, "SELECT n FROM a;\nSELECT n FROM b;", missing=missing) == []
+
+
 def test_what_a_script_drops_is_not_there(session: Session) -> None:
     script = f"CREATE TABLE t (a INT) {N};\nDROP TABLE t;\nSELECT a FROM t;\nCREATE DATABASE d;\nDROP DATABASE d;\nUSE d;"
     assert told(session, script) == ['3: table "t" does not exist', '6: database "d" does not exist in default_catalog']

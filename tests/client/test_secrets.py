@@ -22,6 +22,8 @@ from client.dbapi import Connection
 from client.exceptions import client_error
 from client.prometheus import exposition
 from client.session import Session
+from engine.bounded import spark_launcher
+from engine.bounded.java import Java
 from engine.metric_registry import metrics_of
 from repl.cli import main
 from repl.editor import _HistoryFile
@@ -256,6 +258,17 @@ def test_nothing_that_is_shown_or_written_has_a_secret(folder: Path, capsys: pyt
     written = [path for path in state.rglob("*") if path.is_file()]
     assert len(written) > 3
     assert not [path for path in written if any(word.encode() in path.read_bytes() for word in WORDS)]
+
+
+def test_secrets_of_spark_are_on_no_command_line(folder: Path) -> None:
+    """Everybody on a machine can read those; a file of this user's has them."""
+    java = Java(Path("java"), 17, False, "here")
+    configuration = {"spark.master": "local", "spark.hadoop.fs.s3a.secret.key": f"{SECRET}\\\n", "spark.ssl.keyPassword": SECRET}
+    command = spark_launcher._command(java, [], folder, folder, configuration)
+    assert not shown(" ".join(command)) and "spark.master=local" in command
+    path = Path(command[command.index("--properties-file") + 1])
+    assert path.read_text() == f"spark.hadoop.fs.s3a.secret.key={SECRET}\\\\\\n\nspark.ssl.keyPassword={SECRET}\n"
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_command_line_and_its_history_have_no_secret(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import selectors
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ from engine.network.admission import CROWDED, LATE, UNKNOWN, Admission, Admissio
 from engine.network.data_plane import DataPlane
 from engine.network.frames import MAGIC, FrameWriter
 from engine.network.hello import Identity
+from engine.network.listening import TlsContexts
+from engine.network.secure_stream import SecureStream
+from tests.network.test_data_plane import certificates
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEGABYTE = bytes(1 << 20)
@@ -144,26 +148,43 @@ class Absent(OwnProcess):
 
 
 class Hosts(OwnProcesses):
+    def __init__(self, tls: TlsContexts | None = None) -> None:
+        self.tls = tls
+
     def container(self, number: int) -> Absent:
         return Absent(number)
 
+    def accepted(self, connected: socket.socket) -> socket.socket | SecureStream:
+        return connected if self.tls is None else SecureStream(connected, self.tls.server, server=True)
+
 
 @contextmanager
-def worker_pool(clock: ManualClock) -> Iterator[Door]:
-    pool = WorkerPool(clock, Hosts())
+def worker_pool(clock: ManualClock, tls: TlsContexts | None = None) -> Iterator[Door]:
+    pool = WorkerPool(clock, Hosts(tls))
 
     def serves() -> bool:
         (worker,) = pool.take(1, 600_000)
-        connection = ControlConnection(socket.create_connection(pool.address), "test")
+        plain = socket.create_connection(pool.address)
+        connection = ControlConnection(plain if tls is None else SecureStream(plain, tls.client, server=False), "test")
         connection.send(Hello(worker.number, VERSION, worker.container.token))
         served = within(10, lambda: worker.state.value == "idle")
         connection.close()
         return served
 
     try:
-        yield Door(pool.address, MAGIC, serves, pool.admission)
+        yield Door(pool.address, MAGIC if tls is None else b"\x16\x03\x01\x02", serves, pool.admission)  # or a handshake's first bytes
     finally:
         pool.close()
+
+
+@contextmanager
+def worker_pool_over_tls(clock: ManualClock) -> Iterator[Door]:
+    """As workers on Spark connect: the handshake is part of the hello."""
+    with tempfile.TemporaryDirectory() as folder:
+        tls = certificates(Path(folder))
+        tls.client.check_hostname = False
+        with worker_pool(clock, tls) as door:
+            yield door
 
 
 class Greeted:
@@ -255,7 +276,7 @@ def keeper(clock: ManualClock) -> Iterator[Door]:
     at.close()
 
 
-DOORS = [worker_pool, row_listener, data_plane, metrics_server, keeper]
+DOORS = [worker_pool, worker_pool_over_tls, row_listener, data_plane, metrics_server, keeper]
 
 
 @pytest.fixture(params=DOORS, ids=lambda door: door.__name__)
