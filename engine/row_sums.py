@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from engine.arrays import array_of
 from engine.kernels.columns import words
+from engine.kernels.nested import canonical_text
 
 
 def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
@@ -64,7 +65,9 @@ def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
 
 
 def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
-    """Return a small number per value and the count of numbers; nested values are told apart part by part."""
+    """Return a small number per value and the count of numbers; nested values are told apart part by part, maps in any order of their entries."""
+    if pa.types.is_nested(column.type) and "map<" in str(column.type):
+        column = canonical_text(column)
     if pa.types.is_nested(column.type):
         parts = _parts(column)
         number, count = group_numbers(parts)

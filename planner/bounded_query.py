@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from catalog.coercion import is_orderable
 from catalog.connectors import is_in_database
 from catalog.errors import Kind, PenstockError
 from catalog.frozen import dataclass
@@ -134,7 +135,16 @@ class _PlanText:
                 return self.relation(inner)
         return self.add(self._select(plan))
 
+    def _refuse_maps(self, plan: Aggregate | WindowAggregate) -> None:
+        """Refuse maps as keys: backends go by the order of their entries, or refuse them themselves."""
+        keys = [plan.input.schema[key].type for key in plan.keys]
+        distinct = [arg.type for call in plan.aggregates if call.distinct for arg in call.args]
+        if not all(map(is_orderable, (*keys, *distinct))):
+            raise self.flavour.refusal("a MAP as a key of groups")
+
     def _select(self, plan: LogicalPlan) -> exp.Expr:
+        if isinstance(plan, Aggregate | WindowAggregate):
+            self._refuse_maps(plan)
         match plan:
             case Scan():
                 return self._scan(plan)

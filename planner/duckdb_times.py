@@ -38,6 +38,15 @@ def strftime_pattern(call: Call, pattern: object) -> str:
     return "".join(written)
 
 
+def _strptime_pattern(call: Call, pattern: object) -> str:
+    """Return a pattern to read by. DuckDB takes 1900 for a missing year, and does not ask whether parts of one text agree with one another."""
+    written = strftime_pattern(call, pattern)
+    letters = {piece[2] for piece in _PATTERN_PIECE.finditer(str(pattern)) if piece[2]}
+    if "y" not in letters or "D" in letters or ("a" in letters) != ("h" in letters) or {"H", "h"} <= letters:
+        raise refuse(call, "with a pattern without a year, with a day of the year, or with other hours than HH or hh a")
+    return written
+
+
 def _kind(kind: object) -> exp.DataType:
     return exp.DataType.build(to_spark(kind), dialect="spark")  # type: ignore[arg-type]
 
@@ -109,7 +118,7 @@ def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
     """Text by a pattern as TIMESTAMP; without one, as a CAST reads it."""
     if len(args) == 1:
         return cast(args[0], _kind(call.type))
-    return cast(function("strptime", args[0], text(strftime_pattern(call, constant(call, 1)))), _kind(call.type))
+    return cast(function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1)))), _kind(call.type))
 
 
 def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
@@ -121,7 +130,7 @@ def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
 def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
     time = args[0]
     if len(args) > 1:
-        time = function("strptime", time, text(strftime_pattern(call, constant(call, 1))))
+        time = function("strptime", time, text(_strptime_pattern(call, constant(call, 1))))
     if not isinstance(call.args[0].type, TimestampLtz):
         time = cast(time, _kind(TIMESTAMP_LTZ))
     return binary(exp.IntDiv, function("epoch_us", time), integer(1_000_000))

@@ -22,6 +22,7 @@ _LETTERS = "yMdHhmsSaEDQ"
 _HOUR = 3_600_000_000
 _SPANS = {"H": _HOUR, "h": _HOUR, "a": _HOUR, "m": 60_000_000, "s": 1_000_000, "S": 1}
 _DAY = 24 * _HOUR
+Numbers = np.ndarray | int
 _OFTEN = 4
 """There must be so many times as many times as spans for texts to be made by span."""
 
@@ -175,25 +176,40 @@ def _assembled(fields: dict[str, pa.Array], missing: np.ndarray, two_digit_year:
     month = _number(fields, "M", 1)
     if "N" in fields:
         month = values_of(pc.cast(pc.index_in(pc.utf8_slice_codeunits(fields["N"], 0, 3), pa.array([m[:3] for m in _MONTHS])), pa.int64())) + 1
-    hour = _number(fields, "H", 0)
-    if "h" in fields:
-        afternoon = np.asarray(pc.fill_null(pc.equal(pc.utf8_upper(fields["a"]), "PM"), False)) if "a" in fields else 0
-        clock_hour = np.asarray(_number(fields, "h", 12))
-        missing = missing | (clock_hour < 1) | (clock_hour > 12)
-        hour = clock_hour % 12 + 12 * afternoon
+    hour, conflict = _hour(fields)
     micros: np.ndarray | int = 0
     if "S" in fields:
         micros = values_of(pc.cast(pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fields["S"], "0"), 6, "0"), 0, 6), pa.int64()))
     day = _number(fields, "d", 1)
-    times, real = local_times(year, month, day, hour, _number(fields, "m", 0), _number(fields, "s", 0), micros, len(missing))
+    clock = hour, _number(fields, "m", 0), _number(fields, "s", 0), micros, len(missing)
     if "D" in fields:
-        days = np.asarray(_number(fields, "D", 1))
-        real = real & (days >= 1) & (days <= 366)
-        times = times + (days - 1) * 86_400_000_000
-    return array_of(times, missing | ~real, pa.timestamp("us"))
+        day_of_year = np.asarray(_number(fields, "D", 1))
+        times, real = local_times(year, 1, 1, *clock)
+        times = times + (day_of_year - 1) * _DAY
+        date = array_of(times, None, pa.timestamp("us"))
+        conflict = conflict | (day_of_year < 1) | (values_of(pc.year(date)) != year)
+        conflict = conflict | (_given(fields, "MN") & (values_of(pc.month(date)) != month)) | (_given(fields, "d") & (values_of(pc.day(date)) != day))
+    else:
+        times, real = local_times(year, month, day, *clock)
+    return array_of(times, missing | ~real | conflict, pa.timestamp("us"))
 
 
-Numbers = np.ndarray | int
+def _given(fields: dict[str, pa.Array], letters: str) -> bool:
+    return any(letter in fields for letter in letters)
+
+
+def _hour(fields: dict[str, pa.Array]) -> tuple[Numbers, Numbers]:
+    """Return the hour of the day, and whether its parts say different things (H beside h or a) or h is none of a clock."""
+    whole = np.asarray(_number(fields, "H", 0))
+    afternoon = np.asarray(pc.fill_null(pc.equal(pc.utf8_upper(fields["a"]), "PM"), False)) if "a" in fields else np.False_
+    clock_hour = np.asarray(_number(fields, "h", 12))
+    bad = (clock_hour < 1) | (clock_hour > 12)
+    if "H" not in fields:
+        return clock_hour % 12 + 12 * afternoon, bad
+    bad = bad | (_given(fields, "a") & ((whole >= 12) != afternoon)) | (_given(fields, "h") & (whole % 12 != clock_hour % 12))
+    return whole, bad
+
+
 _FIRST_YEAR, _LAST_YEAR = -1000, 11000
 
 

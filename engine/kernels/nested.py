@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of
+from engine.arrays import array_of, truths
 from engine.kernels import columns as col
 
 
 def canonical_text(column: pa.Array) -> pa.Array:
-    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position, entries of a map in their order."""
+    """Return one text per value, NULL as ``null``; -0.0 is 0.0, every NaN the same. Fields go by position, entries of a map by their keys,
+    in whatever order they stand."""
     kind = column.type
     if pa.types.is_null(kind):
         return pa.repeat(pa.scalar("null"), len(column))
@@ -23,7 +24,7 @@ def _text(column: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_struct(kind):
         return _fields(column, kind)
     if pa.types.is_map(kind):
-        return _items(entries(column))
+        return _items(_by_key(entries(column)))
     if pa.types.is_list(kind):
         return _items(column)
     if col.is_bytes(kind):
@@ -44,6 +45,19 @@ def _fields(column: pa.Array, kind: pa.DataType) -> pa.Array:
 def _items(column: pa.Array) -> pa.Array:
     lists = pa.ListArray.from_arrays(pa.array(starts_of(lengths_of(column)), pa.int32()), canonical_text(column.flatten()))
     return pc.binary_join_element_wise("[", pc.binary_join(lists, ","), "]", "")
+
+
+def _by_key(column: pa.ListArray) -> pa.ListArray:
+    """Return lists of entries each in the order of its keys' texts."""
+    flat, starts = column.flatten(), starts_of(lengths_of(column))
+    if len(flat) > 1:
+        keys = canonical_text(pc.struct_field(flat, 0))
+        parents = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        rising = truths(pc.less_equal(keys.slice(0, len(keys) - 1), keys.slice(1)))
+        if not (rising | (parents[1:] != parents[:-1])).all():
+            placed = pa.record_batch([array_of(parents), keys], names=["parent", "key"])
+            flat = flat.take(pc.sort_indices(placed, sort_keys=[("parent", "ascending"), ("key", "ascending")]))
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), flat)
 
 
 def entries(column: pa.MapArray) -> pa.ListArray:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from engine.expressions.time_patterns import compile_format
+from engine.expressions.time_patterns import compile_format, compile_reader
 
 HOUR = 3_600_000_000
 
@@ -19,3 +19,40 @@ def test_often(pattern, middle, width):
     assert compile_format(pattern)(column.slice(700, 900)).equals(texts.slice(700, 900))
     with_null = pa.concat_arrays([column, pa.nulls(1, column.type)])
     assert compile_format(pattern)(with_null).to_pylist() == [*texts.to_pylist(), None]
+
+
+# Of Spark's own tests, and what Java's resolver says of others: parts of one text that differ are no time.
+@pytest.mark.parametrize(
+    ("text", "pattern", "day"),
+    [
+        ("2020-12-31-366", "yyyy-MM-dd-DDD", "2020-12-31T00"),
+        ("2020-11-31-366", "yyyy-MM-dd-DDD", None),
+        ("2020-11-30-366", "yyyy-MM-dd-DDD", None),
+        ("9999-31-365", "yyyy-dd-DDD", "9999-12-31T00"),
+        ("2020-01-365", "yyyy-dd-DDD", None),
+        ("2020-30-365", "yyyy-dd-DDD", "2020-12-30T00"),
+        ("2020-10-350", "yyyy-MM-DDD", None),
+        ("2020-12-350", "yyyy-MM-DDD", "2020-12-15T00"),
+        ("12-31-365", "MM-dd-DDD", "1970-12-31T00"),
+        ("12-30-365", "MM-dd-DDD", None),
+        ("30-365", "dd-DDD", None),
+        ("31-365", "dd-DDD", "1970-12-31T00"),
+        ("11-365", "MM-DDD", None),
+        ("Dec 350 2020", "MMM DDD yyyy", "2020-12-15T00"),
+        ("Nov 350 2020", "MMM DDD yyyy", None),
+        ("365", "DDD", "1970-12-31T00"),
+        ("366", "DDD", None),
+        ("2019-366", "yyyy-DDD", None),
+        ("2020-366", "yyyy-DDD", "2020-12-31T00"),
+        ("2020-000", "yyyy-DDD", None),
+        ("13 PM", "HH a", "1970-01-01T13"),
+        ("13 AM", "HH a", None),
+        ("13 01 PM", "HH hh a", "1970-01-01T13"),
+        ("13 02 PM", "HH hh a", None),
+        ("PM", "a", "1970-01-01T12"),
+        ("0 AM", "h a", None),
+    ],
+)
+def test_parts_that_differ_are_no_time(text: str, pattern: str, day: str | None) -> None:
+    found = compile_reader(pattern)(pa.array([text, None]))
+    assert found.to_pylist() == [None if day is None else np.datetime64(day, "us").item(), None]

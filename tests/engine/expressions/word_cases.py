@@ -96,7 +96,11 @@ regexp_instr(s, 'l+'); regexp_instr(s, '[^A-Za-z]'); regexp_extract_all(s, '([a-
 get_json_object(j, '$.a'); get_json_object(j, '$.b'); get_json_object(j, '$.a.b[2].c'); get_json_object(j, '$[1]'); get_json_object(j, '$')
 get_json_object(j, '$.a.b'); get_json_object(j, '$.d'); json_array_length(j); json_object_keys(j)
 next_day(d, 'MO'); next_day(d, w); dayname(d); monthname(d); dayname(t); monthname(t); months_between(t, v); months_between(d, t)
-months_between(t, v, false)
+months_between(t, v, false); months_between(t, v, b)
+regexp_extract_all(s, '([a-z])|([0-9A-Z])', 2); regexp_extract_all('a2', '(b)?', 1)
+regexp_extract(s, '([a-z])?([A-Z])?', 2); regexp_extract_all(s, '(l)(o)?', abs(n) % 3)
+to_date('2020-12-31-366', 'yyyy-MM-dd-DDD'); to_date('9999-31-365', 'yyyy-dd-DDD'); to_date('12-31-365', 'MM-dd-DDD')
+to_date('Dec 350 2020', 'MMM DDD yyyy'); hour(to_timestamp('13 PM', 'HH a')); hour(to_timestamp('PM', 'a')); hour(to_timestamp('05', 'hh'))
 extract(second FROM t); date_part('second', v); date_part('year', t); date_part('week', d); extract(dow FROM d)
 convert_timezone('UTC', 'America/New_York', t); convert_timezone('Europe/Berlin', 'Asia/Tokyo', v); convert_timezone('+02:00', 'UTC', v)
 """
