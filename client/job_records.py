@@ -12,7 +12,7 @@ from catalog.frozen import dataclass
 from client.results import Result
 from engine.checkpoint_reader import CheckpointReader
 from engine.checkpoint_store import CURRENT
-from engine.job_record import JOB, JobRecord, decode_record, refuse_withheld
+from engine.job_record import JOB, JobRecord, decode_record, recorded_name, refuse_withheld
 from engine.local_storage import LocalStorage
 from engine.manifest import Role
 from engine.storage import directory_name
@@ -53,13 +53,15 @@ def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
 
 
 def job_id_of(state_dir: Path, name: str, number: int) -> str:
-    """Return the id, and directory, of the so-manieth job of a name; a directory that an early version named otherwise is known by its record."""
+    """Return the id, and directory, of the so-manieth job of a name.
+
+    A directory that an early version named otherwise is known by the name it records. One that records none is the first job's that asks for it.
+    """
     job_id = f"{directory_name(name)}-{number}"
     early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
-    record = state_dir / early / JOB
-    if early != job_id and not (state_dir / job_id).exists() and record.is_file() and decode_record(record.read_bytes()).name == name:
-        return early
-    return job_id
+    if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
+        return job_id
+    return early if recorded_name(lambda file: (state_dir / early / file).read_bytes()) in ("", name) else job_id
 
 
 def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:

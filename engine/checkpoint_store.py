@@ -19,7 +19,7 @@ from catalog.frozen import dataclass
 from engine.chain import OperatorSnapshot
 from engine.failpoints import failpoint, is_armed
 from engine.job_messages import TaskId
-from engine.job_record import JOB, OWNER, JobOwner, JobRecord, decode_owner, decode_record, encode_owner, encode_record
+from engine.job_record import JOB, OWNER, JobOwner, JobRecord, decode_owner, encode_owner, encode_record, recorded_name
 from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
 from engine.snapshot_writer import SnapshotWriter
 from engine.snapshots import WrittenTask, check_file, damaged
@@ -176,11 +176,7 @@ class CheckpointStore:
 
     def check_job_name(self, name: str) -> None:
         """Refuse the state of another job than the one of this name: STA-3012. One that names none is that of the directory's."""
-        recorded = ""
-        with contextlib.suppress(FileNotFoundError, PenstockError):
-            recorded = decode_owner(self.storage.read(OWNER)).name
-        with contextlib.suppress(FileNotFoundError, PenstockError):
-            recorded = recorded or decode_record(self.storage.read(JOB)).name
+        recorded = recorded_name(self.storage.read)
         if recorded not in ("", name):
             message = f"the state in {self.storage} is that of job '{recorded}', not of '{name}'"
             hint = "give this job another name: SET 'pipeline.name' = '..', or another state directory; penstock jobs --state DIR lists what is there"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from catalog.errors import PenstockError
@@ -94,6 +96,16 @@ def decode_owner(data: bytes) -> JobOwner:
         return JobOwner(str(fields["owner"]), str(fields["place"]), str(fields.get("name", "")))
     except KeyError as cause:
         raise damaged(OWNER, f"a field is missing: {cause}") from cause
+
+
+def recorded_name(read: Callable[[str], bytes]) -> str:
+    """Return the name of the job a directory is of, "" where nothing that can be read says it; ``read`` gives the bytes of a file in it."""
+    with contextlib.suppress(FileNotFoundError, PenstockError):
+        if name := decode_owner(read(OWNER)).name:
+            return name
+    with contextlib.suppress(FileNotFoundError, PenstockError):
+        return decode_record(read(JOB)).name
+    return ""
 
 
 def refuse_withheld(job_id: str) -> PenstockError:

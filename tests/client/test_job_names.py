@@ -91,6 +91,9 @@ def test_a_state_of_an_early_version_is_found_by_its_recorded_name(tmp_path: Pat
     (tmp_path / "state" / early / OWNER).unlink()
     assert inserted(tmp_path, name) == early and rows(tmp_path) == [1]
     assert inserted(tmp_path, f"{name}?", 2) != early and rows(tmp_path) == [1, 2]
+    for path in (OWNER, JOB):
+        (tmp_path / "state" / early / path).unlink(missing_ok=True)
+    assert inserted(tmp_path, name) == early and rows(tmp_path) == [1, 2], "one whose statement had parameters has no record"
 
 
 @pytest.mark.parametrize("known_by", [JOB, OWNER])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,8 @@ import penstock
 from catalog.errors import PenstockError
 from engine.connectors.sink import Origin
 from engine.databases.staged_transactions import EPOCHS
+from tests.client.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
+from tests.client.test_jobs_of_one_table import opened as numbers_opened
 from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.databases.two_phase import batch, chaos, sink
@@ -96,6 +99,24 @@ def test_what_a_checkpoint_of_an_early_version_holds_is_committed_once(place: Pl
         again.commit(items)
         again.close()
     assert out() == [1, 2, 3]
+
+
+def test_jobs_of_one_name_into_a_database(place: Place, tmp_path: Path) -> None:
+    """The same INSERT three times at once, then once more from a state of its own, stopped in mid-run and gone on with."""
+    place.run("CREATE TABLE out (k INTEGER)")
+    table = f"CREATE TABLE o (k INT) {place.options('out')};"
+    insert = "INSERT INTO o SELECT k FROM numbers"
+    with numbers_opened(tmp_path / "out", tmp_path / "state", rate=3_000, parallelism_default="2") as made:
+        made.executescript(table)
+        ended(*[started(made, insert) for _ in range(3)])
+    with numbers_opened(tmp_path / "out", tmp_path / "other", rate=100) as made:
+        made.executescript(table)
+        stopped_in_mid_run(made, started(made, insert))
+    with numbers_opened(tmp_path / "out", tmp_path / "other") as made:
+        made.executescript(table)
+        ended(started(made, insert))
+    assert Counter(row[0] for row in place.ask("SELECT k FROM out")) == times(4)
+    assert place.ask("SELECT COUNT(*) FROM penstock_staged") == [(0,)]
 
 
 def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) -> None:

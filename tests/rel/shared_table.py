@@ -132,6 +132,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
             shared = share(plans, seed, jobs)
             verdict.check(not faults(shared, expected(root), jobs), f"seed {seed}, {jobs} jobs: {faults(shared, expected(root), jobs)}")
             verdict.coverage["simulated kills"] += shared.kills
+            verdict.faults += [f"seed {seed}: killed"] * shared.kills
         plans.close()
         verdict.least["simulated kills"] = 4 * arguments.seeds
     if arguments.only != "simulation":
@@ -209,6 +210,7 @@ def in_processes(kind: str, arguments: argparse.Namespace, verdict: Verdict) -> 
     verdict.check(found == wanted, f"{kind}: {(wanted - found).total()} rows lost, {(found - wanted).total()} doubled")
     verdict.check(not table.left(), f"{kind}: left over are {table.left()[:5]}")
     verdict.coverage += Counter({f"{kind}: {name}": count for name, count in counts.items()})
+    verdict.faults += [f"{kind}: {name}" for name in counts.elements()]
     verdict.least[f"{kind}: processes killed"] = arguments.jobs
     verdict.figures[kind] = {"rows": wanted.total(), "lost": (wanted - found).total(), "doubled": (found - wanted).total()}
 
