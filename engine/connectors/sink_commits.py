@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,11 +31,11 @@ class _Published:
 class SinkCommits:
     """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is committed again after the restore.
 
-    What is committed again is not forgotten a second time: it and what several subtasks publish is left, durably, as part files in a directory of
-    the operator's own, and each subtask says up to which checkpoint it has. Whoever finds
-    that all have reached a checkpoint writes its entry from the parts and deletes them; two may find it at once, the log takes no file twice. What an
-    earlier deployment said of itself is deleted by each subtask before its first barrier, so before anybody can ask. What another job, or this one
-    as another query, published up to the checkpoint this one begins with, and had not in the log, is taken over from its part files.
+    What is committed again is not forgotten a second time: it, and what several subtasks publish, is left durably as part files in a directory of the
+    operator's own, and each subtask says up to which checkpoint it has. Whoever finds that all have reached a checkpoint writes its entry from the
+    parts and deletes them; two may find it at once, the log takes no file twice. What an earlier deployment said of itself is deleted by each
+    subtask before its first barrier, so before anybody can ask. What another job, or this one as another query, published up to the checkpoint
+    this one begins with, and had not in the log, is taken over from its part files.
     """
 
     def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
@@ -62,15 +63,15 @@ class SinkCommits:
 
     def _take_over(self, origin: Origin) -> None:
         """Add what another writer's part files tell of checkpoints up to the one this job begins with. Another job's stay: it may live."""
-        former = writer_name(origin.owner, origin.operator_id)
-        if former == self._owner:
+        former = self._parts.parent / writer_name(origin.owner, origin.operator_id)
+        if former == self._parts or not former.is_dir():
             return
         found: dict[int, _Published] = {}
-        read = self._read_parts(found, origin.checkpoint_id, self._parts.parent / former)
+        self._read_parts(found, origin.checkpoint_id, former)
         for number, held in found.items():
             self._write_part(number, held)
-        for path in read if self._former_is_own else ():
-            path.unlink(missing_ok=True)
+        if self._former_is_own:
+            shutil.rmtree(former, ignore_errors=True)
 
     def begin(self) -> int:
         """Have a log before the first file is published; return the number of its last entry."""

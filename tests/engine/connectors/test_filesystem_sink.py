@@ -14,6 +14,7 @@ from catalog.errors import PenstockError
 from catalog.tables import Table
 from catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
 from engine.clock import ManualClock
+from engine.connectors.commit_log import COMMITS, CommitLog
 from engine.elements import Batch
 from engine.job_options import JobOptions
 from engine.metrics import OperatorMetrics
@@ -27,12 +28,19 @@ FORMATS = ["csv", "json", "parquet", "arrow"]
 
 
 def sink(
-    table: Table, *, subtask: int = 0, parallelism: int = 1, job: str = "job1", owner: str = "", restored: RestoredFrom | None = None
+    table: Table,
+    *,
+    subtask: int = 0,
+    parallelism: int = 1,
+    job: str = "job1",
+    owner: str = "",
+    restored: RestoredFrom | None = None,
+    operator_id: str = "abcdef0123",
 ) -> SinkOperator:
     """Return the operator of a job whose owner is its name, unless that is given."""
-    operator = SinkOperator(SinkSpec("abcdef0123", "sink", table.schema, table, None, True), JobOptions())
+    operator = SinkOperator(SinkSpec(operator_id, "sink", table.schema, table, None, True), JobOptions())
     groups, whose = KeyGroups(0, 128, 128), {"owner": owner or job, "restored": restored}
-    operator.open(Context("abcdef0123", "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job, **whose))
+    operator.open(Context(operator_id, "sink", subtask, parallelism, groups, ManualClock(), OperatorMetrics(), Services(), job, **whose))
     return operator
 
 
@@ -216,6 +224,35 @@ def test_what_a_checkpoint_of_an_early_version_holds_is_published(tmp_path: Path
     )
     again.restore_items([{"checkpoint": 1, "items": [{"staged": item["staged"], "final": "part-early-000001-0000.parquet", "rows": 1}]}])
     assert visible(tmp_path) == [1] and len(staged(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_a_changed_query_publishes_and_logs_what_its_sink_had_prepared(tmp_path: Path, parallelism: int) -> None:
+    """The operator has another id now; what was in progress under the old one is cleared away."""
+    old = [sink(ids(tmp_path), subtask=subtask, parallelism=2) for subtask in (0, 1)]
+    for number, operator in enumerate(old):
+        operator.on_batch(batch(number), 0, Taken())
+        operator.before_barrier(1, Taken())
+    items = [item for operator in old for item in operator.snapshot_items()]
+    old[0].on_checkpoint_complete(1)
+    for operator in old:
+        operator.on_batch(batch(8), 0, Taken())
+    changed = RestoredFrom("job1", 1)
+    new = [sink(ids(tmp_path), subtask=i, parallelism=parallelism, restored=changed, operator_id="0123abcdef") for i in range(parallelism)]
+    for operator in new:
+        operator.succeeds("abcdef0123")
+        operator.restore_items(items)
+    assert visible(tmp_path) == [0, 1] and staged(tmp_path) == []
+    new[0].on_batch(batch(2), 0, Taken())
+    for step in ("before_barrier", "on_checkpoint_complete"):
+        for operator in new:
+            getattr(operator, step)(2, *([Taken()] if step == "before_barrier" else []))
+    for operator in new:
+        operator.close()
+    log = CommitLog(tmp_path)
+    assert visible(tmp_path) == [0, 1, 2]
+    assert sorted(file.path for number in log.numbers() for file in log.read(number).files) == sorted(path.name for path in tmp_path.glob("part-*"))
+    assert not (tmp_path / COMMITS / "under-way").exists() and not (tmp_path / ".penstock.staging").exists()
 
 
 @pytest.mark.parametrize("content", ["same length", "other"])
