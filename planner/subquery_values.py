@@ -167,7 +167,7 @@ def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
     """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query, whatever rows the subquery has."""
     read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
     if read and max(read) < width:
-        message = f"{call} reads only columns of the query around the subquery, so it is an aggregate of that query"
+        message = f"{call} is an aggregate of the query around the subquery: it reads only columns of that"
         hint = "write the aggregate in the query around it; for the value of its row, select the column without an aggregate"
         raise PenstockError("SQL-1601", message, span=call.span or span, hint=hint, sqlstate="0A000")
 

@@ -214,7 +214,8 @@ class DataPlane:
 
     def _start(self, sock: socket.socket, now_ms: float, peer: str | None, secure: Secure | None) -> LinkSocket:
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # gone again already: reading it tells
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = Link(self._identity, self._links, self._limits, now_ms, expected=peer, checksum=self._checksum)
         one = LinkSocket(sock, link, connecting=peer is not None, secure=secure, took=self._links.received)
         self._selector.register(one, selectors.EVENT_READ | (selectors.EVENT_WRITE if peer else 0), one)

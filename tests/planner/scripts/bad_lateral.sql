@@ -85,14 +85,14 @@ hint: select the query's own columns, and compute with them outside of it
 # an aggregate of outer columns alone is one of the outer query
 SELECT (SELECT max(b.price) FROM city) FROM bid AS b
 ---
-error[SQL-1601]: max(price) reads only columns of the query around the subquery, so it is an aggregate of that query
+error[SQL-1601]: max(price) is an aggregate of the query around the subquery: it reads only columns of that
   1 | SELECT (SELECT max(b.price) FROM city) FROM bid AS b
     |                ^^^^^^^^^^^^
 hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
 ====
 SELECT m FROM bid AS b, LATERAL (SELECT count(*) AS n, sum(b.price) FILTER (WHERE b.auction > 1) AS m FROM city) AS c
 ---
-error[SQL-1601]: sum(price) FILTER (WHERE (auction > 1)) reads only columns of the query around the subquery, so it is an aggregate of that query
+error[SQL-1601]: sum(price) FILTER (WHERE (auction > 1)) is an aggregate of the query around the subquery: it reads only columns of that
   1 | ECT m FROM bid AS b, LATERAL (SELECT count(*) AS n, sum(b.price) FILTER (WHERE b.auction > 1) AS m FROM city) AS c
     |                                                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: write the aggregate in the query around it; for the value of its row, select the column without an aggregate
