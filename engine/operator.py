@@ -173,6 +173,8 @@ class Operator:
     """
 
     passes_time = True
+    added_states: frozenset[str] = frozenset()
+    """Keyed states that checkpoints of older versions lack; there they were empty."""
     gathers = False
     """Whether it wants to know, as the head of a chain, if more rows are ready: then ``rows_behind`` says so while it is given some."""
     rows_behind = False

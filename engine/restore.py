@@ -118,7 +118,7 @@ class Restorer:
         tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
         found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
         states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id and not part.state.startswith(RESERVED)}
-        if states and not found:
+        if states and not found and name not in chained.operator.added_states:
             raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
         return found
 

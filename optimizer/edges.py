@@ -6,6 +6,7 @@ from optimizer.partitioning import is_gathered_by, is_partitioned_by
 from optimizer.properties import PlanFacts
 from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
 from planner.emit import Emit, EmitKind, final_keys
+from planner.late_rows import LateMark
 from planner.logical import Aggregate, Exchange, Join, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
 from planner.match_recognize import MatchRecognize
 from planner.over import Over, PartitionTop
@@ -41,7 +42,7 @@ def requirements(node: LogicalPlan, facts: PlanFacts) -> tuple[Requirement, ...]
             return _of_join(node, facts)
         case TemporalJoin(left_keys=left, right_keys=right):
             return by_keys(left), by_keys(right)
-        case WindowTable(window=window) if window.kind is WindowKind.SESSION:
+        case WindowTable(window=window) | LateMark(window=window) if window.kind is WindowKind.SESSION:
             return (by_keys(window.partition_keys),)
         case Limit() | TopN() | TemporalSort():
             return (SINGLE,)

@@ -115,7 +115,7 @@ def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: Setting
         case ProcessingTime(time_column=time):
             return ProcessingTimeSpec(operator_id, name, schema, time)
         case LateMark(window=window, lateness_us=lateness_us):
-            return LateMarkSpec(operator_id, name, schema, window, lateness_us)
+            return LateMarkSpec(operator_id, name, schema, window, lateness_us, facts.insert_only(node.input))
         case WindowTable(window=window):
             return WindowTableSpec(operator_id, name, schema, window, facts.insert_only(node.input))
         case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):

@@ -105,10 +105,11 @@ class LookupJoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LateMarkSpec(OperatorSpec):
-    """Mark rows that are late for all their windows; see ``planner.late_rows.LateMark``."""
+    """Mark rows that are late for all their windows; see ``planner.late_rows.LateMark``. ``insert_only`` says the input never retracts."""
 
     window: Windowing
     lateness_us: int
+    insert_only: bool = False
 
 
 @dataclass(frozen=True)

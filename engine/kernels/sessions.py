@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from numba import njit
+
 from engine.kernels.kernel import kernel
-from engine.kernels.signatures import I64, IN_I64, OUT_I64
+from engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64
 
 
 @kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))
@@ -19,3 +21,79 @@ def unite(keys, starts, ends, groups, group_starts, group_ends):
             group_ends[unions - 1] = ends[i]
         groups[i] = unions - 1
     return unions
+
+
+@njit(nogil=True)
+def _take_turn(first, last, times, turn, gap, groups, parents, group_starts, group_ends, now, size, then, count):
+    """Unite rows with what is open of the sessions ``now`` and write the sessions ``then``; return how many these are, and how many groups."""
+    kept, place, i = 0, 0, first
+    while place < size and group_ends[now[place]] < turn:
+        place += 1
+    while i < last or place < size:
+        group, begun = -1, i
+        start = times[i] if i < last else group_starts[now[place]]
+        if place < size:
+            start = min(start, group_starts[now[place]])
+        end = start
+        while True:
+            if i < last and times[i] <= end:
+                end = max(end, times[i] + gap)
+                i += 1
+            elif place < size and group_starts[now[place]] <= end:
+                found = now[place]
+                end = max(end, group_ends[found])
+                if group < 0:
+                    group = found
+                parents[found] = group
+                place += 1
+            else:
+                break
+        if group < 0 and end >= turn:
+            group = count
+            parents[group] = group
+            count += 1
+        if group >= 0:
+            group_starts[group], group_ends[group] = start, end
+            then[kept] = group
+            kept += 1
+        for k in range(begun, i):
+            groups[k] = group
+    return kept, count
+
+
+@kernel(I64(IN_I64, IN_I64, IN_I64, I64, IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, TABLE_I64))
+def unite_in_turn(keys, times, turns, gap, held_keys, held_starts, held_ends, groups, parents, group_starts, group_ends, scratch):
+    """Make rows, by key, turn and time, part of sessions of their key; at its turn a row meets no session that has ended before it.
+
+    Held sessions come by key, then start, do not touch, and are the first groups. Write each row's group, -1 for a row whose session would have
+    ended before its turn; for each group the one it went into (itself, if into none), and its bounds. Rows of one turn count together. Return
+    how many groups there are. ``scratch``: two rows, with a column for each row and each held session.
+    """
+    count = held_keys.size
+    for k in range(count):
+        parents[k], group_starts[k], group_ends[k] = k, held_starts[k], held_ends[k]
+    held = i = 0
+    while i < keys.size:
+        key = keys[i]
+        while held < held_keys.size and held_keys[held] < key:
+            held += 1
+        now, size = 0, 0  # the row of scratch with the sessions that are open, by time, and how many there are
+        while held < held_keys.size and held_keys[held] == key:
+            scratch[now, size] = held
+            size += 1
+            held += 1
+        while i < keys.size and keys[i] == key:
+            last = i
+            while last < keys.size and keys[last] == key and turns[last] == turns[i]:
+                last += 1
+            size, count = _take_turn(
+                i, last, times, turns[i], gap, groups, parents, group_starts, group_ends, scratch[now], size, scratch[1 - now], count
+            )
+            now, i = 1 - now, last
+    for k in range(count):
+        while parents[parents[k]] != parents[k]:
+            parents[k] = parents[parents[k]]
+    for k in range(keys.size):
+        if groups[k] >= 0:
+            groups[k] = parents[groups[k]]
+    return count

@@ -120,9 +120,10 @@ def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
 
 
 def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
-    from engine.operators.late_mark import LateMarkOperator
+    from engine.operators.late_mark import LateMarkOperator, SessionLateMarkOperator
 
-    return LateMarkOperator(spec, options)
+    by_session = spec.window.kind is WindowKind.SESSION and spec.insert_only
+    return SessionLateMarkOperator(spec, options) if by_session else LateMarkOperator(spec, options)
 
 
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:

@@ -13,6 +13,7 @@ from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.accumulators import Accumulators
+from engine.state.rows_behind import RowsBehind, Turns, less
 from engine.state.session_state import SessionState
 from planner.physical import WindowAggregateSpec
 from planner.windowing import Windowing
@@ -21,10 +22,13 @@ from planner.windowing import Windowing
 class SessionAggregateOperator(Operator):
     """A session lasts from its first time to its last time plus the gap; a row at exactly that end still belongs to it.
 
-    Whatever order rows come in, the sessions are the same: a row is late when it is behind its split's watermark (it might have joined a session
-    that is gone), and a session is emitted when the watermark is past its end (a row at its end might still come). So time goes on from here one
-    microsecond behind, and windows above do not close before the sessions that end with them have come.
+    A row is late when its session, with those it touches that had not ended by its split's watermark when it came, would have ended by then. So rows
+    behind their split's watermark wait until all have come that came earlier as time goes, and take their turn: which sessions there are does not
+    depend on how splits interleave. A session is emitted when the watermark is past its end (a row at its end might still come). So time goes on from
+    here one microsecond behind, and windows above do not close before the sessions that end with them have come.
     """
+
+    added_states = frozenset({"behind"})
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
         assert isinstance(spec.window, Windowing)
@@ -32,45 +36,51 @@ class SessionAggregateOperator(Operator):
         self._lateness_us = spec.emission.lateness_us
         self._keys = spec.keys
         self._schema = spec.schema.to_arrow()
-        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._input = spec.input_schema.to_arrow()
+        self._key_types = [self._input.field(key).type for key in spec.keys]
         self._accumulators = Accumulators(spec.aggregates, True, options.time_zone)
         self._watermark_us = MIN_WATERMARK_US
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
-        self._state = SessionState(self._key_types, self._accumulators, context.key_groups.max_parallelism)
+        groups = context.key_groups.max_parallelism
+        self._state = SessionState(self._key_types, self._accumulators, groups)
+        self._behind = RowsBehind(self._input, self._keys, self._time_column, groups)
 
     def keyed_states(self) -> dict[str, KeyedState]:
-        return {"sessions": self._state}
+        return {"sessions": self._state, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._in_time(batch)
-        if not batch.num_rows:
-            return
-        times = col.words(batch.rows.column(self._time_column))
-        sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
-        self._accumulators.add(sessions, batch.rows, batch.weights)
-        self._metrics.state_entries = len(self._state)
+        batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
+        if batch.num_rows:
+            times = col.words(batch.rows.column(self._time_column))
+            sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+            self._accumulators.add(sessions, batch.rows, batch.weights)
+        self._count_entries()
 
-    def _in_time(self, batch: Batch) -> Batch:
-        """Drop and count the rows without a time and the late ones."""
-        column = batch.rows.column(self._time_column)
-        if column.null_count:
-            self._metrics.count("null_time_rows", column.null_count)
-            batch = batch.filter(column.is_valid())
-            column = batch.rows.column(self._time_column)
-        bounds = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
-        late = col.words(column) < np.maximum(bounds, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
-        return without_late(batch, late, bounds, self._metrics)
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._state) + len(self._behind)
+
+    def _take_turns(self, turns: Turns) -> None:
+        """Make rows that came behind a watermark part of the sessions that had not ended by then; drop and count the others, which are late."""
+        rows = turns.batch.rows
+        times, ended_us = col.words(rows.column(self._time_column)), less(turns.reached, self._lateness_us)
+        sessions = self._state.open_in_turn([rows.column(key) for key in self._keys], times, self._gap_us, ended_us)
+        late = sessions < 0
+        batch = without_late(turns.batch, late, turns.reached, self._metrics)
+        self._accumulators.add(sessions[~late], batch.rows, batch.weights)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            self._take_turns(turns)
         state = self._state
         ended = state.ended(time_us)
         if ended.size:
             out.collect(self._batch(ended))
             state.remove(ended)
             self._metrics.windows_closed += int(ended.size)
-            self._metrics.state_entries = len(state)
+        self._count_entries()
         self._watermark_us = time_us
 
     def passes_on(self, time_us: int) -> int:

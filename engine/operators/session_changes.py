@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
@@ -19,7 +17,7 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
     """What a batch changes is the difference of the sessions its keys show before it and after it, for a row may unite sessions.
 
     Shown are all sessions where they give early results, else those the watermark is past. A session is forgotten when the watermark is
-    ``lateness_us`` past its end; no row that is still taken could touch it then.
+    ``lateness_us`` past its end; no row that comes later can be part of it then.
     """
 
     def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
@@ -31,21 +29,26 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._in_time(batch)
-        if not batch.num_rows:
-            return
-        keys = [batch.rows.column(key) for key in self._keys]
-        before = self._batch(self._shown(self._state.of_keys(keys, batch.num_rows)))
-        times = col.words(batch.rows.column(self._time_column))
-        sessions = self._state.open(keys, times, times + self._gap_us)
-        self._accumulators.add(sessions, batch.rows, batch.weights)
-        self._changes.add(difference(before, self._batch(self._shown(self._state.of_keys(keys, batch.num_rows)))), out)
-        self._metrics.state_entries = len(self._state)
+        batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
+        if batch.num_rows:
+            before = self._shown(batch)
+            times = col.words(batch.rows.column(self._time_column))
+            sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+            self._accumulators.add(sessions, batch.rows, batch.weights)
+            self._changes.add(difference(before, self._shown(batch)), out)
+        self._count_entries()
 
-    def _shown(self, sessions: np.ndarray) -> np.ndarray:
-        return sessions if self._emission.early else sessions[self._state.bounds(sessions)[1] < self._watermark_us]
+    def _shown(self, batch: Batch) -> Batch:
+        """Return the results that are shown of the keys of some rows."""
+        sessions = self._state.of_keys([batch.rows.column(key) for key in self._keys], batch.num_rows)
+        return self._batch(sessions if self._emission.early else sessions[self._state.bounds(sessions)[1] < self._watermark_us])
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            before = self._shown(turns.batch)
+            self._take_turns(turns)
+            self._changes.add(difference(before, self._shown(turns.batch)), out)
         state = self._state
         ended = state.ended(time_us)
         closing = ended[state.bounds(ended)[1] >= self._watermark_us]
@@ -59,5 +62,5 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         over = ended[state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us]
         if over.size:
             state.remove(over)
-            self._metrics.state_entries = len(state)
+        self._count_entries()
         self._watermark_us = time_us

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of
 from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.in_time import in_time
+from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Operator, Output
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.accumulators import Accumulators
+from engine.state.rows_behind import RowsBehind, Turns
 from engine.state.session_state import SessionState
 from engine.state.timed_rows import TimedRows
 from planner.physical import WindowTableSpec
 
 
 class SessionTableOperator(Operator):
-    """Rows without a time, and rows behind the watermark, are dropped and counted: those might have joined a session that is gone.
+    """Rows without a time are dropped and counted, and rows whose session has ended; what comes behind a watermark takes its turn, as it does in
+    ``SessionAggregateOperator``.
 
     A session is over when the watermark is past its end, for a row at its end still belongs to it; so time goes on from here one microsecond behind,
     and windows above do not close before the sessions that end with them have come.
     """
 
     passes_time = False
+    added_states = frozenset({"behind"})
 
     def __init__(self, spec: WindowTableSpec, options: JobOptions) -> None:
         self._window = spec.window
@@ -39,21 +44,43 @@ class SessionTableOperator(Operator):
         types = [self._input.field(key).type for key in self._window.partition_keys]
         groups = context.key_groups
         self._sessions = SessionState(types, Accumulators((), True, self._zone), groups.max_parallelism)
-        self._rows = TimedRows(self._input, self._window.partition_keys, self._window.time_column, self._sessions.keys, groups)
+        keys, time = self._window.partition_keys, self._window.time_column
+        self._rows = TimedRows(self._input, keys, time, self._sessions.keys, groups)
+        self._behind = RowsBehind(self._input, keys, time, groups.max_parallelism)
 
     def keyed_states(self) -> dict[str, KeyedState]:
-        return {"sessions": self._sessions, "rows": self._rows}
+        return {"sessions": self._sessions, "rows": self._rows, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._window.time_column, self._watermark_us, 0, self._metrics).repeated()
-        if not batch.num_rows:
-            return
-        times = col.words(batch.rows.column(self._window.time_column))
-        self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
-        self._rows.link(batch.rows)
-        self._metrics.state_entries = len(self._rows)
+        batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics).repeated()
+        if batch.num_rows:
+            times = col.words(batch.rows.column(self._window.time_column))
+            self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
+            self._rows.link(batch.rows)
+        self._count_entries()
+
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._rows) + len(self._behind)
+
+    def _take_turns(self, turns: Turns) -> None:
+        """Add rows that were behind one watermark to the sessions there are; drop and count those whose session would have ended."""
+        rows = turns.batch.rows
+        times = col.words(rows.column(self._window.time_column))
+        keys = [rows.column(key) for key in self._window.partition_keys]
+        late = self._sessions.open_in_turn(keys, times, self._window.size_us, turns.reached) < 0
+        batch = without_late(turns.batch, late, turns.reached, self._metrics).repeated()
+        if batch.num_rows:
+            self._rows.link(batch.rows)
 
     def on_watermark(self, time_us: int, out: Output) -> None:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            for first, end in pairwise([*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]):
+                self._close(int(turns.reached[first]), out)  # one session after the other: a row is found in its session by key and time
+                self._take_turns(turns.of(np.arange(first, end)))
+        self._go_on(time_us, out)
+
+    def _go_on(self, time_us: int, out: Output) -> None:
         self._close(time_us, out)
         self._watermark_us = time_us
         if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
@@ -69,7 +96,7 @@ class SessionTableOperator(Operator):
             self._give(ended, out)
             self._sessions.remove(ended)
             self._metrics.windows_closed += int(ended.size)
-            self._metrics.state_entries = len(self._rows)
+        self._count_entries()
 
     def _give(self, ended: np.ndarray, out: Output) -> None:
         """Find the rows of sessions by key and time: a row is in the last session of its key that has begun, if that is over."""

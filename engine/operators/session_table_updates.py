@@ -16,7 +16,9 @@ from engine.state.session_rows import SessionRows
 
 
 class SessionTableUpdatesOperator(SessionTableOperator):
-    """Late rows, and rows taken back too late, are dropped and counted."""
+    """Rows behind their split's watermark, and rows taken back behind it, are late: dropped and counted."""
+
+    added_states = frozenset()
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -35,6 +37,9 @@ class SessionTableUpdatesOperator(SessionTableOperator):
             slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._window.partition_keys], batch.num_rows)
             self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._held)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self._go_on(time_us, out)
 
     def _close(self, time_us: int, out: Output) -> None:
         ended = self._held.ended(time_us)

@@ -7,26 +7,26 @@ import pyarrow as pa
 
 from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
+from engine.in_time import without_late
+from engine.kernels import columns as col
 from engine.operator import Context, KeyedState, Output
 from engine.operators.session_changes import SessionChangesOperator
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.key_index import KeyIndex
 from engine.state.row_difference import difference
+from engine.state.rows_behind import less
 from engine.state.session_rows import SessionRows, Sessions
 from engine.thinned_changes import ThinnedChanges
-from planner.physical import WindowAggregateSpec
 
 
 class SessionUpdatesOperator(SessionChangesOperator):
     """Keeps the rows of open sessions. A row and its taking back are each late or not by themselves: what is not taken back in time stays.
+    Late is what is behind its split's watermark: whether the session it is of has ended may be another matter once rows are taken back.
 
     A row on time can only be part of an open session, and parts of one that it leaves are open too: they end no earlier than its time.
     """
 
-    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
-        super().__init__(spec, options)
-        self._input = spec.input_schema.to_arrow()
+    added_states = frozenset()
 
     def open(self, context: Context) -> None:
         self._metrics = context.metrics
@@ -52,6 +52,16 @@ class SessionUpdatesOperator(SessionChangesOperator):
             self._changes.add(difference(before, after), out)
         self._index.remove(emptied)
         self._metrics.state_entries = len(self._rows)
+
+    def _in_time(self, batch: Batch) -> Batch:
+        """Drop and count the rows without a time and the late ones."""
+        column = batch.rows.column(self._time_column)
+        if column.null_count:
+            self._metrics.count("null_time_rows", column.null_count)
+            batch = batch.filter(column.is_valid())
+            column = batch.rows.column(self._time_column)
+        bounds = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        return without_late(batch, col.words(column) < less(bounds, self._lateness_us), bounds, self._metrics)
 
     def _now_shown(self, slots: np.ndarray) -> Batch | None:
         """Return the results that have been given of keys; None where none are before their session is gone."""

@@ -61,6 +61,36 @@ class SessionState(TrackedState, Mapped):
         self.changes.mark(sessions[touched], self._ends.size)
         return sessions[group_of[: starts.size]]
 
+    def open_in_turn(self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray) -> np.ndarray:
+        """Make rows that came behind watermarks, ``turns``, part of the sessions that had not ended by then; return theirs, -1 for those too late.
+
+        Rows on time may have come before them: those touch no session that had ended by then. A session that ended before the last turn may
+        overlap others of its key from here on, so sessions that have ended by then are to be removed before anything else is opened.
+        """
+        key_slots = self.keys.lookup_or_insert(key_columns, times.size)
+        touched_keys = np.unique(key_slots)
+        _, held = self._of_key.expand(touched_keys)
+        held = held[np.lexsort((self._starts[held], self._key_slots[held]))]
+        order = np.lexsort((times, turns, key_slots))
+        most = held.size + times.size
+        in_order, parents, group_starts, group_ends = (np.empty(size, np.int64) for size in (times.size, most, most, most))
+        given = key_slots[order], times[order], turns[order], gap_us, self._key_slots[held], self._starts[held], self._ends[held]
+        count = kernel.unite_in_turn(*given, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64))
+        groups = np.empty(times.size, np.int64)
+        groups[order] = in_order
+        taken = groups >= 0
+        touched = np.unique(groups[taken])
+        keys_of_groups = np.full(count, -1)
+        keys_of_groups[parents[: held.size]] = self._key_slots[held]
+        keys_of_groups[groups[taken]] = key_slots[taken]
+        sessions = self._settle(held, parents[: held.size], touched, keys_of_groups)
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self.changes.mark(sessions[touched], self._ends.size)
+        self.keys.remove(touched_keys[self._of_key.counts(touched_keys) == 0])
+        found = np.full(times.size, -1)
+        found[taken] = sessions[groups[taken]]
+        return found
+
     def _settle(self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Return the session of each group (undefined unless touched): the first it held, or a new one; the others it held go into that."""
         sessions = np.full(keys.size, -1)

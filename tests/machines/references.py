@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from tests.direct import lateness
 from tests.direct.feeds import Row
+from tests.direct.lateness import SessionOf, sessions_in_turn
 from tests.machines.harness import ID, TS, Given, K, Rows, V
 
 SECOND = timedelta(seconds=1)
@@ -156,7 +158,20 @@ def window_groups(ends: Ends) -> Callable[[Given], Rows]:
     return lambda given: Counter((*group, *aggregates(rows)) for group, rows in in_windows(given, ends).items())
 
 
+def _sessions(given: Given) -> list[SessionOf]:
+    entries = [lateness.Entry(entry.row[K], entry.row[TS], entry.behind, entry.row) for entry in given.tables["a"]]
+    return [one for one in sessions_in_turn(entries, 4 * SECOND)[0] if one.end < given.now]
+
+
 def sessions(given: Given) -> Rows:
+    return Counter((one.key, one.start, one.end, *aggregates(one.rows)) for one in _sessions(given))
+
+
+def rows_of_sessions(given: Given) -> Rows:
+    return Counter((row[ID], row[K], one.start, one.end) for one in _sessions(given) for row in one.rows)
+
+
+def sessions_of_changes(given: Given) -> Rows:
     """Runs of rows of a key less than four seconds apart, closed when time has passed their end."""
     found: Rows = Counter()
     for k, rows in by(given.rows(), lambda row: row[K]).items():

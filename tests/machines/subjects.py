@@ -82,8 +82,10 @@ SUBJECTS: dict[str, Subject] = {
     "hop": _windows(_HOP, ref.window_groups(ref.hop), False, "WindowAggregateOperator"),
     "hop over changes": _windows(_HOP, ref.window_groups(ref.hop), True, "WindowAggregateOperator"),
     "cumulate": _windows(_CUMULATE, ref.window_groups(ref.cumulate), False, "WindowAggregateOperator"),
-    "session": _windows(_SESSION, ref.sessions, False, "SessionAggregateOperator", lates=False),
-    "session over changes": _windows(_SESSION, ref.sessions, True, "SessionUpdatesOperator", lates=False),
+    "session": _windows(_SESSION, ref.sessions, False, "SessionAggregateOperator"),
+    "session over changes": _windows(_SESSION, ref.sessions_of_changes, True, "SessionUpdatesOperator", lates=False),
+    "rows of sessions": Subject(
+        f"SELECT id, k, window_start, window_end FROM {_SESSION}", ref.rows_of_sessions, timed=True, retracts=False, has="SessionTableOperator"),
     "window top": Subject(
         "SELECT window_start, window_end, id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY window_start, window_end"
         f" ORDER BY v DESC NULLS LAST, id) AS n FROM {_TUMBLE}) WHERE n <= 2",

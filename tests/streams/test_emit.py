@@ -21,6 +21,7 @@ from engine.job import Job
 from engine.job_options import JobOptions
 from planner.physical import SinkSpec
 from planner.statement_nodes import Query
+from tests.direct.lateness import Entry, SessionOf, sessions_in_turn
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 Row = tuple[int | None, int | None, float, datetime | None]
@@ -79,24 +80,20 @@ def _windows(kind: str, time: datetime) -> list[tuple[datetime, datetime]]:
     return [(end - size, end) for end in (slice_start + step * (i + 1) for i in range(size // step))]
 
 
+def _sessions(lateness_s: int = 0) -> tuple[list[SessionOf], list[Row]]:
+    """The sessions and the late rows."""
+    return sessions_in_turn([Entry(row[0], row[3], bound, row) for row, bound in _kept(lateness_s)[0]], timedelta(seconds=2))
+
+
 def _naive(kind: str, lateness_s: int) -> tuple[Counter[tuple[Any, ...]], int]:
     """(k, start, end, count(*), sum(v), min(d)) of each window, and how many rows are late for all of theirs."""
     rows, _ = _kept(lateness_s)
     groups: dict[tuple[Any, ...], list[Row]] = {}
     late = 0
     if kind == "session":
-        kept = [row for row, bound in rows if row[3] is not None and row[3] >= bound]
-        late = len(rows) - len(kept)
-        gap = timedelta(seconds=2)
-        for key in {row[0] for row in kept}:
-            mine = sorted((row for row in kept if row[0] == key), key=lambda row: row[3])
-            open_rows: list[Row] = []
-            for row in [*mine, None]:
-                if open_rows and (row is None or row[3] > open_rows[-1][3] + gap):
-                    groups[key, open_rows[0][3], open_rows[-1][3] + gap] = open_rows
-                    open_rows = []
-                if row is not None:
-                    open_rows = [*open_rows, row]
+        found, late_ones = _sessions(lateness_s)
+        late = len(late_ones)
+        groups = {(one.key, one.start, one.end): one.rows for one in found}
     else:
         for row, bound in rows:
             open_windows = [window for window in _windows(kind, row[3]) if window[1] > bound]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,17 @@ from engine.connectors.late_row_store import MAX_KEPT, LateRows
 from engine.job_options import JobOptions
 from planner.statement_nodes import Insert
 from tests.patience import PATIENCE_S
-from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _windows, rows_of_e, session
+from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _sessions, _windows, rows_of_e, session
 
 __all__ = ["session"]
 _OUT = "k BIGINT, window_end TIMESTAMP(6), n BIGINT"
 _LATE = "k BIGINT, d DOUBLE, ts TIMESTAMP(6), window_end TIMESTAMP(6), watermark TIMESTAMP(6)"
 
 
-def _is_late(kind: str, row: Row, bound: datetime) -> bool:
-    assert row[3] is not None
-    return row[3] < bound if kind == "session" else all(end <= bound for _, end in _windows(kind, row[3]))
+def _late(kind: str, lateness_s: int) -> list[Row]:
+    if kind == "session":
+        return _sessions(lateness_s)[1]
+    return [row for row, bound in _kept(lateness_s)[0] if all(end <= bound for _, end in _windows(kind, row[3]))]
 
 
 def _written(place: Path) -> Counter[tuple[Any, ...]]:
@@ -70,10 +72,10 @@ def test_late_rows_go_to_a_table_of_their_own(session: Session, kind: str, tmp_p
 
     answer, late = _naive(kind, lateness)
     assert _written(tmp_path / "out") == Counter((k, end, n) for (k, _, end, n, _, _), _ in answer.items())
-    expected = Counter((row[0], row[2], row[3]) for row, bound in _kept(lateness)[0] if _is_late(kind, row, bound))
+    expected = Counter((row[0], row[2], row[3]) for row in _late(kind, lateness))
     found = Counter[tuple[Any, ...]]()
     for (k, d, ts, end, watermark), times in _written(tmp_path / "late").items():
-        assert (ts if kind == "session" else end) <= watermark - timedelta(seconds=lateness)
+        assert end <= watermark - timedelta(seconds=lateness)
         found[k, d, ts] += times
     assert found == expected and sum(found.values()) == late > 0
 
@@ -105,7 +107,7 @@ def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism
     result.final_rows(60)
     assert result.job is not None
     rows = session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
-    late = [row for row, bound in _kept(0)[0] if _is_late(kind, row, bound)]
+    late = _late(kind, 0)
     assert Counter((row["k"], row["d"], row["ts"]) for row in rows) == Counter((row[0], row[2], row[3]) for row in late)
     assert all((row["window_end"] or row["ts"]) <= row["watermark"] for row in rows)
     assert len(rows) == result.job.metrics().late_rows == _naive(kind, 0)[1]
@@ -113,13 +115,24 @@ def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism
 
 _TOP = "ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v, k) AS n FROM"
 _ROUND = "e AS a JOIN e AS b ON a.k = b.k AND a.v = b.v AND b.ts BETWEEN a.ts - INTERVAL '1' SECOND AND a.ts"
-# Operators that drop late rows, and how many times each row of e comes to them.
-TELLING = {
-    "SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e": 1,
-    f"SELECT k, v, ts, window_end FROM {_TABLES['session']}": 1,
-    f"SELECT a.v, b.ts, a.ts FROM {_ROUND}": 2,
-    "SELECT a.v, w.k, a.ts FROM e AS a JOIN versions FOR SYSTEM_TIME AS OF a.ts AS w ON a.v = w.v": 2,
-    "SELECT * FROM e MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) DEFINE B AS B.v > A.v)": 1,
+
+
+def _behind() -> list[Row]:
+    return [row for row, bound in _kept(0)[0] if row[3] < bound]
+
+
+def _without_partners() -> list[Row]:
+    """A row may meet rows of a second before it or after; those without a key meet none."""
+    return [row for row, bound in _kept(0)[0] if row[3] + timedelta(seconds=0 if None in row[:2] else 1) < bound]
+
+
+# Operators that drop late rows: which these are, and how many times each row of e comes to them.
+TELLING: dict[str, tuple[Callable[[], list[Row]], int]] = {
+    "SELECT v, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM e": (_behind, 1),
+    f"SELECT k, v, ts, window_end FROM {_TABLES['session']}": (lambda: _sessions()[1], 1),
+    f"SELECT a.v, b.ts, a.ts FROM {_ROUND}": (_without_partners, 2),
+    "SELECT a.v, w.k, a.ts FROM e AS a JOIN versions FOR SYSTEM_TIME AS OF a.ts AS w ON a.v = w.v": (_behind, 2),
+    "SELECT * FROM e MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES A.v AS v PATTERN (A B) DEFINE B AS B.v > A.v)": (_behind, 1),
 }
 
 
@@ -132,8 +145,9 @@ def test_other_operators_tell_of_late_rows(session: Session, query: str) -> None
     result.final_rows(60)
     assert result.job is not None
     rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
-    late = Counter((row[1], row[3]) for row, bound in _kept(0)[0] if _is_late("session", row, bound))
-    assert Counter((row["v"], row["ts"]) for row in rows) == Counter({row: TELLING[query] * times for row, times in late.items()})
+    late, times = TELLING[query]
+    expected = Counter((row[1], row[3]) for row in late() for _ in range(times))
+    assert expected and Counter((row["v"], row["ts"]) for row in rows) == expected
 
 
 def test_a_window_top_tells_of_late_rows(session: Session) -> None:
@@ -142,7 +156,7 @@ def test_a_window_top_tells_of_late_rows(session: Session) -> None:
     result.final_rows(60)
     assert result.job is not None
     rows = session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
-    late = [(row[1], row[0], _windows("tumble", row[3])[0][1]) for row, bound in _kept(0)[0] if row[3] and _is_late("tumble", row, bound)]
+    late = [(row[1], row[0], _windows("tumble", row[3])[0][1]) for row in _late("tumble", 0)]
     assert Counter(tuple(row.values()) for row in rows) == Counter(late)
 
 

@@ -19,6 +19,7 @@ from planner.expressions import AggregateCall, Column
 from planner.logical import Phase
 from planner.physical import WindowAggregateSpec
 from planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
+from tests.direct.lateness import Entry, sessions_in_turn
 from tests.engine.layered import checkpoint
 from tests.engine.operators.harness import done
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
@@ -198,29 +199,15 @@ def test_two_phases(kind, run):
 
 
 def sessions_of(events, gap):
-    by_key, late = defaultdict(list), 0
+    came = []
     split_watermarks = [MIN_WATERMARK_US, MIN_WATERMARK_US]
     for split, time, key, value in events:
-        if time is None:
-            continue
-        if time < split_watermarks[split]:
-            late += 1
-        else:
-            by_key[key].append((time, value))
-        split_watermarks[split] = max(split_watermarks[split], time - DELAY)
-    groups = {}
-    for key, rows in by_key.items():
-        rows.sort(key=lambda row: row[0])
-        start = end = None
-        for time, value in rows:
-            if end is None or time > end:
-                start, values = time, []
-            else:
-                del groups[start, end, key]
-            end = time + gap
-            values.append((value, 1))
-            groups[start, end, key] = values
-    return window_rows(groups), late
+        if time is not None:
+            came.append(Entry(key, time, split_watermarks[split], (value, 1)))
+            split_watermarks[split] = max(split_watermarks[split], time - DELAY)
+    found, late = sessions_in_turn(came, gap)
+    rows = sum((Counter(window_rows({(one.start, one.end, one.key): one.rows})) for one in found), Counter())
+    return rows, len(late)
 
 
 @settings(max_examples=120, deadline=None)
