@@ -322,6 +322,10 @@ def _tuples(rows: pa.Table | pa.RecordBatch) -> list[Row]:
 def _values(field: pa.Field, column: pa.Array | pa.ChunkedArray) -> list[Any]:
     try:
         return column.to_pylist()
+    except UnicodeDecodeError as error:
+        message = f'column "{field.name}" holds a text that is no UTF-8'
+        hint = "fetch_arrow_table() and batches() give its bytes; in Spark make_valid_utf8(column) mends it"
+        raise DataError("CLI-6014", message, hint=hint, sqlstate="22021") from error
     except (OverflowError, ValueError) as error:
         message = f'column "{field.name}" holds a value beyond what Python has objects for (years 1 to 9999)'
         hint = "fetch_arrow_table() and batches() give it, or CAST the column to STRING"

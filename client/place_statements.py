@@ -31,7 +31,7 @@ def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
         case nodes.DropCatalog():
             result = _drop_catalog(session, node)
         case nodes.CreateDatabase(name, if_not_exists):
-            made = session.catalog.databases.create(_place(session, name), if_not_exists, name.span)
+            made = session.catalog.databases.create(place_named(session, name), if_not_exists, name.span)
             result = note_result(f"database {name} created" if made else f"database {name} exists already")
         case nodes.DropDatabase():
             result = _drop_database(session, node)
@@ -39,7 +39,7 @@ def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
     return result
 
 
-def _place(session: Session, name: Name) -> Place:
+def place_named(session: Session, name: Name) -> Place:
     """Return the database a name of one or two parts means."""
     parts = name.text.lower().split(".")
     if len(parts) > 2:
@@ -52,7 +52,7 @@ def _use(session: Session, node: nodes.Use) -> Result:
     if node.catalog:
         catalog.current = catalog.databases.default_of(catalog.databases.require_catalog(node.name.text, node.name.span))
     else:
-        catalog.current = catalog.databases.require(_place(session, node.name), node.name.span)
+        catalog.current = catalog.databases.require(place_named(session, node.name), node.name.span)
     return note_result(f"names are looked for in {catalog.current}")
 
 
@@ -109,7 +109,7 @@ def _forget_catalog(session: Session, folded: str) -> None:
 
 
 def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
-    catalog, place = session.catalog, _place(session, node.name)
+    catalog, place = session.catalog, place_named(session, node.name)
     known = catalog.databases.by_catalog[catalog.databases.require_catalog(place.catalog, node.name.span)]
     catalog.databases.refuse_external(place, f"database {place.database}", node.name.span)
     if node.if_exists and place.database not in known:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from catalog.connectors import CONNECTORS, Boundedness, Connector, boundedness, takes_changes
+from catalog.databases import Place
 from catalog.functions import function_kinds
 from catalog.schema import Role
 from catalog.show_create import create_statement
@@ -13,9 +14,11 @@ from catalog.spark_options import SPARK
 from catalog.tables import MaterializedView, Table, View
 from client.function_statements import python_function_rows
 from client.job_statements import list_jobs
+from client.place_statements import place_named
 from client.results import Result, text_rows, verbatim_result
 from client.settings_statements import all_settings
 from planner import statement_nodes as nodes
+from planner.statement_nodes import Name
 
 if TYPE_CHECKING:
     from client.session import Session
@@ -29,8 +32,9 @@ def show(session: Session, node: nodes.Show | nodes.ShowCreate | nodes.Describe 
         case nodes.Show(nodes.ShowKind.COLUMNS, table, like):
             assert table is not None
             return _columns(session, table, like)
-        case nodes.Show(kind, _, like):
-            return _list(session, kind, like)
+        case nodes.Show(kind, _, like, place):
+            here = session.catalog.current
+            return _list(session, kind, like, here) if place is None else _list_elsewhere(session, kind, like, place.name)
         case nodes.Describe(name):
             return _columns(session, name, None)
         case nodes.ShowCreate(name, view):
@@ -50,25 +54,42 @@ def matches(name: str, like: str | None) -> bool:
     return re.fullmatch(pattern, name, re.IGNORECASE | re.DOTALL) is not None
 
 
-def _list(session: Session, kind: nodes.ShowKind, like: str | None) -> Result:
+def _list_elsewhere(session: Session, kind: nodes.ShowKind, like: str | None, name: Name) -> Result:
+    """List what there is in another place than the current one."""
+    catalog = session.catalog
+    here, databases = catalog.current, catalog.databases
+    if kind is nodes.ShowKind.DATABASES:
+        catalog.current = Place(databases.require_catalog(name.text, name.span))
+    else:
+        catalog.current = databases.require(place_named(session, name), name.span)
+    try:
+        return _list(session, kind, like, here)
+    finally:
+        catalog.current = here
+
+
+def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Place) -> Result:
+    """List what there is in the catalog's current place; the user is ``here``."""
     catalog = session.catalog
     match kind:
         case nodes.ShowKind.CATALOGS:
             kinds = {name: options["type"] for name, options in catalog.databases.options.items() if matches(name, like)}
-            return text_rows(["catalog", "type", "current"], [(n, kind, _here(n, catalog.current.catalog)) for n, kind in kinds.items()])
+            return text_rows(["catalog", "type", "current"], [(n, kind, _here(n, here.catalog)) for n, kind in kinds.items()])
         case nodes.ShowKind.DATABASES:
             databases = [name for name in catalog.databases.of(catalog.current.catalog) if matches(name, like)]
-            return text_rows(["database", "current"], [(name, _here(name, catalog.current.database)) for name in databases])
+            return text_rows(["database", "current"], [(name, _here(Place(catalog.current.catalog, name), here)) for name in databases])
         case nodes.ShowKind.TABLES:
             rows = [
                 (catalog.written(t.name), t.connector, str(boundedness(t)), "yes" if t.temporary else "no")
                 for t in catalog.tables()
-                if matches(t.name, like)
+                if matches(catalog.written(t.name), like)
             ]
             rows += [(name, SPARK, str(Boundedness.BOUNDED), "no") for name in catalog.external_tables() if matches(name, like)]
             return text_rows(["table", "connector", "rows", "temporary"], rows)
         case nodes.ShowKind.VIEWS:
-            return text_rows(["view", "query"], [(catalog.written(v.name), v.query) for v in catalog.views() if matches(v.name, like)])
+            return text_rows(
+                ["view", "query"], [(catalog.written(v.name), v.query) for v in catalog.views() if matches(catalog.written(v.name), like)]
+            )
         case nodes.ShowKind.MATERIALIZED_VIEWS:
             held = [_held(session, view) for view in catalog.materialized_views() if matches(view.name, like)]
             return text_rows(["view", "job", "state", "rows", "query"], held)
@@ -92,7 +113,7 @@ def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     return view.name, None if job is None else job.job_id, None if job is None else str(job.state), rows, view.query
 
 
-def _here(name: str, current: str) -> str | None:
+def _here(name: str | Place, current: str | Place) -> str | None:
     return "yes" if name == current else None
 
 

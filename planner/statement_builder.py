@@ -338,7 +338,15 @@ class StatementBuilder(PlaceBuilder, AlterationBuilder):
 
     def show(self, children: list[Any]) -> nodes.Show:
         like = next((_text(child) for child in children if isinstance(child, Token)), None)
-        return nodes.Show(_one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, Name), like, span=self.span)
+        kind, place = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, nodes.ShownPlace)
+        if place is not None and kind not in nodes.IN_PLACES:
+            raise PenstockError(
+                "SQL-1001", f"SHOW {kind.upper()} takes no IN", span=place.name.span, hint=f"write SHOW {kind.upper()}", sqlstate="42601"
+            )
+        return nodes.Show(kind, _one(children, Name), like, place, span=self.span)
+
+    def show_place(self, children: list[Any]) -> nodes.ShownPlace:
+        return nodes.ShownPlace(children[0])
 
     def show_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
         return nodes.ShowMetrics(None, _text(children[0]) if children else None, span=self.span)

@@ -284,13 +284,27 @@ class ShowKind(StrEnum):
     SETTINGS = "settings"
 
 
+IN_PLACES = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
+"""What SHOW lists of a catalog or of a database."""
+
+
+@dataclass(frozen=True)
+class ShownPlace:
+    """The catalog of SHOW DATABASES IN, the database of SHOW TABLES IN."""
+
+    name: Name
+
+
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over names."""
+    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over names, ``place`` is the current one
+    where it is not said.
+    """
 
     kind: ShowKind
     table: Name | None = None
     like: str | None = None
+    place: ShownPlace | None = None
 
 
 @dataclass(frozen=True)

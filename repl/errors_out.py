@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -35,6 +36,25 @@ class Messages:
         """Redraw the one status line of a terminal."""
         self._out.write(f"\r{text}\x1b[K" if text else "\r\x1b[K")
         self._out.flush()
+
+
+class News(logging.Handler):
+    """Notes what the engine logs for who waits, such as that Spark is being started."""
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__(logging.INFO)
+        self._messages = messages
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note one line."""
+        self._messages.note(record.getMessage())
+
+    def listen(self) -> None:
+        """Hear what is logged from now on, in the place of one that did before."""
+        logger = logging.getLogger("penstock")
+        logger.handlers[:] = [*(handler for handler in logger.handlers if not isinstance(handler, News)), self]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
 
 
 def each_error(error: PenstockError) -> Iterator[PenstockError]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -115,9 +116,11 @@ class Printer:
 
     def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
         writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
+        batches = iter(batches)
+        first = list(itertools.islice(batches, int(result.shape.finite)))  # no header before an error that comes in place of rows
         writer.begin(schema, kinds)
         count = 0
-        for batch in batches:
+        for batch in itertools.chain(first, batches):
             writer.write(batch)
             count += batch.num_rows
         writer.end()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from repl.arguments import COMMANDS, EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser, key_values
 from repl.config import Config, load_config, with_flags
-from repl.errors_out import Messages
+from repl.errors_out import Messages, News
 
 if TYPE_CHECKING:
     from catalog.errors import PenstockError
@@ -31,7 +31,10 @@ def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
 
 def messages_for(arguments: argparse.Namespace, *, quiet: bool = False) -> Messages:
     """Return the way to stderr."""
-    return Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
+    messages = Messages(sys.stderr, as_json=arguments.json_errors, color=wants_color(sys.stderr), quiet=quiet)
+    if not sys.stderr.isatty():
+        News(messages).listen()
+    return messages
 
 
 def wants_color(stream: object) -> bool:

@@ -24,6 +24,17 @@ class ExactBatches:
         return pa.RecordBatch.from_arrays(columns, schema=self._target)
 
 
+def check_texts(batch: pa.RecordBatch) -> None:
+    """Raise RUN-2012 for a text that is no UTF-8: Spark has such, and nobody here could read it."""
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            message = f"column {field.name} came from Spark with a text that is no UTF-8"
+            hint = "make_valid_utf8(column) in a view of Spark mends it; as BINARY it can be read as it is"
+            raise PenstockError("RUN-2012", message, detail=str(error)[:200], hint=hint, sqlstate="22021") from error
+
+
 def _exact(column: pa.Array, field: pa.Field) -> pa.Array:
     kind = field.type
     if column.type == kind:

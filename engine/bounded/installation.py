@@ -89,17 +89,14 @@ def _remote(url: str) -> Iterator[Finding]:
 def _home() -> Iterator[Finding]:
     try:
         home = spark_home()
-    except PenstockError:
-        return  # told already: the package is not there
+    except PenstockError as error:
+        if os.environ.get("SPARK_HOME"):  # else it is told already that the package is not there
+            yield Finding("spark", State.MISSING, error.message, error.hint)
+        return
     named = "SPARK_HOME" if os.environ.get("SPARK_HOME") else "the package pyspark"
     cores = sorted((home / "jars").glob("spark-core_*.jar"))
     if not cores:
-        mend = (
-            "unset SPARK_HOME, or set it to a directory with jars/spark-core_*.jar"
-            if os.environ.get("SPARK_HOME")
-            else "pip install --force-reinstall pyspark"
-        )
-        yield Finding("spark", State.MISSING, f"{named}: {home} holds no Spark", mend)
+        yield Finding("spark", State.MISSING, f"{named}: {home} holds no Spark", "pip install --force-reinstall pyspark")
         return
     found, package = cores[0].stem.rpartition("-")[2], package_version("pyspark")
     if package is not None and numbers(found)[:2] != numbers(package)[:2]:

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from catalog.errors import PenstockError
 from engine.bounded.java import Java
+from engine.clock import SystemClock
 from engine.local_storage import make_private
 
 SWITCH = "PENSTOCK_SPARK_ARCHIVE"
 _AHEAD_OF_TIME_FROM = 25
+_UNUSED_S = 30 * 86_400
 
 
 def cache_directory() -> Path:
@@ -52,6 +54,7 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
         make_private(directory)
         archive = archive_file(java, spark_jars)
         _adopt(archive)
+        _drop_unused(archive)
     except (OSError, PenstockError):
         return [], False
     ahead = java.version >= _AHEAD_OF_TIME_FROM
@@ -59,6 +62,24 @@ def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
         return [f"-XX:AOTCache={archive}" if ahead else f"-XX:SharedArchiveFile={archive}"], False
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
     return [f"-XX:AOTCacheOutput={fresh}" if ahead else f"-XX:ArchiveClassesAtExit={fresh}"], True
+
+
+def _drop_unused(archive: Path) -> None:
+    """Note that an archive is used, and remove those of other Javas and Sparks that have not been for a month: each takes 160 MB or more.
+
+    What a process was to write and did not finish goes as well.
+    """
+    now = SystemClock().wall_ms() / 1000
+    if archive.exists():
+        os.utime(archive)
+    for other in archive.parent.glob("*.jsa*"):
+        if other != archive and other.stat().st_mtime < now - _UNUSED_S:
+            other.unlink(missing_ok=True)
+
+
+def is_spare(archive: Path) -> bool:
+    """Return whether another process has written an archive meanwhile: a second one would lie about until the next start."""
+    return archive.exists() or any(other.suffix[1:].isdigit() and other.stat().st_size for other in archive.parent.glob(f"{archive.name}.*"))
 
 
 def _name(java: Java, spark_jars: Path) -> str:

@@ -19,13 +19,13 @@ import pyarrow as pa
 from catalog.errors import PenstockError
 from catalog.settings import Settings
 from engine.bounded.backend import BoundedResult, Emit
-from engine.bounded.exact import ExactBatches
+from engine.bounded.exact import ExactBatches, check_texts
 from engine.bounded.push_task import TASK_SCHEMA, pushing_task
 from engine.bounded.pushed_rows import LISTENERS, PushedRows
 from engine.bounded.python_functions import register_on_spark
 from engine.bounded.row_listener import RowListener
 from engine.bounded.served_rows import ServedRows
-from engine.bounded.spark_errors import spark_error, spark_failures
+from engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
 from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_relations import SparkRelations
 from engine.bounded.spark_session import SESSIONS
@@ -146,7 +146,9 @@ class _SparkRun:
             frame, small = SESSIONS.watch().call("plan a query", lambda: self._prepared(scratch))
             batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
             for batch in batches if self._staging_dir is None else stage(self._staging_dir, batches).batches():
-                if not emit(self._exact.cast(batch)):
+                exact = self._exact.cast(batch)
+                check_texts(exact)
+                if not emit(exact):
                     return
 
     @contextmanager
@@ -156,13 +158,19 @@ class _SparkRun:
         try:
             yield scratch
         except spark_failures() as error:
-            raise self._told(error) from error
+            raise self._advised(self._told(error)) from error
+        except PenstockError as error:
+            raise self._advised(error) from error.__cause__
         finally:
             if self._served is not None:
                 self._served.close()
             shutil.rmtree(scratch, ignore_errors=True)
             if self._session is not None and self._place is not None:
                 self._place.release(self._session)
+
+    def _advised(self, error: PenstockError) -> PenstockError:
+        """The error with advice that leads somewhere: tables of Spark are for Spark alone."""
+        return for_spark_alone(error) if spark_tables(self._plan) else error
 
     def _told(self, error: BaseException) -> PenstockError:
         """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from catalog.errors import PenstockError
 from catalog.spark_options import SPARK, spark_settings
 from catalog.tables import Table
-from engine.bounded.spark_errors import spark_error, spark_failures
+from engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
 from engine.bounded.spark_session import SESSIONS
 from engine.bounded.spark_tables import is_missing, schema_here
 
@@ -55,13 +56,16 @@ class SparkCatalog:
 
     def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
         """What Spark answers; ``missing`` where a name leads nowhere."""
-        session = SESSIONS.new("UTC", self._settings)
+        try:
+            session = SESSIONS.new("UTC", self._settings)
+        except PenstockError as error:
+            raise for_spark_alone(error) from error.__cause__
         try:
             return SESSIONS.watch().call(what, lambda: ask(session))
         except spark_failures() as error:
             if is_missing(error):
                 return missing
-            raise spark_error(error) from error
+            raise for_spark_alone(spark_error(error)) from error
         finally:
             SESSIONS.release(session)
 

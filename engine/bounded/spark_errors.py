@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -11,6 +12,7 @@ from catalog.errors import Kind, PenstockError
 _USER_CLASSES = ("22", "21", "38", "42")
 _OF_VALUES = ("21", "22", "42")
 _TYPE_HINT = "SET 'bounded.backend' = 'duckdb' runs the same plan without Spark"
+_ELSEWHERE = re.compile(r"(?:[;,] or )?SET 'bounded\.backend' = 'duckdb'.*$")
 _JAVA_PREFIX = re.compile(r"^(?:[\w.$]+(?:Exception|Error): )+")
 _CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]+\] ")
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled part of cancelled job", "OPERATION_CANCELED", "job was cancelled")
@@ -54,7 +56,7 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     """Return an error of PySpark or Py4J as ours, with Spark's condition, its SQLSTATE, where in Spark's text it arose, and what to do.
 
     BND-5003 query, 5004 a worker died, 5006 cancelled, 5008 the virtual machine died, 5017 tasks cannot reach us, 5018 a server refused us,
-    5019 out of memory.
+    5019 out of memory, 5026 workers run another Python.
     """
     text = str(error)
     if any(word in text for word in _CANCELLED):
@@ -62,6 +64,12 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     unreachable = re.search(r"PENSTOCK_UNREACHABLE (\S+) from (\S+): ([^\n]*)", text)
     if unreachable is not None:
         return _unreachable(*unreachable.groups())
+    version = re.search(r"different version: v?(\d+\.\d+)|PYTHON_VERSION_MISMATCH\D*(\d+\.\d+)", text)
+    if version is not None and "PYTHON_VERSION_MISMATCH" in text:
+        return other_python(version[1] or version[2])
+    absent = re.search(r"^\s*ModuleNotFoundError: No module named '([\w.]+)'", text, re.MULTILINE)
+    if absent is not None and "Traceback" in text:
+        return without_module(absent[1])
     if any(word in text for word in _NO_MEMORY) and str(_asked(error, "getSqlState"))[:2] not in _OF_VALUES:
         return _out_of_memory("\nMemoryError" in text, _first_line(text))
     if any(word in text for word in _WORKER_DIED):
@@ -72,6 +80,27 @@ def spark_error(error: BaseException, last_words: str = "") -> PenstockError:
     if type(error).__name__ in _GONE or "StatusCode.UNAVAILABLE" in text:
         return machine_gone(last_words or _first_line(text))
     return _of_the_query(error, text)
+
+
+def other_python(version: str, detail: str | None = None) -> PenstockError:
+    """Return BND-5026 for workers whose Python is not of our version."""
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    message = f"Spark's workers run Python {version}, this program Python {ours}: functions and rows cannot go from one to the other"
+    hint = f"set PYSPARK_PYTHON to a Python {ours} with pyarrow, or unset it"
+    return PenstockError("BND-5026", message, detail=detail, hint=hint, kind=Kind.USER, sqlstate="58000")
+
+
+def without_module(name: str, detail: str | None = None) -> PenstockError:
+    """Return BND-5026 for workers whose Python lacks a module."""
+    message = f"the Python of Spark's workers has no module {name}"
+    hint = "set PYSPARK_PYTHON to a Python that has it (rows go through pyarrow), or install it there"
+    return PenstockError("BND-5026", message, detail=detail, hint=hint, kind=Kind.USER, sqlstate="58000")
+
+
+def for_spark_alone(error: PenstockError) -> PenstockError:
+    """Return an error of a query that only Spark can run, without the advice to run it on DuckDB."""
+    error.hint = _ELSEWHERE.sub("", error.hint or "") or None
+    return error
 
 
 def _of_the_query(error: BaseException, text: str) -> PenstockError:

@@ -17,8 +17,9 @@ from pathlib import Path
 from catalog.errors import Kind, PenstockError
 from catalog.secrets import names_secret
 from engine.bounded.java import Java, find_java
-from engine.bounded.java_archive import archive_options, class_path
+from engine.bounded.java_archive import archive_file, archive_options, class_path, is_spare
 from engine.bounded.local_cluster import executors_environment
+from engine.bounded.spark_errors import other_python
 
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
@@ -56,12 +57,13 @@ class SparkJvm:
     It ends when ``close`` is called; one with a gateway also when this process ends (its stdin closes).
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], java: Java, directory: Path, archiving: bool) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], java: Java, directory: Path, writes: Path | None) -> None:
+        """``writes``: the archive of classes Java will write when it is ended."""
         self.process = process
         self.port, self.secret = 0, ""
         self.java = java
         self.directory = directory
-        self._archiving = archiving
+        self._writes = writes
 
     @property
     def alive(self) -> bool:
@@ -80,8 +82,11 @@ class SparkJvm:
         """End the process and remove its files."""
         if self.process.stdin is not None:
             self.process.stdin.close()
+        spare = self._writes is not None and is_spare(self._writes)
+        if spare:
+            self.process.kill()
         self.process.terminate()
-        if self._archiving:  # it writes its archive by itself and ends; nobody needs to wait for that
+        if self._writes is not None and not spare:  # it writes its archive by itself and ends; nobody needs to wait for that
             shutil.rmtree(self.directory, ignore_errors=True)
             return
         try:
@@ -92,10 +97,31 @@ class SparkJvm:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def workers_python() -> str:
+    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when that is of another version, which Spark refuses late.
+
+    One that is not on this machine is for Spark to judge.
+    """
+    named = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    program, ours = shutil.which(named), f"{sys.version_info.major}.{sys.version_info.minor}"
+    if named == sys.executable or program is None:
+        return named
+    asked = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    theirs = subprocess.run(asked, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False).stdout.strip()
+    if theirs and theirs != ours:
+        raise other_python(theirs, f"PYSPARK_PYTHON is {named}")
+    return named
+
+
 def spark_home() -> Path:
     """Return where Spark is: SPARK_HOME, else the pyspark package. BND-5007 when there is none."""
     if os.environ.get("SPARK_HOME"):
-        return Path(os.environ["SPARK_HOME"])
+        home = Path(os.environ["SPARK_HOME"])
+        if not any((home / "jars").glob("spark-core_*.jar")):
+            message = f"SPARK_HOME is {home}, and there is no Spark"
+            hint = "unset SPARK_HOME, or set it to a directory with jars/spark-core_*.jar"
+            raise PenstockError("BND-5007", message, hint=hint, kind=Kind.USER, sqlstate="58000")
+        return home
     package = find_spec("pyspark")
     if package is None or not package.origin:
         raise PenstockError(
@@ -144,10 +170,10 @@ def start_machine(
     """Start a virtual machine with Spark in it and return at once.
 
     ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``: more of its environment. ``before`` is
-    called in the new process before it becomes Java's, for callers of one thread only. BND-5001 no Java, 5007 no Spark.
+    called in the new process before it becomes Java's, for callers of one thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
     """
     try:
-        home, java = spark_home(), find_java()
+        home, java, python = spark_home(), find_java(), workers_python()
     except PenstockError:
         shutil.rmtree(directory, ignore_errors=True)
         raise
@@ -156,7 +182,7 @@ def start_machine(
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(directory),
-        "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        "PYSPARK_PYTHON": python,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
         **said,
     }
@@ -174,7 +200,7 @@ def start_machine(
             start_new_session=True,
             preexec_fn=before,  # noqa: PLW1509
         )
-    return SparkJvm(process, java, directory, archiving)
+    return SparkJvm(process, java, directory, archive_file(java, home / "jars") if archiving else None)
 
 
 def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:

@@ -20,9 +20,13 @@ from engine.bounded.spark_place import SparkPlace
 from engine.bounded.spark_server import SparkServer
 from engine.bounded.spark_watch import Call, SparkWatch
 from engine.bounded.submitted_spark import GATEWAY, Additions, SubmittedSpark, programs_spark
+from engine.clock import SystemClock
 
 _QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _START_TIMEOUT_S = 180.0
+_CLOCK = SystemClock()
+NEWS = logging.getLogger("penstock.spark")
+"""What takes long without a word: shown by command lines whose stderr is no terminal, where a line of progress stands."""
 _SILENTLY_IGNORED = ("spark.master",)
 
 
@@ -89,10 +93,15 @@ class SparkSessions:
         if GATEWAY in os.environ:
             return SubmittedSpark(settings, additions)
         settings = {**settings, **additions(configured(spark_home(), settings))}
+        began_ms = _CLOCK.monotonic_ms()
+        NEWS.info("Spark is being started")
         if self.keep_alive_ms:
             self._started_with = {}  # it may be there already
-            return kept_spark(self.keep_alive_ms, settings)
-        return OwnSpark(settings)
+            place: SparkPlace = kept_spark(self.keep_alive_ms, settings)
+        else:
+            place = OwnSpark(settings)
+        NEWS.info("Spark runs, after %.1f s", (_CLOCK.monotonic_ms() - began_ms) / 1000)
+        return place
 
     def close(self) -> None:
         """End the application and its virtual machine, unless it is kept alive."""

@@ -113,3 +113,24 @@ def test_mistakes() -> None:
         made.execute("CREATE DATABASE IF NOT EXISTS sales")
         made.execute("DROP DATABASE sales CASCADE")
         made.execute("DROP DATABASE IF EXISTS sales")
+
+
+def test_names_of_another_place() -> None:
+    with penstock.connect() as made:
+        made.execute("CREATE CATALOG scratch WITH ('type' = 'memory')")
+        made.execute("CREATE DATABASE scratch.raw")
+        made.execute("CREATE TABLE scratch.raw.t (a INT) WITH ('connector' = 'blackhole')")
+        made.execute("CREATE VIEW scratch.raw.v AS SELECT 1 AS x")
+        for word in ("IN", "FROM"):
+            assert made.execute(f"SHOW DATABASES {word} scratch").fetchall() == [("default_database", None), ("raw", None)]
+            assert made.execute(f"SHOW TABLES {word} scratch.raw LIKE 't%'").fetchall() == [("t", "blackhole", "bounded", "no")]
+            assert made.execute(f"SHOW VIEWS {word} scratch.raw").fetchall() == [("v", "SELECT 1 AS x")]
+        assert made.execute("SHOW TABLES").fetchall() == []
+        assert made.execute("SHOW DATABASES IN default_catalog").fetchall() == [("default_database", "yes")]
+        for sql, code in (
+            ("SHOW DATABASES IN scrath", "SQL-1351"),
+            ("SHOW TABLES IN scratch.nope", "SQL-1351"),
+            ("SHOW JOBS IN scratch", "SQL-1001"),
+        ):
+            with pytest.raises(penstock.Error, match=code):
+                made.execute(sql)

@@ -78,7 +78,7 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
 def test_a_spark_home_that_does_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
     code, found = examined(capsys)
-    assert code == 1 and "holds no Spark" in found["spark"][0]["found"] and found["spark"][0]["mend"].startswith("unset SPARK_HOME")
+    assert code == 1 and "and there is no Spark" in found["spark"][0]["found"] and found["spark"][0]["mend"].startswith("unset SPARK_HOME")
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-3.5.1.jar").touch()
     code, found = examined(capsys)

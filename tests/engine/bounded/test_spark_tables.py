@@ -161,6 +161,26 @@ def test_rows_are_written_by_spark(conn: Connection, shop: Any) -> None:
 
 
 @pytest.mark.spark
+def test_a_refused_insert_is_not_sent_to_duckdb(conn: Connection, shop: Any) -> None:
+    shop.sql("CREATE TABLE shop.narrow (t TIME(3)) USING parquet")
+    message = told(conn, "INSERT INTO lake.shop.narrow SELECT CAST('12:00:00.5' AS TIME)")
+    assert "BND-5003" in message and "Cannot safely cast" in message and "duckdb" not in message
+
+
+@pytest.mark.spark
+def test_text_that_is_no_utf_8_is_called_so(conn: Connection, shop: Any) -> None:
+    shop.sql("CREATE VIEW shop.broken AS SELECT id, CAST(X'C328' AS STRING) AS s FROM range(2)")
+    assert "RUN-2012" in told(conn, "SELECT s FROM lake.shop.broken") and "no UTF-8" in told(conn, "SELECT s FROM lake.shop.broken")
+    assert rows(conn, "SELECT COUNT(s) FROM lake.shop.broken") == [(2,)]
+
+
+@pytest.mark.spark
+def test_names_of_a_catalog_that_is_not_the_current_one(conn: Connection, shop: Any) -> None:
+    assert ("shop", None) in rows(conn, "SHOW DATABASES IN lake")
+    assert ("orders", "spark", "bounded", "no") in rows(conn, "SHOW TABLES IN lake.shop")
+
+
+@pytest.mark.spark
 def test_settings_that_are_too_late(conn: Connection, shop: Any) -> None:
     conn.execute("CREATE CATALOG late WITH ('type' = 'spark', 'spark.jars' = 'x.jar')")
     assert "BND-5013" in told(conn, "SELECT * FROM late.shop.orders")
