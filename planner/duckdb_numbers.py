@@ -20,11 +20,12 @@ from catalog.types import (
     to_spark,
 )
 from planner.duckdb_casts import failing
-from planner.duckdb_strings import constant
-from planner.expressions import Call
+from planner.duckdb_strings import constant, refuse
+from planner.expressions import Call, Expression
 from planner.spark_functions import conditional, is_truth, nvl2
 from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, integer, named, same_names, text, when
 
+_DIGITS_OF_64_BITS = 18
 _HUGE = exp.DataType.build("HUGEINT", dialect="duckdb")
 
 
@@ -51,9 +52,9 @@ def _moved(node: type[exp.Expr]) -> Spelling:
         result = binary(node, *args)
         if isinstance(call.type, DayTimeInterval) and isinstance(call.args[0].type, Date):
             return function("to_days", cast(result, duck(INT)))
-        if isinstance(call.type, Decimal | Date):
-            return cast(result, duck(call.type))
-        return result
+        if isinstance(call.type, Decimal):
+            return cast(binary(node, *_roomy(call, args, max(map(_scale, call.args)))), duck(call.type))
+        return cast(result, duck(call.type)) if isinstance(call.type, Date) else result
 
     return spelling
 
@@ -67,8 +68,23 @@ def _multiply(call: Call, args: list[exp.Expr]) -> exp.Expr:
             months = function("datepart", text("month"), args[interval])
             years = binary(exp.Mul, function("datepart", text("year"), args[interval].copy()), integer(12))
             return function("to_months", cast(function("round", binary(exp.Mul, binary(exp.Add, years, months), args[factor])), duck(INT)))
-    result = binary(exp.Mul, *args)
-    return cast(result, duck(call.type)) if isinstance(call.type, Decimal) else result
+    if isinstance(call.type, Decimal):
+        return cast(binary(exp.Mul, *_roomy(call, args, sum(map(_scale, call.args)))), duck(call.type))
+    return binary(exp.Mul, *args)
+
+
+def _scale(arg: Expression) -> int:
+    return arg.type.scale if isinstance(arg.type, Decimal) else 0
+
+
+def _roomy(call: Call, args: list[exp.Expr], scale: int) -> list[exp.Expr]:
+    """Operands of decimals, whose exact result has that scale, wide enough that DuckDB gives it all 38 digits: of two in 64 bits it makes one
+    in 64 bits, and fails. A result that Spark rounds to fewer digits may need more than 38 before."""
+    if isinstance(call.type, Decimal) and call.type.scale < scale:
+        raise refuse(call, f"where its exact result, of {scale} digits after the point, is rounded to {call.type.scale}")
+    if all(isinstance(kind, Decimal) and kind.precision <= _DIGITS_OF_64_BITS for kind in (call.type, *(arg.type for arg in call.args))):
+        return args
+    return [cast(arg, duck(Decimal(38, _scale(operand)))) for arg, operand in zip(args, call.args, strict=True)]
 
 
 def _micros(product: exp.Expr, exact: bool) -> exp.Expr:

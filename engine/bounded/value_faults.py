@@ -124,6 +124,11 @@ def _too_large(found: re.Match[str]) -> tuple[Fault, Suspect]:
     return out_of_range(name, found["value"].rstrip("LSBD")), _casts_to(name)
 
 
+def _too_wide(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name, casts = found["kind"].replace(",", ", "), _casts_to("DECIMAL")
+    return out_of_range(name, found["value"]), lambda part: casts(part) or _arithmetic(part)
+
+
 def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
     name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
     number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
@@ -177,8 +182,9 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     (r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to \"(?P<kind>[^\"]+)\"", _misread),
     (r"CAST_OVERFLOW\] The value (?P<value>\S+) of the type \"[^\"]+\" cannot be cast to \"(?P<kind>[^\"]+)\"", _too_large),
     (r"(?P<value>[0-9.+-]+) cannot be represented as (?P<kind>Decimal\([0-9, ]+\))", _misread),
+    (r"Casting value \"(?P<value>[0-9.+-]+)\" to type (?P<kind>DECIMAL\([0-9, ]+\)) failed", _too_wide),
     (r"CANNOT_PARSE_TIMESTAMP\] Text '(?P<value>.*)' could not be parsed", _no_time),
-    (r"Overflow in \w+ of (?P<kind>U?INT[0-9]+|numeric value)", _overflowed),
+    (r"Overflow in \w+ of (?P<kind>U?INT[0-9]+|numeric value|DECIMAL\([0-9]+\))", _overflowed),
     (r"ARITHMETIC_OVERFLOW|\blong overflow", _overflowed),
     (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
     (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),

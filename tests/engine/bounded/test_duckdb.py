@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,20 @@ import pytest
 from catalog.errors import PenstockError
 from catalog.schema import Field, Schema
 from catalog.tables import Table
-from catalog.types import BIGINT, BOOLEAN, DATE, DAY_TIME_INTERVAL, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, YEAR_MONTH_INTERVAL
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    YEAR_MONTH_INTERVAL,
+    DataType,
+    Decimal,
+)
 from engine.bounded.backend import BoundedBackend, BoundedBackends
 from engine.bounded.staging import StagedRows
 from engine.connectors.registered import RegisteredTables
@@ -22,11 +36,13 @@ from engine.operator import Services
 from planner.logical import Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import answer, call, col, files, lit, multiset, plans
+from tests.engine.expressions.calls import call as checked_call
+from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import FAMILIES
 
 REGISTERED = RegisteredTables()
 PLANS = plans()
-CANNOT_SAY = {"strings": ["initcap(s)"], "casts": ["CAST(t - v AS STRING)"]}
+CANNOT_SAY = {"arithmetic": ["w + w", "w * 2"], "strings": ["initcap(s)"], "casts": ["CAST(t - v AS STRING)"]}
 
 
 @pytest.fixture(scope="module")
@@ -183,3 +199,44 @@ def test_an_unknown_backend() -> None:
     with pytest.raises(PenstockError) as caught:
         BoundedBackends(Services()).backend("sprak")
     assert caught.value.code == "BND-5000" and caught.value.hint == 'did you mean "spark"?'
+
+
+DECIMALS = [(3, 1), (10, 3), (18, 0), (18, 3), (20, 2), (38, 2), (38, 0)]
+
+
+@pytest.mark.parametrize("function", ["add", "subtract", "multiply"])
+def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -> None:
+    """The largest values of each type, of 64 bits too, and an integer: what is no fault of ours is none of DuckDB's."""
+    kinds: list[DataType] = [*(Decimal(p, s) for p, s in DECIMALS), INT]
+    rows = pa.record_batch(
+        [pa.array([f"{sign}{'9' * (p - s)}.{'9' * s}" for sign in ("", "-")] + [None]).cast(pa.decimal128(p, s)) for p, s in DECIMALS]
+        + [pa.array([2**31 - 1, -(2**31), None], pa.int32())],
+        names=[f"x{i}" for i in range(len(kinds))],
+    )
+    schema = Schema(tuple(Field(name, kind) for name, kind in zip(rows.schema.names, kinds, strict=True)))
+    REGISTERED.register(f"decimals_{function}", pa.Table.from_batches([rows]))
+    scan = Scan(Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}), tuple(range(len(kinds))))
+    pairs = [checked_call(function, col(scan, left), col(scan, right)) for left in range(len(kinds)) for right in range(len(DECIMALS))]
+    fits, faults = [], []
+    for expression in pairs:
+        try:
+            fits.append((expression, run(expression, rows).to_pylist()))
+        except PenstockError as error:
+            assert error.code == "RUN-2002"
+            faults.append(expression)
+    assert len(fits) > 25 and len(faults) > 2
+    plan = Project(scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits))))
+    theirs = list(zip(*answer(duckdb, plan), strict=True))
+    wrong = {str(e): (list(a), b) for (e, b), a in zip(fits, theirs, strict=True) if list(a) != b}
+    assert not wrong
+    for expression in faults[::5]:
+        with pytest.raises(PenstockError, match="RUN-2002"):
+            answer(duckdb, Project(scan, (expression,), ("v",)))
+
+
+def test_a_product_that_is_rounded_is_not_left_to_duckdb(duckdb: BoundedBackend) -> None:
+    """Its digits before rounding may be more than the 38 DuckDB has."""
+    schema = Schema((Field("x", Decimal(38, 10)),))
+    scan = Scan(Table("wide", schema, schema, {"connector": "registered", "name": "wide"}), (0,))
+    with pytest.raises(PenstockError, match="BND-5101"):
+        duckdb.explain(Project(scan, (checked_call("multiply", col(scan, 0), col(scan, 0)),), ("v",)))
