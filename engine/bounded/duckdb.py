@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from planner.logical import LogicalPlan
 from planner.sql_flavour import function, text
 
 _BATCH_ROWS = 65_536
+_GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and has no escape for
 
 
 class DuckDbBackend:
@@ -120,7 +122,7 @@ class _DuckDbRun:
 
     def _register(self, name: str, relation: Relation) -> None:
         files = file_relation(relation)
-        if files is not None:
+        if files is not None and not any(_GLOB.search(path) for group in files.groups for path in group.paths):
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)

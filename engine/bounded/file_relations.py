@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 import pyarrow.fs as pafs
 from sqlglot import exp
@@ -24,7 +22,6 @@ from planner.bounded_query import Relation
 from planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
-_GLOB = re.compile(r"[*?\[\]{}\\]")
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
@@ -74,7 +71,7 @@ def file_relation(relation: Relation) -> FileRelation | None:
         return None
     files = [file for file in _files(relation, listing) if file.size]
     declared = option(table, "compression")
-    if any(_GLOB.search(file.path) or declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
+    if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
         return None
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
     groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _parquet_groups(relation, listing, files)

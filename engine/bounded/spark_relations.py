@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,12 +14,12 @@ from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, e
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_tables import register_table
-from engine.formats.file_task import CsvDialect
 from engine.operator import Services
 from planner.bounded_query import Relation
 from planner.spark_sql import SparkFlavour
 
 _HANDED_OVER_BYTES = 32 << 20
+_PATTERN = re.compile(r"([*?\[\]{}\\])")
 
 
 class SparkRelations:
@@ -53,7 +53,7 @@ class SparkRelations:
         self._session.sql(select).createOrReplaceTempView(name)
 
     def _read(self, files: FileRelation, group: FileGroup) -> Any:
-        paths = [Path(path).as_uri() for path in group.paths]
+        paths = [hadoop_path(path) for path in group.paths]
         if files.format == "parquet":
             return self._session.read.parquet(*paths)
         dialect = files.dialect
@@ -92,16 +92,24 @@ class SparkRelations:
         frame.createOrReplaceTempView(name)
 
 
+def hadoop_path(path: str) -> str:
+    """Return a local path as Hadoop names it: nothing is encoded, for it decodes nothing, and what it takes for a pattern is escaped.
+
+    Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path with such a character.
+    """
+    return "file://" + _PATTERN.sub(r"\\\1", path)
+
+
 def _reads_itself(files: FileRelation) -> bool:
-    """Whether Spark reads files as we do: from a wheel it has no zstd, and csv as ``_reads_alike`` says."""
-    packed = any(path.endswith((".zst", ".zstd")) for group in files.groups for path in group.paths)
-    return not packed and _reads_alike(files.dialect)
+    """Whether Spark reads files by itself as we do.
 
-
-def _reads_alike(dialect: CsvDialect) -> bool:
-    """Whether Spark reads csv of a dialect as we do: it would take a quoted null literal for NULL, and a mark of byte order for a part of
-    the first value where values may hold line ends."""
-    return not dialect.null_literal and (dialect.header or not dialect.multiline)
+    It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where values may hold line ends.
+    From a wheel it has no zstd. Hadoop takes the beginning of a file's name for a scheme when there is a colon behind it.
+    """
+    dialect = files.dialect
+    names = [path.rpartition("/")[2] for group in files.groups for path in group.paths]
+    plain = not any(":" in name or name.endswith((".zst", ".zstd")) for name in names)
+    return plain and not dialect.null_literal and (dialect.header or not dialect.multiline)
 
 
 def wired(table: pa.Table) -> pa.Table:

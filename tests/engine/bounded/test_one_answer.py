@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from catalog.tables import Table
-from catalog.types import DataType, to_arrow
+from catalog.types import STRING, DataType, to_arrow
 from engine.bounded.backend import BoundedBackend, BoundedBackends
 from engine.bounded.file_relations import file_relation
 from engine.bounded.java import find_java
@@ -136,3 +137,44 @@ def test_spark(spark: BoundedBackend, tmp_path: Path) -> None:
 @pytest.mark.spark
 def test_types_that_spark_reads_itself(spark: BoundedBackend, tmp_path: Path) -> None:
     check_types(spark, tmp_path)
+
+
+NAMES = ["my data", "é", "日本", "a+b", "x,y", "a'b", "a#b", "a%20b", "%", "[x]", "{a,b}", "*", "?", "[!a]*", "back\\slash", 'a"b', "a:b", "a;b&c"]
+NAMES += ["a=b", "two\nlines", "tab\tbed", "~", "$x", "a`b", " lead", "trail ", "-", "x@1-2#3-4", "é%C3%A9"]
+
+
+def named_files(root: Path, kind: str, names: list[str]) -> Table:
+    """A file in a directory of each name, and directories that a pattern would match; each holds its own name."""
+    for name in [*names, "x", "a", "b", "axb"]:
+        (root / name).mkdir(parents=True)
+        file = root / name / f"{name.strip('.') or 'f'}.{kind}"
+        if kind == "parquet":
+            pq.write_table(pa.table({"name": [name]}), file)
+        else:
+            quoted = name.replace('"', '""') if kind == "csv" else json.dumps(name)[1:-1]
+            file.write_text(f'name\n"{quoted}"\n' if kind == "csv" else f'{{"name": "{quoted}"}}\n')
+    options = {"connector": "filesystem", "path": str(root), "format": kind} | ({"csv.multiline": "true"} if kind == "csv" else {})
+    return table_of({"name": STRING}, options)
+
+
+def check_names(backend: BoundedBackend, directory: Path) -> None:
+    """Below a directory whose own name means something to a URL or a pattern, and each of the names as the table's path."""
+    for kind in ("csv", "json", "parquet"):
+        names = NAMES if kind == "parquet" else [name for name in NAMES if ":" not in name]  # which Spark does not open itself
+        expected = sorted([*names, "x", "a", "b", "axb"])
+        table = named_files(directory / "50% {é} #a" / kind, kind, names)
+        assert sorted(name for (name,) in streamed(table, (0,))) == expected
+        assert sorted(name for (name,) in bounded(backend, table, (0,))) == expected
+    for name in NAMES if backend.name == "duckdb" else ("*", "a%20b", "[x]"):
+        path = directory / "50% {é} #a" / "parquet" / name
+        table = table_of({"name": STRING}, {"connector": "filesystem", "path": str(path), "format": "parquet"})
+        assert streamed(table, (0,)) == bounded(backend, table, (0,)) == [(name,)]
+
+
+def test_names_of_files_on_duckdb(backends: BoundedBackends, tmp_path: Path) -> None:
+    check_names(backends.backend("duckdb"), tmp_path)
+
+
+@pytest.mark.spark
+def test_names_of_files_on_spark(spark: BoundedBackend, tmp_path: Path) -> None:
+    check_names(spark, tmp_path)
