@@ -8,6 +8,7 @@ have ended, so a program whose own threads still use a connection keeps it; ``th
 
 from __future__ import annotations
 
+import _imp
 import atexit
 import sys
 import threading
@@ -57,8 +58,21 @@ def join_all(timeout_s: float) -> list[EngineThread]:
     return [thread for thread in list(_started) if thread.is_alive()]
 
 
+def _free_import_lock() -> None:
+    """Give back Python's lock of imports, which Ctrl-C in the middle of an import leaves with this thread for ever: the others import too.
+
+    Only for where no import is under way in this thread, as at the end of a program.
+    """
+    while _imp.lock_held():
+        try:
+            _imp.release_lock()
+        except RuntimeError:  # another thread holds it, and will give it back
+            return
+
+
 def _end() -> None:
     """Close what is open, then wait for the threads. One that fails to close must not keep the others from it."""
+    _free_import_lock()
     for close in sorted(_closings, key=lambda close: _closings[close]):
         try:
             close()

@@ -30,7 +30,7 @@ PATIENCE_S = 200.0
 CLIENT_ENDS = ("main", "exception", "exit", "close", "SIGINT", "SIGTERM")
 FACES = ("client", "client with", "-c", "-f", "pipe", "run")
 ABORTS = re.compile(r"terminate called|nanobind|Fatal Python error|Segmentation|core dumped|Exception ignored|Exception in thread|pure virtual")
-CODES = {"main": (0,), "close": (0,), "exit": (7,), "exception": (1,), "SIGINT": (-signal.SIGINT,), "SIGTERM": (-signal.SIGTERM,), "hard": (0,)}
+CODES = {"main": (0,), "close": (0,), "exit": (7,), "exception": (1,), "SIGINT": (-signal.SIGINT, 1), "SIGTERM": (-signal.SIGTERM,), "hard": (0,)}
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE_S
 from tests.rel.__main__ import run_card
 from tests.rel.cards import CARDS
 from tests.rel.ends import ABORTS, End, Outcome, judge
@@ -20,6 +23,23 @@ def test_programs_end_in_order_at_any_moment(tmp_path: Path) -> None:
 def test_a_program_that_leaves_without_closing_is_seen(tmp_path: Path) -> None:
     verdict = run_card(CARD, ["--out", str(tmp_path), "--count", "1", "--hard"])
     assert any("nobody says that job" in sentence for sentence in verdict.wrong)
+
+
+BROKEN_OFF = """
+import _imp, penstock
+connection = penstock.connect()
+connection.execute("CREATE TABLE e (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000')")
+connection.execute("CREATE TABLE hole (a BIGINT) WITH ('connector' = 'blackhole')")
+_imp.acquire_lock()  # as Ctrl-C leaves it in the middle of an import: no thread can import from here on
+connection.execute("INSERT INTO hole SELECT a FROM e")
+"""
+
+
+def test_a_program_ends_whose_import_was_interrupted() -> None:
+    program = [sys.executable, "-c", BROKEN_OFF]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 0
+    assert "was stopped before its sources ended" in done.stderr
 
 
 def test_what_must_not_happen_is_seen() -> None:
