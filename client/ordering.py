@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.arrays import numbers_of
 from engine.expressions.compiler import compile_expression
 from engine.expressions.nested_order import sort_keys
 from engine.kernels.nested import canonical_text
+from engine.row_pieces import batches_of, taken
 from planner.expressions import Column, SortKey
 
 
@@ -15,7 +18,7 @@ def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:
     """Return the rows by the keys; ties fall by all columns in order, so the order never depends on how the rows came."""
     if rows.num_rows < 2:
         return rows
-    rows = rows.combine_chunks()
+    rows = pa.Table.from_batches(batches_of(rows), rows.schema)
     columns: list[pa.Array] = []
     directions: list[str] = []
     for key in keys:
@@ -37,7 +40,7 @@ def by_columns(rows: pa.Table, positions: tuple[int, ...]) -> pa.Table:
 def _sorted(rows: pa.Table, columns: list[pa.Array], directions: list[str]) -> pa.Table:
     names = [str(position) for position in range(len(columns))]
     order = pc.sort_indices(pa.table(columns, names=names), sort_keys=list(zip(names, directions, strict=True)))
-    return rows.take(order)
+    return taken(rows, numbers_of(order).astype(np.int64))
 
 
 def _add_plain_key(columns: list[pa.Array], directions: list[str], column: pa.ChunkedArray) -> None:
@@ -55,8 +58,8 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 def _values(rows: pa.Table, key: SortKey) -> pa.Array:
     if isinstance(key.expression, Column):
         return rows.column(key.expression.index)
-    batch = rows.to_batches()[0]
-    return compile_expression(key.expression)(batch)
+    values = compile_expression(key.expression)
+    return pa.chunked_array([values(batch) for batch in batches_of(rows)])
 
 
 def _add_key(columns: list[pa.Array], directions: list[str], values: pa.Array, descending: bool, nulls_first: bool) -> None:

@@ -14,6 +14,7 @@ from engine.elements import Batch
 from engine.fold import weights_of
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
+from engine.row_pieces import joined
 
 PARTS = 64
 ROWS_HELD = 1 << 19
@@ -76,8 +77,11 @@ class ComparedRows:
         """Write the rows that are held to the files of their parts."""
         if not self._held:
             return
-        rows = pa.Table.from_batches(self._held, self._stored).combine_chunks().to_batches()[0]
-        self._held, self._held_rows = [], 0
+        held, self._held, self._held_rows = self._held, [], 0
+        for rows in joined(held):
+            self._spill_rows(rows)
+
+    def _spill_rows(self, rows: pa.RecordBatch) -> None:
         hashed = stable_hash([rows.column(place) for place in self._exact]) if self._exact else np.zeros(rows.num_rows, np.uint64)
         order, starts = counting_sort((hashed % np.uint64(PARTS)).astype(np.int64), PARTS)
         sorted_rows = rows.take(array_of(order))

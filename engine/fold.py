@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
 from engine.elements import Batch
+from engine.row_pieces import TooLarge, batches_of, taken
 from engine.row_sums import summed
 
 
@@ -32,7 +32,9 @@ class Fold:
     def weighted(self) -> Batch:
         """Return the rows that are there now with their weights, those below zero too."""
         self._consolidate()
-        found = self._folded.combine_chunks().to_batches()
+        found = batches_of(self._folded)
+        if len(found) > 1:
+            raise TooLarge(self._folded.nbytes)
         rows = found[0] if found else pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
         return Batch(rows, None if (self._counts == 1).all() else self._counts)
 
@@ -41,7 +43,7 @@ class Fold:
         self._consolidate()
         if (self._counts == 1).all():
             return self._folded
-        return self._folded.take(array_of(np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0))))
+        return taken(self._folded, np.repeat(np.arange(len(self._counts)), np.maximum(self._counts, 0)))
 
     def _consolidate(self) -> None:
         if not self._pending:

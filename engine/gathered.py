@@ -8,20 +8,23 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
+from engine.row_pieces import LIMITS, cut
 
 
 def gathered(pieces: Sequence[Batch]) -> list[Batch]:
-    """Return the pieces as one batch (more only where Arrow cannot join the columns into one)."""
+    """Return the pieces as one batch, or as few as Arrow can hold them in."""
     if len(pieces) == 1:
         return [pieces[0]]
+    sizes = np.array([piece.size_bytes for piece in pieces])
+    if sizes.sum() <= LIMITS.array_bytes:
+        return [_one(pieces)]
+    return [_one(pieces[first:last]) for first, last in cut(sizes, len(pieces), LIMITS.array_bytes)]
+
+
+def _one(pieces: Sequence[Batch]) -> Batch:
     weights = _joined(pieces, [piece.weights for piece in pieces], 1)
     behind = _joined(pieces, [piece.behind for piece in pieces], -(2**63))
-    batches, start = [], 0
-    for rows in pa.Table.from_batches([piece.rows for piece in pieces]).combine_chunks().to_batches():
-        end = start + rows.num_rows
-        batches.append(Batch(rows, None if weights is None else weights[start:end], None if behind is None else behind[start:end]))
-        start = end
-    return batches
+    return Batch(pa.concat_batches([piece.rows for piece in pieces]), weights, behind)
 
 
 def _joined(pieces: Sequence[Batch], columns: Sequence[np.ndarray | None], absent: int) -> np.ndarray | None:

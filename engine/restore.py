@@ -18,6 +18,7 @@ from engine.input_gate import InputGate
 from engine.manifest import Manifest, Migration, OperatorEntry
 from engine.migrated_rows import migrated
 from engine.operator import Context
+from engine.row_pieces import parts_by_group
 from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
 from engine.storage import Storage
 
@@ -101,7 +102,8 @@ class Restorer:
                 start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
                 table = read_state(self._storage, task, layers, start, end)
                 if table is not None:
-                    state.restore(table if migration is None else _migrated(chained, name, wanted, table, migration))
+                    for part in parts_by_group(table if migration is None else _migrated(chained, name, wanted, table, migration)):
+                        state.restore(part)
 
     def _restore_items(self, chained: ChainedOperator) -> None:
         for name, state in chained.operator.list_states().items():

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+
+from catalog.errors import PenstockError
+from engine.arrays import array_of
 
 
 @dataclass
@@ -28,8 +32,28 @@ class Limits:
 
 
 LIMITS = Limits()
+Made = TypeVar("Made")
 _OFFSETS = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
 _LARGE_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+
+
+class TooLarge(PenstockError):
+    """RUN-2023: rows or values are wanted as one batch that no array of Arrow can hold."""
+
+    def __init__(self, size: int) -> None:
+        message = f"{size:,} bytes of rows are wanted at once, {LIMITS.array_bytes:,} fit into one batch"
+        super().__init__("RUN-2023", message, hint="let fewer, or shorter, values be together: of one key, one window or one LIMIT", sqlstate="54000")
+
+
+def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Made]:
+    """Return what is made of places: of all at once, or where that is too large, of each half by itself."""
+    try:
+        return [make(places)]
+    except (TooLarge, pa.ArrowInvalid) as error:
+        if places.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
+            raise
+        middle = places.size // 2
+        return in_halves(make, places[:middle]) + in_halves(make, places[middle:])
 
 
 def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndarray:
@@ -108,3 +132,39 @@ def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> 
 def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
     """Return a table as one batch, none when it is empty, or as few as Arrow can hold it in."""
     return [batch for batch in joined(table.to_batches()) if batch.num_rows]
+
+
+def taken(table: pa.Table, places: np.ndarray) -> pa.Table:
+    """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold them in."""
+    if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
+        return table.take(array_of(places))
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
+    starts = np.cumsum([0] + [batch.num_rows for batch in batches])
+    pieces = []
+    for first, last in cut(sizes[places], places.size, LIMITS.chunk_bytes):
+        wanted = places[first:last]
+        batch_of = np.searchsorted(starts, wanted, side="right") - 1
+        order = np.argsort(batch_of, kind="stable")
+        found = [batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i])) for i in np.unique(batch_of)]
+        back = np.empty(order.size, np.int64)
+        back[order] = np.arange(order.size)
+        pieces.append(pa.concat_batches(found).take(array_of(back)))
+    return pa.Table.from_batches(pieces, table.schema)
+
+
+def parts_by_group(table: pa.Table) -> list[pa.Table]:
+    """Return a table whose first column is an ascending key group in parts of some size; rows of one group stay together where they fit into one."""
+    if table.nbytes <= LIMITS.chunk_bytes:
+        return [table]
+    sizes = np.concatenate([row_sizes(batch) for batch in table.to_batches()])
+    groups = table.column(0).to_numpy()
+    parts, first = [], 0
+    while first < table.num_rows:
+        _, length = next(cut(sizes[first:], sizes.size, LIMITS.chunk_bytes))
+        last = first + length
+        if last < table.num_rows and groups[last] == groups[last - 1] and groups[first] < groups[last]:
+            last = int(np.searchsorted(groups, groups[last]))
+        parts.append(table.slice(first, last - first))
+        first = last
+    return parts

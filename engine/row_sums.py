@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of
 from engine.kernels.columns import words
 from engine.kernels.nested import canonical_text
+from engine.row_pieces import LIMITS, taken
 
 
 def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
@@ -20,7 +20,7 @@ def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
     np.minimum.at(first, group, np.arange(len(group)))
     kept = np.flatnonzero(sums)
     kept = kept[np.argsort(first[kept], kind="stable")]
-    return rows.take(array_of(first[kept])), sums[kept]
+    return taken(rows, first[kept]), sums[kept]
 
 
 _ENTRIES_HELD = 1 << 20
@@ -58,7 +58,7 @@ def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
     number = np.zeros(rows.num_rows, np.int64)
     count = 1 if rows.num_rows else 0
     for column in rows.columns:
-        code, codes = _codes(column.combine_chunks())
+        code, codes = _codes(column.combine_chunks()) if column.nbytes <= LIMITS.array_bytes else _large_codes(column)
         _, number = np.unique(number * codes + code, return_inverse=True)
         count = int(number.max()) + 1 if len(number) else 0
     return number, count
@@ -74,6 +74,15 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
         return number, count
     encoded = column.dictionary_encode(null_encoding="encode")
     return words(encoded.indices), max(1, len(encoded.dictionary))
+
+
+def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
+    """Return a small number per value of a column that no array can hold."""
+    from engine.state.key_index import KeyIndex  # numba: only such results pay for it
+
+    index = KeyIndex([column.type])
+    code = np.concatenate([index.lookup_or_insert([chunk]) for chunk in column.chunks])
+    return code, max(1, index.capacity)
 
 
 def _parts(column: pa.Array) -> pa.Table:

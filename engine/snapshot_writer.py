@@ -20,6 +20,7 @@ from engine.failpoints import failpoint
 from engine.frozen_state import FrozenState, Snapshot
 from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
+from engine.row_pieces import LIMITS, joined
 from engine.snapshots import BLOCK_BYTES, FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, schema_fingerprint
 from engine.storage import Storage
 
@@ -164,7 +165,7 @@ class _Encoded:
 def _encoded(table: pa.Table, name: str) -> _Encoded:
     schema = table.schema.remove_metadata()
     pieces = []
-    for batch in table.combine_chunks().to_batches():
+    for batch in joined(table.to_batches(), LIMITS.chunk_bytes):
         for first, last, piece in _by_groups(batch, name):
             pieces.append((first, last, piece.num_rows, piece.serialize()))
     return _Encoded(schema_fingerprint(schema), schema.serialize(), pieces)

@@ -21,6 +21,7 @@ from engine.arrays import array_of, numbers_of
 from engine.frozen_state import SLOT
 from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
+from engine.row_pieces import taken
 from engine.storage import Storage
 
 BLOCK_BYTES = 1 << 20
@@ -154,7 +155,7 @@ def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart],
         return whole
     if len(tables) > 1:
         groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
-        whole = whole.take(array_of(np.lexsort((slots, groups))))
+        whole = taken(whole, np.lexsort((slots, groups)))
     return whole.drop_columns([SLOT])
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog.errors import Kind, PenstockError
 from engine.arrays import array_of, truths
+from engine.row_pieces import LIMITS, TooLarge
 
 NO_BYTES = np.zeros(0, np.uint8)
 NO_WORDS = np.zeros(0, np.int64)
@@ -142,8 +143,10 @@ def array_of_wide_words(low: np.ndarray, high: np.ndarray, valid: np.ndarray, ki
 
 
 def array_of_strings(offsets: np.ndarray, data: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """Return the string or binary array with these offsets (int32) and bytes."""
-    return pa.Array.from_buffers(kind, offsets.size - 1, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data)])
+    """Return the string or binary array with these offsets (int64) and bytes; raises ``TooLarge`` for more than 32-bit offsets reach."""
+    if data.size > LIMITS.array_bytes:
+        raise TooLarge(data.size)
+    return pa.Array.from_buffers(kind, offsets.size - 1, [bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)])
 
 
 def _from_buffer(values: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:

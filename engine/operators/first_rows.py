@@ -78,8 +78,12 @@ class FirstRowsOperator(Operator):
             passed = self._best.passed(rows, slots, self._keys.capacity)
             if passed.size < slots.size:
                 rows, slots = rows.take(array_of(passed)), slots[passed]
-        if slots.size:
-            self._merge(rows, slots, out)
+        for some in self._rows.at_once(self._distinct.of(slots, self._keys.capacity)) if slots.size else ():
+            mine = np.isin(slots, some)
+            if mine.all():
+                self._merge(rows, slots, out)
+            else:
+                self._merge(rows.filter(array_of(mine)), slots[mine], out)
         self._metrics.state_entries = len(self._rows)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:

@@ -71,13 +71,20 @@ class PartitionChanges(Operator):
         touched = self._distinct.of(slots, self._keys.capacity)
         if self._window is not None:
             self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
+        for some in self._rows.at_once(touched):
+            mine = np.flatnonzero(np.isin(slots, some))
+            whole = mine.size == slots.size
+            self._change(some, batch if whole else batch.take(mine), slots if whole else slots[mine], out)
+        self._metrics.state_entries = len(self._rows)
+
+    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> None:
+        """Change whole partitions, and give what that changes of what they show."""
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
         change = difference(before, self._shown(touched))
         if change is not None:
             out.collect(change)
         self._keys.remove(emptied)
-        self._metrics.state_entries = len(self._rows)
 
     def _shown(self, slots: np.ndarray) -> Batch:
         positions, ids = self._rows.links.expand(slots)

@@ -110,7 +110,7 @@ class BestString(TablePart):
         """Return MIN or MAX."""
         offsets, data = self._gather(state)
         some = state[1] != 0
-        return col.array_of_strings(offsets.astype(np.int32), data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
+        return col.array_of_strings(offsets, data, col.NO_BYTES if some.all() else some.view(np.uint8), self._kind)
 
     def columns(self, slots: np.ndarray) -> list[pa.Array]:
         return [self.best(self.state(slots))]

@@ -12,7 +12,7 @@ from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, table_by_keys
 from engine.state.last_writes import LastWrites, written_column
 from engine.state.slot_changes import SlotChanges
 
@@ -55,11 +55,14 @@ class GroupState(TrackedState):
             lives = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
             lives[live] = True
             slots = slots[lives[slots]]
+        return table_by_keys(slots, self._entries, self._max_parallelism)
+
+    def _entries(self, slots: np.ndarray) -> Entries:
         keys = self.keys.keys(slots)
         columns = key_columns(keys) | self.accumulators.columns(slots)
         if self.writes is not None:
             columns[WRITTEN] = array_of(self.writes.of(slots))
-        return table_by_keys(slots, keys, columns, self._max_parallelism)
+        return keys, columns
 
     def restore(self, part: pa.Table) -> None:
         """Add keys of a snapshot."""

@@ -10,11 +10,11 @@ import pyarrow as pa
 from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
 from engine.frozen_state import SLOT, by_group
-from engine.kernels.hash import stable_hash
 from engine.operator import TrackedState
+from engine.row_pieces import taken
 from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.arrivals import Arrivals
-from engine.state.key_groups import groups_of_hashes
+from engine.state.key_groups import groups_of_keys
 
 
 class HeldRows(TrackedState):
@@ -75,17 +75,17 @@ class HeldRows(TrackedState):
             chosen = [found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None]
 
         def table() -> pa.Table:
-            rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema).combine_chunks()
+            rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema)
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
             weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
             behind = [pa.nulls(b.num_rows, pa.int64()) if b.behind is None else array_of(b.behind) for _, b in chosen]
             groups = np.zeros(rows.num_rows, np.uint16)
             if self._keys and rows.num_rows:
-                groups = groups_of_hashes(stable_hash([rows.column(key).chunk(0) for key in self._keys]), self._max_parallelism)
+                groups = groups_of_keys(rows.select(self._keys), self._max_parallelism)
             order, first = by_group(groups, numbers)
             columns = [array_of(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
-            found = pa.table(columns, names=names).take(array_of(order))
+            found = taken(pa.table(columns, names=names), order)
             return pa.table([*first, *found.columns], names=["key_group", SLOT, *names])
 
         return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +10,9 @@ import pyarrow as pa
 from engine.arrays import array_of, numbers_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group
-from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
-from engine.state.key_groups import groups_of_hashes
+from engine.row_pieces import LIMITS, cut
+from engine.state.key_groups import groups_of_keys
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import LastWrites, written_column
 from engine.state.mapped import Mapped
@@ -238,6 +238,17 @@ class JoinSide(TrackedState, Mapped):
             self._id_of = grown(self._id_of, self._identity.capacity)
             self._id_of[used:] = -1
 
+    def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield distinct key slots in pieces whose rows may be taken at once; the rows of one slot stay together."""
+        counts = self.links.counts(slots)
+        if int(counts.sum()) * self.store.widest <= LIMITS.chunk_bytes:
+            yield slots
+            return
+        positions, ids = self.links.expand(slots)
+        sizes = np.bincount(positions, self.store.sizes(ids), slots.size).astype(np.int64)
+        for first, last in cut(sizes, slots.size, LIMITS.chunk_bytes):
+            yield slots[first:last]
+
     def match(self, ids: np.ndarray, changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Change the match counts of distinct rows; return them as they were and as they are."""
         before = self.matches[ids]
@@ -262,7 +273,7 @@ class JoinSide(TrackedState, Mapped):
         def table() -> pa.Table:
             groups = np.zeros(ids.size, np.uint16)
             if keys and ids.size:
-                groups = groups_of_hashes(stable_hash(rows(None, keys).columns), self._max_parallelism)
+                groups = groups_of_keys(rows(None, keys), self._max_parallelism)
             mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]

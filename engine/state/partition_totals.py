@@ -12,7 +12,7 @@ from engine.frozen_state import SLOT, WRITTEN
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, table_by_keys
 from engine.state.last_writes import LastWrites, restore_lives
 from engine.state.mapped import Mapped
 from engine.state.slot_changes import SlotChanges
@@ -76,12 +76,15 @@ class PartitionTotals(TrackedState, Mapped):
         self.reserve()
         slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
         slots = slots[self.rows[slots] != 0]
+        return table_by_keys(slots, self._columns, self._max_parallelism)
+
+    def _columns(self, slots: np.ndarray) -> Entries:
         keys = self._keys.keys(slots)
         columns = {"rows": array_of(self.rows[slots]), "groups": array_of(self.groups[slots])}
         columns |= key_columns(keys) | self.accumulators.columns(slots)
         if self.writes is not None:
             columns[WRITTEN] = array_of(self.writes.of(slots))
-        return table_by_keys(slots, keys, columns, self._max_parallelism)
+        return keys, columns
 
     def restore(self, part: pa.Table) -> None:
         columns = {name: part.column(name).combine_chunks() for name in part.column_names}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.arrays import array_of, numbers_of
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import counting_sort
-from engine.row_pieces import LIMITS, cut, joined, row_sizes, widest_row
+from engine.row_pieces import LIMITS, TooLarge, cut, joined, row_sizes, widest_row
 from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.key_groups import groups_of_hashes
 from engine.state.mapped import Mapped
@@ -159,10 +159,7 @@ class RowStore(Mapped):
 
     def sizes(self, ids: np.ndarray) -> np.ndarray:
         """Return about how many bytes the rows of live ids are."""
-        sizes = np.zeros(ids.size, np.int64)
-        for chunk, order, places in _by_chunk(self._all_chunks(), self._positions[ids]):
-            sizes[order] = row_sizes(chunk, places)
-        return sizes
+        return _sizes(self._all_chunks(), self._positions[ids])
 
     def pieces(self, ids: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield the bounds of pieces of live ids whose rows may be emitted at once."""
@@ -172,12 +169,14 @@ class RowStore(Mapped):
         return cut(self.sizes(ids) if ids.size * self.widest > most_bytes else np.zeros(ids.size, np.int64), most_rows, most_bytes)
 
     def take(self, ids: np.ndarray, columns: list[int] | None = None) -> pa.RecordBatch:
-        """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions."""
+        """Return the rows of live ids, in that order, as often as named; ``columns``: only those at these positions. Raises ``TooLarge``."""
         if self._files is not None:
             self._unmapped += ids.size
             if self._unmapped > _PAGES_HELD:
                 self._unmapped = 0
                 self._spilled.let_go_of_pages()
+        if ids.size * self.widest > LIMITS.array_bytes and (size := int(self.sizes(ids).sum())) > LIMITS.array_bytes:
+            raise TooLarge(size)
         return _taken(self._all_chunks(), self._positions[ids], columns)
 
     def _all_chunks(self) -> list[pa.RecordBatch]:
@@ -196,10 +195,17 @@ class RowStore(Mapped):
         self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
         self._files, self._chunks = files, [_no_rows(self.schema)]
 
-    def frozen(self, ids: np.ndarray) -> Callable[[np.ndarray | None, list[int] | None], pa.RecordBatch]:
+    def frozen(self, ids: np.ndarray) -> Callable[[np.ndarray | None, list[int] | None], pa.Table]:
         """Return what gives, whatever becomes of the store, these rows as they are now: those at places in ``ids`` (None: all), and columns."""
-        chunks, positions = self._all_chunks(), self._positions[ids]
-        return lambda places, columns: _taken(chunks, positions if places is None else positions[places], columns)
+        chunks, positions, widest = self._all_chunks(), self._positions[ids], self.widest
+
+        def rows(places: np.ndarray | None, columns: list[int] | None) -> pa.Table:
+            wanted = positions if places is None else positions[places]
+            sizes = _sizes(chunks, wanted) if wanted.size * widest > LIMITS.chunk_bytes else np.zeros(wanted.size, np.int64)
+            pieces = [_taken(chunks, wanted[first:last], columns) for first, last in cut(sizes, wanted.size, LIMITS.chunk_bytes)]
+            return pa.Table.from_batches(pieces or [_taken(chunks, wanted, columns)])
+
+        return rows
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
         """Return those ids that are rows' now."""
@@ -241,6 +247,14 @@ def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list
     back = np.empty(positions.size, np.int64)
     back[np.concatenate(order)] = np.arange(positions.size)
     return gathered.take(array_of(back))
+
+
+def _sizes(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> np.ndarray:
+    """Return about how many bytes the rows at positions in the concatenation of chunks are."""
+    sizes = np.zeros(positions.size, np.int64)
+    for chunk, order, places in _by_chunk(chunks, positions):
+        sizes[order] = row_sizes(chunk, places)
+    return sizes
 
 
 def _by_chunk(chunks: Sequence[pa.RecordBatch], positions: np.ndarray) -> Iterator[tuple[pa.RecordBatch, np.ndarray, np.ndarray]]:

@@ -14,7 +14,7 @@ from engine.kernels import sessions as kernel
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, table_by_keys
 from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_changes import SlotChanges
@@ -160,9 +160,12 @@ class SessionState(TrackedState, Mapped):
         """Keys, bounds and aggregates are copied."""
         live = self._ends < MAX_WATERMARK_US
         sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
+        return table_by_keys(sessions, self._columns, self._max_parallelism)
+
+    def _columns(self, sessions: np.ndarray) -> Entries:
         keys = self.key_columns(sessions)
         columns = key_columns(keys) | {"start": array_of(self._starts[sessions]), "end": array_of(self._ends[sessions])}
-        return table_by_keys(sessions, keys, columns | self.accumulators.columns(sessions), self._max_parallelism)
+        return keys, columns | self.accumulators.columns(sessions)
 
     def restore(self, part: pa.Table) -> None:
         """Add sessions of a snapshot."""

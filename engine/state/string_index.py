@@ -90,7 +90,7 @@ class StringIndex(Mapped):
         offsets, data = self._gather(slots)
         null = self._slots.null_slot
         valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
-        return col.array_of_strings(offsets.astype(np.int32), data, valid, self._kind)
+        return col.array_of_strings(offsets, data, valid, self._kind)
 
     def remove(self, slots: np.ndarray) -> None:
         """Free distinct live slots and forget their strings."""

@@ -10,9 +10,8 @@ import pyarrow as pa
 from engine.arrays import array_of, numbers_of
 from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group
 from engine.kernels import columns as col
-from engine.kernels.hash import stable_hash
 from engine.operator import KeyGroups, TrackedState
-from engine.state.key_groups import groups_of_hashes
+from engine.state.key_groups import groups_of_keys
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import LastWrites, restore_lives
 from engine.state.mapped import Mapped
@@ -135,7 +134,7 @@ class TimedRows(TrackedState, Mapped):
         def table() -> pa.Table:
             groups = np.zeros(ids.size, np.uint16)
             if partition and ids.size:
-                groups = groups_of_hashes(stable_hash(rows(None, partition).columns), self._max_parallelism)
+                groups = groups_of_keys(rows(None, partition), self._max_parallelism)
             order, first = by_group(groups, ids)
             columns = [*first, array_of(waits[order]), array_of(np.full(ids.size, passed_us)), *rows(order, None).columns]
             names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)]]

@@ -14,7 +14,7 @@ from engine.frozen_state import SLOT
 from engine.operator import KeyGroups, TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, table_by_keys
 from engine.state.multi_index import MultiIndex
 from engine.state.passed_time import PassedTime
 from engine.state.row_index import RowIndex
@@ -145,11 +145,14 @@ class WindowState(TrackedState):
             lives = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
             lives[entries] = True
             entries = slots[lives[slots]]
+        return table_by_keys(entries, self._columns, self._max_parallelism)
+
+    def _columns(self, entries: np.ndarray) -> Entries:
         ends, starts = self._slices.keys[self._slice_of(entries)].T
         missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
         keys = self.keys.keys(self.key_slots(entries))
         columns = key_columns(keys) | {"slice_end": array_of(ends.copy()), "slice_start": array_of(starts.copy()), "missed": array_of(missed)}
-        return table_by_keys(entries, keys, columns | self.accumulators.columns(entries), self._max_parallelism)
+        return keys, columns | self.accumulators.columns(entries)
 
     def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:
         """Return how many windows are missed when those are that had ended by some time as well."""
