@@ -29,6 +29,21 @@ def refuse(call: Call, why: str) -> PenstockError:
     )
 
 
+_LARGEST = 10_000
+
+
+def _modest(spelling: Spelling, position: int) -> Spelling:
+    """A call that makes much of little only where a small constant says how much: penstock's own kernels look at sizes, DuckDB's do not."""
+
+    def spelled(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        value = constant(call, position) if position < len(args) else 0
+        if not isinstance(value, int | str) or (len(value) if isinstance(value, str) else value) > _LARGEST:
+            raise refuse(call, "with a size that is no small constant")
+        return spelling(call, args)
+
+    return spelled
+
+
 def _kind(name: str) -> exp.DataType:
     return exp.DataType.build(name)
 
@@ -130,6 +145,8 @@ def _regexp_replace(call: Call, args: list[exp.Expr]) -> exp.Expr:
 
 
 def _regexp_extract(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    if len(args) > 2 and not isinstance(constant(call, 2), int):
+        raise refuse(call, "with a group that is no constant")
     return function("regexp_extract", args[0], args[1], args[2] if len(args) > 2 else integer(1))
 
 
@@ -157,17 +174,17 @@ STRING_FUNCTIONS: dict[str, Spelling] = {
     "substr": _substr,
     "left": _count("left"),
     "right": _count("right"),
-    "repeat": _count("repeat"),
-    "space": lambda call, args: function("repeat", text(" "), _at_least(0, args[0])),
+    "repeat": _modest(_count("repeat"), 1),
+    "space": _modest(lambda call, args: function("repeat", text(" "), _at_least(0, args[0])), 0),
     "concat": concatenation(_concat),
     "concat_op": concatenation(_concat),
-    "replace": lambda call, args: function("replace", args[0], args[1], args[2] if len(args) > 2 else text("")),
-    "lpad": _padded("lpad"),
-    "rpad": _padded("rpad"),
+    "replace": _modest(lambda call, args: function("replace", args[0], args[1], args[2] if len(args) > 2 else text("")), 2),
+    "lpad": _modest(_padded("lpad"), 1),
+    "rpad": _modest(_padded("rpad"), 1),
     "instr": _typed(named("instr")),
     "position": _position,
     "split_part": _split_part,
-    "regexp_replace": _regexp_replace,
+    "regexp_replace": _modest(_regexp_replace, 2),
     "regexp_extract": _regexp_extract,
     "ascii": _typed(named("ascii")),
     "chr": _chr,

@@ -83,7 +83,7 @@ def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
 
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
-    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2005 for a value too large for so many rows."""
+    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2006 for a value too large for so many rows."""
     if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
         single, unit = (len(value.values), "elements") if isinstance(value, pa.ListScalar) else (value.as_buffer().size, "bytes")
         if single * count > MOST[unit]:

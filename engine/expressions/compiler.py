@@ -40,7 +40,7 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
     """Return a function from a batch to the expression's column, of exactly its Arrow type.
 
     The function raises PenstockError RUN-2001 (division by zero), RUN-2002 (out of range), RUN-2003 (bad cast), RUN-2004 (bad argument),
-    RUN-2005 (too large).
+    RUN-2006 (too large).
     """
     kind = to_arrow(expression.type)
     if isinstance(expression, Column):

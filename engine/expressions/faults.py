@@ -62,8 +62,8 @@ def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
         return
     largest = int(sizes.max())
     if largest > most:
-        raise Fault("RUN-2005", "54000", f"{function} would give {largest:,} {unit}, over the limit of {most:,}", "check the size before the call")
-    fault = Fault("RUN-2005", "54000", f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit of {most:,}")
+        raise Fault("RUN-2006", "54000", f"{function} would give {largest:,} {unit}, over the limit of {most:,}", "check the size before the call")
+    fault = Fault("RUN-2006", "54000", f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit of {most:,}")
     fault.hint = "SET 'execution.batch.max-rows' to fewer rows"
     fault.of_batch = True
     raise fault
@@ -71,7 +71,7 @@ def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
 
 def out_of_memory(expression: Expression) -> Fault:
     """Return the fault of a value there is no memory for."""
-    fault = Fault("RUN-2005", "53200", f"there is not enough memory for a value of {expression.type}", "SET 'execution.batch.max-rows' to fewer rows")
+    fault = Fault("RUN-2006", "53200", f"there is not enough memory for a value of {expression.type}", "SET 'execution.batch.max-rows' to fewer rows")
     fault.of_batch = True
     return fault.within(expression)
 

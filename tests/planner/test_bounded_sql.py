@@ -19,7 +19,7 @@ from catalog.tables import Table
 from catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
 from catalog.word_functions import DAYS, NUMBERS, WORDS
 from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
-from planner.expressions import Call, Column, Literal, SortKey
+from planner.expressions import Call, Column, Expression, Literal, SortKey
 from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Sink, TopN, Values, WatermarkAssign, WindowTable
 from planner.spark_sql import SparkFlavour, spark_sql
 from planner.windowing import Windowing, WindowKind
@@ -89,6 +89,20 @@ def test_a_refusal_says_what_and_what_else() -> None:
     assert caught.value.code == "BND-5101"
     assert caught.value.message == "function initcap has no spelling on the bounded backend duckdb"
     assert "execution.runtime-mode" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        ("repeat", (Literal(STRING, False, value="x"), Literal(INT, False, value=2_000_000_000))),
+        ("space", (Column(INT, True, index=1),)),
+        ("lpad", (Literal(STRING, False, value="x"), Column(INT, True, index=1), Literal(STRING, False, value="y"))),
+        ("replace", (Literal(STRING, False, value="x"), Literal(STRING, False, value="y"), Column(STRING, True, index=0))),
+    ],
+)
+def test_duckdb_is_not_asked_for_what_could_take_all_memory(function: str, args: tuple[Expression, ...]) -> None:
+    with pytest.raises(PenstockError, match="no small constant"):
+        duckdb_sql(Project(SCAN, (Call(STRING, True, function=function, args=args),), ("v",)))
 
 
 def test_literals_have_their_types() -> None:

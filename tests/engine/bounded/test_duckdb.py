@@ -41,7 +41,11 @@ from tests.engine.expressions.spark_cases import FAMILIES
 
 REGISTERED = RegisteredTables()
 PLANS = plans()
-CANNOT_SAY = {"arithmetic": ["w + w", "w * 2"], "strings": ["initcap(s)"], "casts": ["CAST(t - v AS STRING)"]}
+CANNOT_SAY = {
+    "arithmetic": ["w + w", "w * 2"],
+    "strings": ["initcap(s)", "repeat(s, n)", "lpad(s, n)", "rpad(s, n)", "space(n)"],
+    "casts": ["CAST(t - v AS STRING)"],
+}
 
 
 @pytest.fixture(scope="module")

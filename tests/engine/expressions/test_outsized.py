@@ -143,4 +143,4 @@ def refused(text: str) -> None:
     row = pa.record_batch([pa.array([next(filter(None, pool))], to_arrow(kind)) for kind, pool in columns.values()], names=list(columns))
     with pytest.raises(PenstockError) as caught:
         compile_expression(nested_cases.bound(text))(row)
-    assert caught.value.code in ("RUN-2004", "RUN-2005") and caught.value.sqlstate != "53200", caught.value
+    assert caught.value.code in ("RUN-2004", "RUN-2006") and caught.value.sqlstate != "53200", caught.value
