@@ -7,15 +7,19 @@ from collections.abc import Callable, Collection
 from catalog.connectors import is_in_database
 from catalog.errors import PenstockError
 from catalog.spark_options import is_in_spark
+from catalog.types import BOOLEAN
 from optimizer.clock_columns import stamp_clock
 from optimizer.emission import settle_emission
 from optimizer.optimizer import Observer, optimize
 from optimizer.properties import PlanFacts
 from optimizer.shared_inputs import RULE, SharedInputs, reads_a_table_twice
 from optimizer.streamable import check_streamable
-from planner.expressions import Literal
-from planner.logical import BoundedInput, Filter, LogicalPlan, Project, Scan, Sink, StatementSet, WatermarkAssign
+from planner.binder_join_time import join_time
+from planner.expressions import Call, Column, Literal, conjuncts
+from planner.logical import BoundedInput, Filter, Join, LogicalPlan, Project, Scan, Sink, StatementSet, WatermarkAssign
 from planner.processing_time import ProcessingTime
+from planner.timed_join import TIME_ROLES
+from planner.timed_join import timed as time_join
 
 
 def optimize_sharing(
@@ -57,6 +61,8 @@ def choose_runtime(
     rules; the plan returned is to be optimized for its runtime by the caller.
     """
     known = facts or PlanFacts()
+    if mode == "streaming":
+        plan = _joined_by_time(plan, known)
     if mode == "batch":
         _refuse_endless(plan, known)
     frontier = _Frontier(known, mode, disabled, speaks)
@@ -69,6 +75,34 @@ def choose_runtime(
     ours = stamp_clock(frontier.cut(plan))
     check_streamable(ours, known)
     return "streaming", ours
+
+
+def _joined_by_time(plan: LogicalPlan, facts: PlanFacts, timed: bool = False) -> LogicalPlan:
+    """Return the plan with joins of bounded tables, which are read as streams here, settled by time where their conditions bound it.
+
+    ``timed``: some node above goes by event time; then a join that would end a time attribute stays as it is.
+    """
+    inputs = tuple(_joined_by_time(child, facts, timed or plan.goes_by_time) for child in plan.inputs)
+    node = plan if all(new is old for new, old in zip(inputs, plan.inputs, strict=True)) else plan.with_inputs(inputs)
+    if type(node) is not Join or not any(map(facts.bounded, node.inputs)) or not all(map(facts.tells_time, node.inputs)):
+        return node
+    width = len(node.left.schema)
+    equal = [
+        Call(BOOLEAN, True, function="equal", args=(_column(node.left, left, 0), _column(node.right, right, width)))
+        for left, right in zip(node.left_keys, node.right_keys, strict=True)
+    ]
+    parts = [*equal, *(() if node.residual is None else conjuncts(node.residual))]
+    roles = [{i: field.role for i, field in enumerate(side.schema) if field.role in TIME_ROLES} for side in node.inputs]
+    time = join_time(parts, width, roles[0], roles[1], node.kind)
+    if time is None:
+        return node
+    settled = time_join(node, time)
+    return node if timed and facts.time_attributes(settled) != facts.time_attributes(node) else settled
+
+
+def _column(side: LogicalPlan, index: int, offset: int) -> Column:
+    field = side.schema[index]
+    return Column(field.type, field.nullable, index=index + offset, name=field.name)
 
 
 def _refuse_endless(plan: LogicalPlan, facts: PlanFacts) -> None:

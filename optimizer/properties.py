@@ -11,6 +11,7 @@ from catalog.tables import Table
 from optimizer.state_bounds import StateBound, state_bound
 from optimizer.unique_keys import Keys, unique_keys
 from planner.emit import Emit, EmitKind
+from planner.expressions import Literal
 from planner.logical import (
     Aggregate,
     BoundedInput,
@@ -21,6 +22,7 @@ from planner.logical import (
     Scan,
     TopN,
     Values,
+    WatermarkAssign,
     WindowAggregate,
     WindowTable,
 )
@@ -83,12 +85,26 @@ class PlanFacts:
         return self.boundedness(node) is Boundedness.BOUNDED
 
     def bounded_ports(self, join: Join) -> tuple[int, ...]:
-        """Return the side of a join that is loaded to its end first; the right one where both are bounded, none where neither is."""
+        """Return the side of a join that is loaded to its end first; the right one where both are bounded, none where neither is.
+
+        A join settled by time loads none that a watermark tells time of, as one of a stream that ends: rows may be late there as anywhere.
+        """
         if isinstance(join, SnapshotJoin):
             return ()
-        if self.bounded(join.right):
-            return (1,)
-        return (0,) if self.bounded(join.left) else ()
+        for port in (1, 0):
+            side = join.inputs[port]
+            if self.bounded(side) and not (isinstance(join, TimedJoin) and self.tells_time(side)):
+                return (port,)
+        return ()
+
+    def tells_time(self, node: LogicalPlan) -> bool:
+        """Return whether a watermark of rows stands in a plan: one that is NULL, of what a backend computes, comes with the end only."""
+        return self._once("tells_time", node, self._derive_tells_time)
+
+    def _derive_tells_time(self, node: LogicalPlan) -> bool:
+        if isinstance(node, WatermarkAssign) and not (isinstance(node.watermark, Literal) and node.watermark.value is None):
+            return True
+        return any(map(self.tells_time, node.inputs))
 
     def copied(self, join: Join) -> int | None:
         """Return the side of a join that a hint sends to every subtask, ``None`` where there is none or it cannot be heeded."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from client.session import Session
@@ -174,3 +176,38 @@ def test_windows_that_correct_late_results_are_waited_for(session: Session) -> N
         words = f"SELECT a_.k, a_.n, b_.n, a_.e FROM {parts[0]} JOIN {parts[1]} ON a_.k = b_.k AND a_.e = b_.e"
         expected = Counter(connection.execute(words).fetchall())
     assert answers == [expected, expected]
+
+
+_OF_FILE = "TUMBLE(TABLE f, DESCRIPTOR(ts), INTERVAL '10' SECONDS)"
+_OF_ONE_WINDOW = "x.window_start = y.window_start AND x.window_end = y.window_end"
+OF_A_FILE = {
+    "aggregate": f"SELECT window_end, COUNT(*) FROM {_OF_FILE} GROUP BY window_start, window_end",
+    "session": "SELECT window_end, COUNT(*) FROM SESSION(TABLE f, DESCRIPTOR(ts), INTERVAL '5' SECONDS) GROUP BY window_start, window_end",
+    "interval join": "SELECT x.id, y.id FROM f AS x JOIN f AS y ON y.ts BETWEEN x.ts AND x.ts + INTERVAL '4' SECOND",
+    "left interval join": "SELECT x.id, y.id FROM f AS x LEFT JOIN f AS y ON x.id < y.id AND y.ts BETWEEN x.ts AND x.ts + INTERVAL '4' SECOND",
+    "window join": f"SELECT x.id, y.id FROM {_OF_FILE} AS x JOIN {_OF_FILE} AS y ON {_OF_ONE_WINDOW}",
+    "full window join": f"SELECT x.id, y.id FROM {_OF_FILE} AS x FULL JOIN {_OF_FILE} AS y ON {_OF_ONE_WINDOW} AND x.id = y.id + 1",
+}
+
+
+@pytest.mark.parametrize("name", OF_A_FILE)
+def test_a_file_has_one_meaning_as_a_stream(name: str, tmp_path: Path) -> None:
+    """With and without source.replay the same rows are late, and given once; where none is late, the answer is that of the default mode."""
+
+    def answer(mode: str, replay: bool, delay_s: int) -> tuple[Counter[Any], bool, int]:
+        session = Session({"execution.runtime-mode": mode, "execution.batch.max-rows": "2", "bounded.backend": "duckdb", "parallelism.default": "2"})
+        options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet', 'source.replay' = '{replay}'"
+        session.execute(f"CREATE TABLE f (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{delay_s}' SECOND) WITH ({options})")
+        found = session.execute(OF_A_FILE[name])
+        rows = found.final_rows(60)
+        late = 0 if found.job is None else found.job.metrics().late_rows
+        session.close()
+        return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)), found.shape.insert_only, late
+
+    times = [datetime(2024, 1, 1) + timedelta(seconds=second) for second in (1, 8, 4, 30, 5, 31, 60, 52)]
+    pq.write_table(pa.table({"id": list(range(len(times))), "ts": pa.array(times, pa.timestamp("ms"))}), tmp_path / "f.parquet")
+    file, recording = answer("streaming", False, 1), answer("streaming", True, 1)
+    assert file == recording
+    assert file[1] and file[2] > 0
+    whole = answer("automatic", False, 100)
+    assert answer("streaming", False, 100)[0] == whole[0] != file[0]
