@@ -56,11 +56,12 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
     """Yield where secrets stand in a text, their quotes left out, and whether each is an option's: others are compared with a column, say."""
     if not _MAYBE.search(text):
         return
+    compared: set[int] = set()
     for found in _PAIR.finditer(text):
         key, sign, value = found["key"] or found["bare"], found["sign"], found["value"]
         quoted = value[0] in "'\"`"
         after_set = found["key"] is None and _SET.search(text, max(0, found.start() - 12), found.start()) is not None
-        option = found["key"] is not None or after_set
+        option = found["quote"] == "'" or after_set  # other quotes are of names: a column is compared with something, or an option misspelt
         named = names_secret(key) or (quoted and bool(sign) and _KEY.fullmatch(key)) if option else _NAMED.search(key)
         if not named or not (quoted or after_set or (sign and option)):
             continue
@@ -68,9 +69,10 @@ def _secrets_in(text: str) -> Iterator[tuple[int, int, bool]]:
         if quoted:
             end -= len(value) > 1 and value[-1] == value[0]
             start += 1
+        compared |= set() if option else {start}
         yield start, end, option
     for start, end in _within(text):
-        yield start, end, True
+        yield start, end, start not in compared
 
 
 def _within(text: str) -> Iterator[tuple[int, int]]:
