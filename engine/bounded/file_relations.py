@@ -13,11 +13,10 @@ from catalog.schema import Field
 from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
-from engine.formats.column_adapter import file_column
-from engine.formats.columns_there import file_schema
+from engine.formats.columns_there import columns_of, file_schema
 from engine.formats.csv import csv_position, header_names
 from engine.formats.file_task import CsvDialect, FileTask
-from engine.formats.file_types import Fit, matching
+from engine.formats.file_types import Fit
 from planner.bounded_query import Relation
 from planner.sql_flavour import Flavour, function, text, when
 
@@ -102,8 +101,7 @@ def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSp
     own = False
     for file in files:
         schema = file_schema(FileTask(listing.filesystem, file.path, (), ()), "parquet")
-        there = [field for field in relation.schema if matching(schema.names, field.name) or not (nulls and field.nullable)]
-        columns = {field.name: file_column(file.path, schema, field) for field in there}
+        columns = columns_of(schema, file.path, relation.schema, nulls)
         own |= any(how > Fit.WIDER for _, how in columns.values()) or _is_odd(schema)
         known = ((columns[name][0].name, columns[name][0].type) if name in columns else (None, pa.null()) for name in relation.schema.names)
         groups.setdefault(tuple(known), []).append(file.path)

@@ -179,6 +179,7 @@ def start_machine(
         raise
     environment = {
         **{name: value for name, value in os.environ.items() if name not in _OF_CLIENTS},
+        **locale_of_names(os.environ),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(directory),
@@ -201,6 +202,12 @@ def start_machine(
             preexec_fn=before,  # noqa: PLW1509
         )
     return SparkJvm(process, java, directory, archive_file(java, home / "jars") if archiving else None)
+
+
+def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what lets Java open files of any name: it writes names in the locale's encoding, and Python always in UTF-8."""
+    said = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
+    return {} if "utf" in said.lower() else {"LC_ALL": "C.UTF-8"}
 
 
 def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:

@@ -12,13 +12,14 @@ from engine.connectors.change_sequence import SEQUENCE, ChangeSequence
 from engine.connectors.file_listing import FileListing, FileSplit
 from engine.connectors.filesystem_reader import FilesystemReader
 from engine.connectors.source import Position, ScanRequest, SplitReader
-from engine.formats.columns_there import with_columns_there
+from engine.formats.columns_there import columns_of, file_schema, with_columns_there
 from engine.formats.file_task import CsvDialect, FileTask
 from engine.formats.parquet import row_group_ranges
 from engine.formats.readers import READERS
 
 RANGE_BYTES = 32 << 20
 RANGE_ROWS = 1 << 20
+_CHECKED_AT_ONCE = 64  # files whose columns are looked at before the first is read: each is a small read, far away perhaps
 
 
 class FilesystemSource:
@@ -37,7 +38,10 @@ class FilesystemSource:
         self._known: dict[str, FileSplit] = {}
 
     def splits(self) -> list[str]:
+        begun = bool(self._known)
         files = self._files()
+        if not begun:
+            self._check_columns(files)
         return [SEQUENCE] if self._in_sequence else sorted(split.split_id for file in files for split in self._cut(file))
 
     def _files(self) -> list[FileSplit]:
@@ -45,6 +49,15 @@ class FilesystemSource:
         for file in files:
             _refuse_changed(self._known.setdefault(file.path, file), file)
         return files
+
+    def _check_columns(self, files: list[FileSplit]) -> None:
+        """Refuse files that do not have the columns before a row of any is read; those of later listings are refused when they are opened."""
+        if self._format not in ("parquet", "arrow"):
+            return
+        nulls = option(self._table, "source.missing-columns") == "null"
+        for file in [file for file in files if file.size][:_CHECKED_AT_ONCE]:
+            task = self._task(file)
+            columns_of(file_schema(task, self._format), file.path, task.wanted, nulls)
 
     def open(self, split_id: str, position: Position | None) -> SplitReader:
         if split_id == SEQUENCE:

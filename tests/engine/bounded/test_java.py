@@ -9,6 +9,7 @@ import pytest
 from catalog.errors import PenstockError
 from engine.bounded import java, java_archive
 from engine.bounded.spark_errors import spark_error
+from engine.bounded.spark_launcher import locale_of_names
 
 
 def home(path: Path, version: str, modules: str = "java.base") -> Path:
@@ -86,3 +87,17 @@ def test_a_dead_worker_and_a_cancelled_job_have_codes_of_their_own() -> None:
     assert spark_error(RuntimeError("java.io.IOException: Python worker exited unexpectedly (crashed)")).code == "BND-5004"
     assert spark_error(RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled")).code == "BND-5006"
     assert spark_error(ConnectionRefusedError("refused"), "last words").code == "BND-5008"
+
+
+@pytest.mark.parametrize(
+    ("environment", "needs"),
+    [
+        ({"LANG": "de_DE.UTF-8"}, False),
+        ({"LANG": "C", "LC_CTYPE": "C.utf8"}, False),
+        ({"LANG": "de_DE.UTF-8", "LC_ALL": "POSIX"}, True),
+        ({"LANG": "en_US.ISO-8859-1"}, True),
+        ({"LC_ALL": ""}, True),
+    ],
+)
+def test_java_is_given_a_locale_that_has_names_of_all_files(environment: dict[str, str], needs: bool) -> None:
+    assert locale_of_names(environment) == ({"LC_ALL": "C.UTF-8"} if needs else {})

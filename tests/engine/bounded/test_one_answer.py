@@ -16,11 +16,11 @@ from catalog.errors import PenstockError
 from catalog.schema import Field
 from catalog.tables import Table
 from catalog.types import STRING, DataType, to_arrow
-from engine.bounded import file_relations
 from engine.bounded.backend import BoundedBackend, BoundedBackends
 from engine.bounded.file_relations import file_relation
 from engine.bounded.java import find_java
 from engine.connectors.registered import RegisteredTables
+from engine.formats import columns_there
 from engine.formats.file_types import Fit, fit, matching, read_as
 from engine.operator import Services
 from planner.bounded_query import Relation
@@ -79,7 +79,7 @@ def test_without_the_table_of_types_there_are_two_answers(backends: BoundedBacke
     def lenient(path: str, schema: pa.Schema, wanted: Field) -> tuple[pa.Field, Fit]:
         return schema.field(matching(schema.names, wanted.name)[0]), Fit.SAME
 
-    monkeypatch.setattr(file_relations, "file_column", lenient)
+    monkeypatch.setattr(columns_there, "file_column", lenient)
     for name in ("DECIMAL of fewer digits", "nanoseconds", "BINARY as STRING", "a time of day as DATE", "instants as TIMESTAMP", "STRING as BIGINT"):
         directory = tmp_path / name
         directory.mkdir()

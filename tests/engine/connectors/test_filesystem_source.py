@@ -254,3 +254,19 @@ def test_rate_is_kept_by_the_clock(way: str, tmp_path: Path) -> None:
         status = operator.poll(out)
     assert len(out.rows) == 11
     assert status.wake_ms == 1101
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_no_row_is_read_beside_a_file_of_other_columns(tmp_path: Path, kind: str) -> None:
+    for number, values in enumerate(([1, 2], ["x"])):
+        rows = pa.table({"id": pa.array(values)})
+        if kind == "parquet":
+            pq.write_table(rows, tmp_path / f"{number}.parquet")
+        else:
+            with pa.ipc.new_file(tmp_path / f"{number}.arrow", rows.schema) as sink:
+                sink.write_table(rows)
+    table = table_of({"id": INT}, {"connector": "filesystem", "path": str(tmp_path), "format": kind})
+    out = Taken()
+    with pytest.raises(PenstockError, match="DAT-4205"):
+        drain(open_source(table), out)
+    assert not out.rows
