@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from urllib.parse import urlsplit
+
 import pyarrow as pa
 import pyarrow.fs as pafs
 from sqlglot import exp
@@ -22,6 +25,7 @@ from planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
+_BUCKETS = {"s3": "s3a", "gs": "gs", "gcs": "gs"}
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
@@ -43,6 +47,7 @@ class FileRelation:
     format: str
     groups: tuple[FileGroup, ...]
     dialect: CsvDialect
+    local: bool = True
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -50,11 +55,12 @@ class FileRelation:
         return tuple(self.relation.schema)
 
 
-def file_relation(relation: Relation) -> FileRelation | None:
+def file_relation(relation: Relation, *, anywhere: bool = False) -> FileRelation | None:
     """Return how a backend reads a relation, ``None`` when only penstock's own readers can (types that need a rule, names, codecs, places).
 
     What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which backends read too leniently.
 
+    ``anywhere``: the backend reads object stores and HDFS too; their files have the URLs Hadoop knows them by.
     Raises what the source would raise: DAT-41xx for paths, DAT-4203 for a column that is not there, DAT-4205 for one of another type.
     """
     table = relation.table
@@ -66,7 +72,8 @@ def file_relation(relation: Relation) -> FileRelation | None:
     if not all(field in stored and _readable(field.type) for field in relation.schema):
         return None
     listing = FileListing(table.options["path"], file_format(table))
-    if not isinstance(listing.filesystem, pafs.LocalFileSystem):
+    place, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
+    if not local and not (anywhere and hadoop_url(place, "")):
         return None
     files = [file for file in _files(relation, listing) if file.size]
     declared = option(table, "compression")
@@ -74,7 +81,26 @@ def file_relation(relation: Relation) -> FileRelation | None:
         return None
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
     groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _parquet_groups(relation, listing, files)
-    return None if groups is None else FileRelation(relation, file_format(table), groups, dialect)
+    if groups is None:
+        return None
+    if not local:
+        groups = tuple(replace(group, paths=tuple(hadoop_url(place, path) or "" for path in group.paths)) for group in groups)
+    return FileRelation(relation, file_format(table), groups, dialect, local)
+
+
+def hadoop_url(table_path: str, path: str) -> str | None:
+    """Return the URL by which Hadoop knows a file of a table, from its path as Arrow has it.
+
+    ``None`` where a table's URL says more than a place: secrets and options that Hadoop would read another way, or not at all.
+    """
+    parts = urlsplit(table_path)
+    if parts.query or parts.fragment or parts.password:
+        return None
+    if parts.scheme in _BUCKETS:
+        return None if parts.username else f"{_BUCKETS[parts.scheme]}://{path}"
+    if parts.scheme in ("abfs", "abfss"):  # whose container is the first part of the path, and stands before the @
+        return f"{parts.scheme}://{parts.netloc}/{path.partition('/')[2]}" if parts.username else None
+    return f"hdfs://{parts.netloc}{path}" if parts.scheme == "hdfs" else None
 
 
 def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:

@@ -13,6 +13,8 @@ from catalog.spark_options import is_in_spark
 from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
 from engine.bounded.served_rows import ServedRows
+from engine.bounded.spark_errors import spark_error, spark_failures
+from engine.bounded.spark_session import NEWS
 from engine.bounded.spark_tables import register_table
 from engine.operator import Services
 from planner.bounded_query import Relation
@@ -35,13 +37,23 @@ class SparkRelations:
         if is_in_spark(relation.table):
             register_table(self._session, name, relation)
             return
-        files = file_relation(relation)
-        if files is not None and _reads_itself(files):
-            self._register_files(name, files)
+        files = file_relation(relation, anywhere=True)
+        if files is not None and _reads_itself(files) and self._opens(name, files):
             return
         table = registered_table(relation, self._services)
         batches = own_batches(relation, self._services) if table is None else iter(table.to_batches())
         self._register_rows(name, relation, batches)
+
+    def _opens(self, name: str, files: FileRelation) -> bool:
+        """Register files Spark can open. One without the jars or the rights for a store leaves its files to us, who could list them."""
+        try:
+            self._register_files(name, files)
+        except spark_failures() as error:
+            if files.local:
+                raise
+            NEWS.info("Spark cannot open %s, so penstock reads it: %s", files.groups[0].paths[0], spark_error(error).message)
+            return False
+        return True
 
     def _register_files(self, name: str, files: FileRelation) -> None:
         selects = []
@@ -93,11 +105,11 @@ class SparkRelations:
 
 
 def hadoop_path(path: str) -> str:
-    """Return a local path as Hadoop names it: nothing is encoded, for it decodes nothing, and what it takes for a pattern is escaped.
+    """Return a local path as Hadoop names it, or a URL of it: nothing is encoded, for it decodes nothing, and what it takes for a pattern is escaped.
 
     Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path with such a character.
     """
-    return "file://" + _PATTERN.sub(r"\\\1", path)
+    return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
 
 
 def _reads_itself(files: FileRelation) -> bool:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
 import pytest
 
 from catalog.errors import PenstockError
@@ -18,12 +20,14 @@ from catalog.settings import Settings
 from catalog.tables import Table
 from catalog.types import BIGINT, BINARY, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, YEAR_MONTH_INTERVAL, Array, Map, Row
 from engine.bounded import served_rows, spark_relations
+from engine.bounded.file_relations import hadoop_url
 from engine.bounded.java import find_java
 from engine.bounded.push_task import HELLO, pulling_task
 from engine.bounded.row_listener import RowListener
 from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark import SparkBackend
 from engine.bounded.spark_relations import SparkRelations
+from engine.connectors import file_listing
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
 from planner.bounded_query import Relation
@@ -192,3 +196,58 @@ def test_many_rows_are_taken_for_many(spark: SparkBackend, monkeypatch: pytest.M
     scan = Scan(Table("many", schema, schema, {"connector": "registered", "name": "many"}), (0,))
     assert [row for (row,) in answer(spark, scan)] == list(range(500_000))
     assert estimates[0] > 3_900_000
+
+
+@pytest.mark.parametrize(
+    ("table", "path", "url"),
+    [
+        ("s3://bucket/dir", "bucket/dir/a b.csv", "s3a://bucket/dir/a b.csv"),
+        ("gs://bucket/dir", "bucket/dir/a.csv", "gs://bucket/dir/a.csv"),
+        ("hdfs://host:9000/dir", "/dir/a.csv", "hdfs://host:9000/dir/a.csv"),
+        ("abfss://box@account.dfs.core.windows.net/dir", "box/dir/a.csv", "abfss://box@account.dfs.core.windows.net/dir/a.csv"),
+        ("s3://key:secret@bucket/dir", "bucket/dir/a.csv", None),
+        ("s3://bucket/dir?endpoint_override=localhost:9000", "bucket/dir/a.csv", None),
+        ("mock:///dir", "dir/a.csv", None),
+    ],
+)
+def test_what_hadoop_calls_a_file_of_a_store(table: str, path: str, url: str | None) -> None:
+    assert hadoop_url(table, path) == url
+
+
+STORE = {
+    "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+    "fs.s3a.impl.disable.cache": "true",
+    "fs.viewfs.overload.scheme.target.s3a.impl": "org.apache.hadoop.fs.LocalFileSystem",
+    "fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+}
+"""Has Hadoop look for s3a://bucket/dir on this machine."""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """And leaves one it cannot open to us: the plan has files of the store, or none."""
+    there = tmp_path / "bucket" / "dir"
+    there.mkdir(parents=True)
+    if kind == "csv":
+        (there / "a b.csv").write_text("k,s\n1,x\n2,\n", encoding="utf-8")
+    else:
+        pq.write_table(pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["x", None]}), there / "a b.parquet")
+    store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
+    monkeypatch.setattr(file_listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
+    scan = Scan(files("t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format=kind), (0, 1))
+    plans: list[str] = []
+    register = SparkRelations.register
+
+    def seen(self: SparkRelations, name: str, relation: Relation) -> None:
+        for key, value in settings.items():
+            self._session.conf.set(key, value)
+        register(self, name, relation)
+        plans.append(self._session.table(name)._jdf.queryExecution().toString())
+
+    monkeypatch.setattr(SparkRelations, "register", seen)
+    settings: dict[str, str] = {}
+    assert answer(spark, scan) == [(1, "x"), (2, None)]
+    settings.update(STORE, **{"fs.viewfs.mounttable.bucket.link./dir": there.as_uri()})
+    assert answer(spark, scan) == [(1, "x"), (2, None)]
+    assert ["s3a:" in plan for plan in plans] == [False, True]
