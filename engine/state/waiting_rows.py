@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from engine.arrays import array_of
 from engine.elements import Batch
+from engine.gathered import gathered
 from engine.kernels import columns as col
+from engine.row_pieces import LIMITS, TooLarge
 from engine.state.held_rows import HeldRows
 from engine.state.key_index import KeyIndex
 
@@ -41,9 +43,11 @@ class WaitingRows(HeldRows):
             self._numbers = [self.changes.take(waiting.num_rows) for waiting in self._batches]
         self._keep(batch, self.changes.take(batch.num_rows))
         if len(self._batches) > _PIECES_MAX:
-            merged, numbers = _together(self._batches), np.concatenate(self._numbers)
+            merged, numbers, first = gathered([Batch(held.rows, held.weights) for held in self._batches]), np.concatenate(self._numbers), 0
             self._clear()
-            self._keep(merged, numbers)
+            for piece in merged:
+                self._keep(piece, numbers[first : first + piece.num_rows])
+                first += piece.num_rows
 
     def _keep(self, batch: Batch, numbers: np.ndarray) -> None:
         self._batches.append(batch)
@@ -85,6 +89,9 @@ class WaitingRows(HeldRows):
 
 
 def _together(batches: Sequence[Batch]) -> Batch:
+    size = sum(batch.size_bytes for batch in batches)
+    if size > LIMITS.array_bytes:
+        raise TooLarge(size)
     rows = pa.concat_batches([batch.rows for batch in batches])
     if all(batch.weights is None for batch in batches):
         return Batch(rows)

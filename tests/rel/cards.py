@@ -36,6 +36,7 @@ CARDS: tuple[Card, ...] = (
         "a join of many keys under a memory budget spills, or fails by name",
         ("--rows", "10000000", "--width", "40", "--budget", "256", "--beside", "512"),
     ),
+    Card("outsized", "tests.rel.outsized", "hot keys, 2.4 GB of text, types and plans without end: an answer in bounded memory, or a sentence"),
     Card(
         "unaligned",
         "tests.rel.slow_sink",

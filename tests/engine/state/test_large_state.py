@@ -20,6 +20,7 @@ from engine.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
 from engine.row_sums import summed
 from engine.state.row_store import RowStore
 from engine.state.string_index import StringIndex
+from engine.state.waiting_rows import WaitingRows
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
 
@@ -146,3 +147,15 @@ def test_answers_do_not_depend_on_what_an_array_holds(session: Session, monkeypa
 def test_too_large_is_a_fault_that_says_what_to_do() -> None:
     error = TooLarge(5_000_000_000)
     assert isinstance(error, PenstockError) and "5,000,000,000 bytes" in str(error) and error.hint
+
+
+def test_waiting_rows_are_merged_to_what_fits_and_too_many_due_at_once_are_refused() -> None:
+    waiting = WaitingRows(TEXT, [0], 0, 8)
+    for n in range(10, 90):
+        waiting.add(Batch(rows(n, 1)))
+    assert len(waiting) == 80
+    assert sorted(k for batch in waiting.snapshot().select(["c0"]).to_batches() for k in batch.column(0).to_pylist()) == list(range(10, 90))
+    due = waiting.due(20)
+    assert due is not None and sorted(due.rows.column(0).to_pylist()) == list(range(10, 20)) and len(waiting) == 70
+    with pytest.raises(TooLarge):
+        waiting.due(1_000)
