@@ -27,7 +27,7 @@ test: $(VENV)/.installed ## set up, then run all tests and checks (about a quart
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
 	@$(BIN)/python -m tests.queries.soak 400 $$((400 + $(FUZZ)))
-	@QUERIES=2000 RELATIONS=3 MACHINES=10 $(BIN)/python -m pytest tests/queries tests/machines
+	@QUERIES=2000 RELATIONS=3 MACHINES=10 DISORDER=2000 $(BIN)/python -m pytest tests/queries tests/machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end
 	@$(BIN)/python -m tests.rel soak && $(BIN)/python -m tests.mutants
