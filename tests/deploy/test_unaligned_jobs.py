@@ -78,13 +78,18 @@ class Noted:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, change: Callable[[Manifest], Manifest] = lambda manifest: manifest) -> None:
         self.published: list[Manifest] = []
         self.restored: list[Manifest] = []
+        self._wanted = self._held = False
         publish, deploy = CheckpointStore.publish, ProcessWorkers.deploy
 
         def noted_publish(store: CheckpointStore, manifest: Manifest) -> Manifest:
+            if self._held:
+                raise OSError("no checkpoint after the one that was waited for")
             self.published.append(publish(store, manifest))
+            self._held = self._wanted and in_flight(manifest) > unsent(manifest) > 0
             return self.published[-1]
 
         def noted_deploy(workers: ProcessWorkers, deployment: Deployment) -> object:
+            self._wanted = self._held = False
             if deployment.restore is not None:
                 self.restored.append(deployment.restore.manifest)
                 deployment = replace(deployment, restore=replace(deployment.restore, manifest=change(deployment.restore.manifest)))
@@ -94,9 +99,9 @@ class Noted:
         monkeypatch.setattr(ProcessWorkers, "deploy", noted_deploy)
 
     def await_unsent(self, job: Job) -> None:
-        """Wait for a checkpoint with rows in flight on both sides of a connection; the next is half a second away."""
-        known = len(self.published)
-        until(lambda: any(in_flight(manifest) > unsent(manifest) > 0 for manifest in self.published[known:][-1:]), job)
+        """Wait for a checkpoint with rows in flight on both sides of a connection, which stays the last one of this deployment."""
+        self._wanted = True
+        until(lambda: self._held, job)
 
 
 def until(reached: Callable[[], bool], job: Job) -> None:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
-    seconds = arguments.seconds or int(arguments.kills * (arguments.every + arguments.jitter)) + 10
+    seconds = arguments.seconds or int(arguments.kills * (arguments.every + arguments.jitter)) + 60  # a slow machine takes longer
     events = make_events(arguments.rate * seconds, arguments.keys, arguments.seed, arguments.error_rate)
     write_events(events, root / "events", arguments.rate)
     settings = ("deployment=processes",) if arguments.workers else ()

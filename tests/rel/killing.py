@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from engine.manifest import decode_manifest
 from tests.rel.job_process import JobProcess
 
 AIMS = ("any moment", "while a checkpoint is taken", "between a durable checkpoint and its commits")
 AIM_S = 3.0
+LEAST_ROWS = 300
 POLL_S = 0.0005
 
 
@@ -38,6 +40,7 @@ class Kills:
         restart()
         for number in range(self.count):
             job.await_checkpoint()
+            job.await_that(lambda: job.finished or rows_kept(job.state) >= LEAST_ROWS)  # or there is little that could be lost
             time.sleep(max(0.0, self.every - 1.0) + self.random.random() * self.jitter)
             aim = AIMS[number % len(AIMS)]
             target = self.targets[number % len(self.targets)]
@@ -92,6 +95,16 @@ def checkpoint_under_way(state: Path) -> bool:
     names = os.listdir(state) if state.is_dir() else []
     newest = max((int(found[1]) for name in names if (found := re.fullmatch(r"chk-(\d+)\.manifest\.json", name))), default=0)
     return any(name.endswith(".tmp") or ((found := re.match(r"\w+-e\d+-a\d+-c(\d+)-", name)) and int(found[1]) > newest) for name in names)
+
+
+def rows_kept(state: Path) -> int:
+    """Return how many rows of keyed state the newest checkpoint in a job's directory has."""
+    newest = max(state.glob("chk-*.manifest.json"), key=lambda path: int(path.name.split("-")[1].split(".")[0]), default=None)
+    try:
+        tasks = () if newest is None else decode_manifest(newest.name, newest.read_bytes()).tasks
+    except FileNotFoundError:  # a newer one has just taken its place
+        return 0
+    return sum(group.rows for task in tasks for part in task.keyed for group in part.groups)
 
 
 def workers_of(job: JobProcess) -> list[int]:

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     root: Path = arguments.directory
-    seconds = int(arguments.kills * (arguments.every + arguments.jitter)) + 10
+    seconds = int(arguments.kills * (arguments.every + arguments.jitter)) + 60  # a slow machine takes longer for its kills
     write_transfers(root / "transfers", arguments.rate * seconds, arguments.seed)
     job = JobProcess(root, SCRIPT.format(root=root, rate=arguments.rate), JOB, interval=arguments.ckpt)
     if arguments.mutant:
