@@ -141,9 +141,10 @@ class _SparkRun:
             if self._cancelled.is_set():
                 return
             if isinstance(self._plan, Sink) and self._plan.table is not None:
-                SESSIONS.watch(_WRITE_IDLE_S).call("write a table", lambda: self._write(scratch))
+                self._watch = SESSIONS.watch(_WRITE_IDLE_S)
+                self._watch.call("write a table", lambda: self._write(scratch))
                 return
-            frame, small = SESSIONS.watch().call("plan a query", lambda: self._prepared(scratch))
+            frame, small = self._watch.call("plan a query", lambda: self._prepared(scratch))
             batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
             for batch in batches if self._staging_dir is None else stage(self._staging_dir, batches).batches():
                 exact = self._exact.cast(batch)
@@ -182,7 +183,7 @@ class _SparkRun:
 
     def _open(self, settings: Mapping[str, str]) -> None:
         self._session = SESSIONS.new(self._time_zone, settings)
-        self._place = SESSIONS.place
+        self._place, self._watch = SESSIONS.place, SESSIONS.watch()
 
     def _write(self, scratch: Path) -> None:
         assert isinstance(self._plan, Sink) and self._plan.table is not None
@@ -204,7 +205,7 @@ class _SparkRun:
         assert self._place is not None
         self._place.tag(self._session, self._tag)
         self._served = ServedRows(self._listener, self._reached_at, scratch)
-        relations = SparkRelations(self._session, self._services, self._served)
+        relations = SparkRelations(self._session, self._services, self._served, self._watch.rest)
         for number, relation in enumerate(self._query.relations):
             relations.register(f"t_{number}", relation)
         register_on_spark(self._session, self._query.python_functions)
@@ -213,7 +214,7 @@ class _SparkRun:
         """Return the plan Spark would run."""
         with self._scratch() as scratch:
             self._open({"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
-            return SESSIONS.watch().call("explain a query", lambda: self._explained(scratch))
+            return self._watch.call("explain a query", lambda: self._explained(scratch))
 
     def _explained(self, scratch: Path) -> str:
         self._begin(scratch)

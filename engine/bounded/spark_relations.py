@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -27,10 +27,12 @@ _PATTERN = re.compile(r"([*?\[\]{}\\])")
 class SparkRelations:
     """Registers relations in one session. What Spark does not read itself is never a file to it: its executors need not see our disks."""
 
-    def __init__(self, session: Any, services: Services, served: ServedRows) -> None:
+    def __init__(self, session: Any, services: Services, served: ServedRows, came: Callable[[], None]) -> None:
+        """``came`` is called for each batch that is read here, while Spark has nothing to do."""
         self._session = session
         self._services = services
         self._served = served
+        self._came = came
 
     def register(self, name: str, relation: Relation) -> None:
         """Make a relation readable under a name."""
@@ -84,13 +86,18 @@ class SparkRelations:
         schema = ", ".join(f"{position_name(position)} STRING" for position in range(len(group.names)))
         return self._session.read.options(**options).schema(schema).csv(paths)
 
+    def _heard(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._came()
+            yield batch
+
     def _register_rows(self, name: str, relation: Relation, batches: Iterator[pa.RecordBatch]) -> None:
         """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to fetch."""
         from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
         schema = from_arrow_schema(wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True)
         layout = to_arrow_schema(schema, timezone="UTC")
-        ready = (part for batch in batches for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches())
+        ready = (part for batch in self._heard(batches) for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches())
         first: list[pa.RecordBatch] = []
         size = 0
         for batch in ready:

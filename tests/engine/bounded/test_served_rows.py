@@ -57,6 +57,9 @@ class FakeSession:
         self.task = task
         return self
 
+    def createOrReplaceTempView(self, name: str) -> None:
+        """Nothing: whoever asked for the frame has it."""
+
     def rows(self, partition: int) -> list[dict[str, Any]]:
         given = pa.record_batch({"id": pa.array([self.ids[partition]])})
         return [row for batch in self.task(iter([given])) for row in batch.to_pylist()]
@@ -121,6 +124,24 @@ def test_a_task_is_told_when_nobody_serves_any_more(served: ServedRows) -> None:
     served.close()
     with pytest.raises(ConnectionError, match="PENSTOCK_REFUSED"):
         frame.rows(0)
+
+
+def test_rows_that_are_read_here_are_no_idle_spark(served: ServedRows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark has nothing to do as long as a large file is read for it, and a query that waits for that is not given up."""
+    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 1000)
+    came: list[int] = []
+
+    def read(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
+        for number in range(8):
+            yield pa.record_batch({"n": pa.array(range(50), pa.int64())})
+            assert len(came) == number + 1
+
+    monkeypatch.setattr(spark_relations, "own_batches", read)
+    schema = Schema((Field("n", BIGINT),))
+    session = FakeSession()
+    relations = SparkRelations(session, Services(), served, lambda: came.append(1))
+    relations.register("t", Relation(Table("t", schema, schema, {"connector": "datagen"}), (0,)))
+    assert len(came) == 8 and len(session.ids) > 1
 
 
 # -- by a real Spark
