@@ -22,7 +22,10 @@ def make_private(directory: Path) -> None:
     """Make a directory with its parents, those that are missing for this user alone; one that is there stays as it is. Raises OSError."""
     if not directory.is_dir():
         make_private(directory.parent)
-        directory.mkdir(mode=0o700, exist_ok=True)
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+        except FileExistsError as error:  # a file stands where the directory should
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from error
 
 
 def open_private(path: Path) -> BinaryIO:

@@ -307,7 +307,7 @@ SET 'table.dml-sync' = 'maybe'
 error[SQL-1402]: 'maybe' is no value for setting 'table.dml-sync'
   1 | SET 'table.dml-sync' = 'maybe'
     |                        ^^^^^^^
-hint: it takes true or false
+hint: it takes automatic, true or false
 ====
 RESET 'paralelism.default'
 ---
