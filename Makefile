@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 # hundreds of processes are started: none compiles all modules anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test fuzz soak lint bench accept clean
+.PHONY: help demo test test-slow fuzz soak lint bench accept clean
 
 help: ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
@@ -21,6 +21,9 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 
 test: $(VENV)/.installed ## set up, then run all tests and checks (about a quarter of an hour on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
+
+test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (an hour and more): none may depend on speed
+	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
 # make test asks QUERIES=400 generated queries (some 45 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often
