@@ -33,7 +33,7 @@ def filled(place: Place) -> None:
 
 
 def opened(place: Place, more: str = "", options: dict[str, str] | None = None, **settings: str) -> Connection:
-    made = penstock.connect(settings={"execution.batch.max-rows": "40", **settings})
+    made = penstock.connect(settings={"execution.batch.max-rows": "40", "table.dml-sync": "false", **settings})
     made.execute(f"{DIM} {place.options('dim', **{key.replace('.', '__'): value for key, value in (options or {}).items()})}")
     made.execute(
         "CREATE TABLE l (id INT, r INT, k AS NULLIF(r, 25), p AS PROCTIME()) WITH ('connector' = 'datagen', "
