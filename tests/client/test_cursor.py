@@ -37,7 +37,7 @@ class FakeSession:
         self.result = result
         self.asked = []
 
-    def execute(self, sql, params):
+    def execute(self, sql, params, hold=None):
         self.asked.append((sql, tuple(params)))
         if isinstance(self.result, PenstockError):
             raise self.result
