@@ -18,7 +18,7 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
 
     ``places``: for each column of the rows it holds (c0, c1, ..) where it stood, -1: it was not there. What a state adds to its rows follows them.
     """
-    wanted = pa.schema([field for field in wanted if field.name not in OPTIONAL])
+    wanted = pa.schema([wanted.field(name) for name in wanted.names if name not in _optional(wanted)])
     sources = _sources(table.schema, wanted, places)
     if sources is None:
         return None
@@ -33,9 +33,8 @@ def migrated(table: pa.Table, wanted: pa.Schema, places: Sequence[int]) -> pa.Ta
             return None
         columns.append(column if old == new else column.cast(field.type))
     found = pa.table(columns, names=wanted.names)
-    for name in OPTIONAL:
-        if name in table.column_names:
-            found = found.append_column(name, table.column(name))
+    for name in _optional(table.schema):
+        found = found.append_column(name, table.column(name))
     return found
 
 
@@ -53,7 +52,16 @@ def _sources(old: pa.Schema, wanted: pa.Schema, places: Sequence[int]) -> list[s
         place = all_places[int(row[1])] if row and int(row[1]) < len(all_places) else None
         named.append((None if place == -1 else f"c{place}") if row else name)
     used = {name for name in named if name is not None}
-    return named if used == {*old.names}.difference(OPTIONAL) else None
+    return named if used == {*old.names}.difference(_optional(old)) else None
+
+
+def _optional(schema: pa.Schema) -> list[str]:
+    """Return the optional columns of a state: those at its end. One of such a name before others is the state's own."""
+    names = list(schema.names)
+    first = len(names)
+    while first and names[first - 1] in OPTIONAL:
+        first -= 1
+    return names[first:]
 
 
 def fits(old: pa.DataType, new: pa.DataType) -> bool:
