@@ -162,7 +162,7 @@ def timed_batch(keys: list[int] | np.ndarray, times_us: list[int] | np.ndarray) 
 
 def windows(kind: WindowKind) -> tuple[KeyedState, Callable[[Random], None]]:
     operator = window_aggregate(kind)
-    (state,) = operator.keyed_states().values()
+    state, *_ = operator.keyed_states().values()
     clock = [0]
 
     def change(random: Random) -> None:
@@ -291,7 +291,7 @@ def filled(which: str) -> tuple[KeyedState, Callable[[np.ndarray], None]]:
     if which in WINDOWS:
         windowed = window_aggregate(WINDOWS[which])
         windowed.on_batch(timed_batch(np.arange(KEYS), np.zeros(KEYS)), 0, Collected())
-        (state,) = windowed.keyed_states().values()
+        state, *_ = windowed.keyed_states().values()
         return state, lambda keys: windowed.on_batch(timed_batch(keys, np.zeros(keys.size)), 0, Collected())
     if which == "rows in time":
         rows = MatchRows(TIMED, [0], 1, KeyIndex([pa.int64()]), KeyGroups(0, 128, 128), 4)
