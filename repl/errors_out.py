@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Iterator
@@ -47,7 +48,8 @@ class News(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Note one line."""
-        self._messages.note(record.getMessage())
+        with contextlib.suppress(ValueError, OSError):  # nobody reads stderr any more: no reason for the engine to fail
+            self._messages.note(record.getMessage())
 
     def listen(self) -> None:
         """Hear what is logged from now on, in the place of one that did before."""

@@ -108,9 +108,11 @@ def test_register_spark_looks_at_the_python_of_the_workers(tmp_path: Path) -> No
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(spark_session, "SESSIONS", spark_session.SparkSessions())
-    for module in ("engine.bounded.spark", "engine.bounded.spark_catalog"):
-        monkeypatch.setattr(f"{module}.SESSIONS", spark_session.SESSIONS)
+    from engine.bounded import spark, spark_catalog  # before: a module first imported now would keep the stand-in
+
+    stand_in = spark_session.SparkSessions()
+    for module in (spark_session, spark, spark_catalog):
+        monkeypatch.setattr(module, "SESSIONS", stand_in)
     monkeypatch.setattr(spark_session, "programs_spark", lambda: None)
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
