@@ -105,7 +105,7 @@ def told(made: Connection, statement: str) -> str:
 
 
 def test_mistakes(tmp_path: Path) -> None:
-    with penstock.connect() as made:
+    with penstock.connect(settings={"table.dml-sync": "false"}) as made:
         made.executescript(SOURCE % 1000 + "CREATE TABLE t (k INT, n BIGINT, ids BIGINT, window_end TIMESTAMP(3)) WITH ('connector' = 'blackhole')")
         job = made.execute(INSERT).job
         assert job is not None

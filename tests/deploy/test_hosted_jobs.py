@@ -32,6 +32,13 @@ def session() -> Iterator[Session]:
     SESSIONS.close()
 
 
+def release_cores(session: Session) -> None:
+    """Dismiss the idle workers, whose cores would be kept for a minute."""
+    while session.job_manager.worker_processes():
+        session.job_manager.worker_processes()[0].dismiss()
+        time.sleep(0.1)
+
+
 def test_a_killed_python_worker_costs_no_row(session: Session, tmp_path: Path) -> None:
     job = hosted.started(session, tmp_path / "out", 1_000_000_000, 40_000)
     pid = hosted.worker_pid(job)
@@ -46,9 +53,7 @@ def test_bounded_parts_are_computed_before_the_cores_are_taken(session: Session,
     session.execute(f"CREATE TABLE names (k BIGINT, name STRING) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet')")
     session.execute("SET 'bounded.backend' = 'spark'")
     session.execute(hosted.numbers_sql(1000, 10_000).replace("numbers", "few"))
-    while session.job_manager.worker_processes():  # whose cores are kept for a minute
-        session.job_manager.worker_processes()[0].dismiss()
-        time.sleep(0.1)
+    release_cores(session)
     query = (
         "SELECT d.name, COUNT(*) AS c FROM few AS n JOIN (SELECT k, MAX(name) AS name FROM names GROUP BY k) AS d ON n.n % 7 = d.k GROUP BY d.name"
     )
@@ -63,6 +68,7 @@ def test_executors_fetch_rows_spark_does_not_read(session: Session, tmp_path: Pa
     options = f"'connector' = 'filesystem', 'path' = '{tmp_path}/there', 'format' = 'json'"
     session.execute(f"CREATE TABLE jsons (k BIGINT, r ROW<a BIGINT>) WITH ({options})")
     session.execute("SET 'bounded.backend' = 'spark'")
+    release_cores(session)
     monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 0)
     monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 500)
     frame = ServedRows.frame
@@ -87,9 +93,7 @@ def test_what_spark_reads_when_it_starts_is_too_late(session: Session) -> None:
 
 
 def test_another_session_of_the_same_spark(session: Session) -> None:
-    while session.job_manager.worker_processes():
-        session.job_manager.worker_processes()[0].dismiss()
-        time.sleep(0.1)
+    release_cores(session)
     other = Session({**hosted.SETTINGS, "spark.master": MASTER})
     other.execute(hosted.numbers_sql(1000, 10_000))
     assert other.execute("SELECT COUNT(*) AS c FROM numbers").final_rows().to_pylist() == [{"c": 1000}]
