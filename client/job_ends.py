@@ -72,12 +72,10 @@ def check_end(job: Job) -> None:
 
 
 def stop_jobs(session: Session) -> None:
-    """Stop what a session that is closed has running, with a last checkpoint, and tell of each INSERT that has not ended by itself.
+    """Stop the running jobs of a session that is closed, each with a last checkpoint, and report each INSERT that did not end by itself.
 
-    Told is also of one that has failed since, if nobody has heard of it.
-
-    A query is cancelled, for nobody will read its rows; so is what a restart would begin anew anyway. Without a state a job is stopped all the
-    same: what it has read until then is committed.
+    An INSERT that failed is reported too, unless its error was raised before. A query is cancelled: nobody will read its rows. A job that waits
+    for its restart is cancelled as well. A job without state is stopped all the same: what it has read by then is committed.
     """
     filling = session.filling_jobs()
     views = [filled.job for filled in session.views.fillings.values() if session.started[filled.job.job_id].durable]

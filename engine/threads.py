@@ -45,7 +45,7 @@ def close_at_exit(close: Callable[[], None], *, serves_jobs: bool = False) -> No
 
 
 def closed(close: Callable[[], None]) -> None:
-    """Forget what has been closed before the end."""
+    """Do not call ``close`` at the end of the process: it was called before."""
     _closings.pop(close, None)
 
 
