@@ -275,6 +275,7 @@ class JobMaster:
         self._filters = RuntimeFilters(self._deployer.graph, self.tasks)
         self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
         self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
+        self._workers.start()
         if self._stop_wanted or self._drain_wanted:
             self._stop()
 

@@ -67,6 +67,7 @@ class ThreadedWorkers:
         self._io = io
         self._attempt = 0
         self._slots: dict[int, Slot] = {}
+        self._by_slot: dict[int, list[Task]] = {}
         self._running = 0
         self._lock = threading.Lock()
 
@@ -78,6 +79,11 @@ class ThreadedWorkers:
             by_slot.setdefault(task.task_id.subtask, []).append(task)
             self._wakeup(task.task_id.subtask)
         self._slots = {number: self._slots[number] for number in by_slot}
+        self._by_slot = by_slot
+        return tasks
+
+    def start(self) -> None:
+        by_slot, self._by_slot = self._by_slot, {}
         self._running = len(by_slot)
         for started, (number, mine) in enumerate(by_slot.items()):
             try:
@@ -85,10 +91,9 @@ class ThreadedWorkers:
             except RuntimeError as cause:  # no thread to be had: those that did not start need not be waited for
                 with self._lock:
                     self._running -= len(by_slot) - started
-                self._post(TaskFailed(deployment.attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))  # there may be some later
+                self._post(TaskFailed(self._attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))  # there may be some later
                 break
-        self._post(TasksStarted(deployment.attempt))
-        return tasks
+        self._post(TasksStarted(self._attempt))
 
     def release(self) -> None:
         slots, self._slots = self._slots, {}

@@ -13,10 +13,16 @@ class Workers(Protocol):
     """Runs the tasks of one job and its I/O, and posts what comes of it to the master."""
 
     def deploy(self, deployment: Deployment) -> Sequence[TaskHandle]:
-        """Make the tasks of a deployment and run each in the slot of its subtask number until released; return them in topological order.
+        """Make the tasks of a deployment and return them in topological order; none runs before ``start``. Raises what making them raises.
 
-        ``TasksStarted`` is posted when they are made, which elsewhere takes its time. Raises what making them raises, and then runs none; one that
-        cannot be started is posted as failed.
+        Two steps, so that the master knows its tasks before one of them can end: a short job has ended before ``start`` returns.
+        """
+
+    def start(self) -> None:
+        """Run each task of the deployment in the slot of its subtask number until released.
+
+        ``TasksStarted`` is posted when all run, which takes its time where they are made in other processes. A task that cannot be
+        started is posted as failed.
         """
 
     def release(self) -> None:

@@ -136,16 +136,22 @@ class ProcessWorkers:
             ]
             stores = JobStores(deployer.services, graph, deployer.job_id, deployment.attempt, options.time_zone, self._bounded)
             self._underway = Underway(identity, deployment, tasks, members, stores)
+        return list(tasks.values())
+
+    def start(self) -> None:
+        with self._lock:
+            underway = self._underway
+            assert underway is not None, "deployed before it is started"
+            members, modules = underway.members, underway.deployment.deployer.options.python_modules
             token = secrets.token_hex(32)
             for member in members:
                 member.process.belongs_to(self._on_message, self._on_lost)
             for member in members:
-                prepare = Prepare(member.name, token, len(members) > 1, options.python_modules, tuple(sys.path), self._probe)
-                member.process.send(ToTasks(identity, prepare))
+                prepare = Prepare(member.name, token, len(members) > 1, modules, tuple(sys.path), self._probe)
+                member.process.send(ToTasks(underway.id, prepare))
             for member in members:
                 if member.process.state is WorkerState.LOST:  # before it was ours to hear of
                     self._on_lost(member.process)
-        return list(tasks.values())
 
     def release(self) -> None:
         with self._lock:

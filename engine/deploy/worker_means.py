@@ -34,7 +34,10 @@ class Slots(Protocol):
     """Runs the tasks of one deployment that are here."""
 
     def deploy(self, deployment: Deployment) -> Sequence[Task]:
-        """Make the tasks and run them."""
+        """Make the tasks."""
+
+    def start(self) -> None:
+        """Run them."""
 
     def release(self) -> None:
         """Close all tasks."""

@@ -149,6 +149,7 @@ class WorkerTasks:
         attempt, epoch = self.deployment.attempt, self.deployment.epoch
         made = self._slots.deploy(Deployment(deployer, attempt, restore, wanted.last_checkpoint_id, epoch, placement))
         self._tasks = {task.task_id: task for task in made}
+        self._slots.start()
 
     def _open_store(self, wanted: DeployTasks) -> CheckpointStore | None:
         """Return the job's checkpoints as a worker uses them: to read parts, and to write its own, never a manifest."""

@@ -89,8 +89,10 @@ class SimulatedWorkers:
     def deploy(self, deployment: Deployment) -> Sequence[Task]:
         tasks = deployment.tasks(self._post, lambda slot: no_wakeup)
         self._attempt, self.tasks, self.releasing = deployment.attempt, list(tasks), False
-        self._post(TasksStarted(deployment.attempt))
         return tasks
+
+    def start(self) -> None:
+        self._post(TasksStarted(self._attempt))
 
     def release(self) -> None:
         self.releasing = True

@@ -16,9 +16,10 @@ from engine.job_state import JobState
 from engine.operator import Operator
 from engine.restart import FixedDelay
 from engine.slots import Slot
+from engine.task_manager import ThreadedWorkers
 from planner.edges import Partition
 from planner.physical import OperatorSpec
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
 
 SPLITS = make_splits(4, 60, 5)
@@ -157,6 +158,24 @@ def test_a_job_that_gets_no_threads_is_given_up(monkeypatch: pytest.MonkeyPatch)
     assert job.state is JobState.FAILED
     assert job.error is not None
     assert "can't start new thread" in job.error.message
+
+
+def test_the_figures_of_a_job_that_ends_before_it_is_known_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short job's rows are with the client before the thread that started its tasks has gone on."""
+    start, rows_read = ThreadedWorkers.start, threading.Event()
+
+    def start_and_wait(self: ThreadedWorkers) -> None:
+        start(self)
+        assert rows_read.wait(PATIENCE_S)
+
+    monkeypatch.setattr(ThreadedWorkers, "start", start_and_wait)
+    manager = JobManager(services(Ledger()), SystemClock(), build)
+    job = manager.submit(window_job(SPLITS), JobOptions())
+    try:
+        await_that(lambda: job.metrics().rows_in == 240)
+    finally:
+        rows_read.set()
+        manager.close()
 
 
 def test_finished_job_is_not_run_again(tmp_path: Path) -> None:

@@ -69,9 +69,12 @@ class SimulatedSlots:
             runnable.act = self._stepper(runnable, task)
             self._tasks[runnable] = task
             self._slots.setdefault(task.task_id.subtask, []).append(runnable)
-            self._node.world.wake(runnable)
-        self._report(TasksStarted(deployment.attempt))
         return tasks
+
+    def start(self) -> None:
+        for runnable in self._tasks:
+            self._node.world.wake(runnable)
+        self._report(TasksStarted(self._attempt))
 
     def release(self) -> None:
         self._node.world.wake(self._closes)
