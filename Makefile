@@ -19,17 +19,17 @@ demo: $(VENV)/.installed ## set up, then run a continuous query over a year of r
 	@rm -rf out/flights out/state
 	@$(BIN)/penstock run queries/flights.sql --state out/state
 
-test: $(VENV)/.installed ## set up, then run all tests and checks (about a quarter of an hour on two cores)
+test: $(VENV)/.installed ## set up, then run all tests and checks (less than ten minutes on two cores)
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 test-slow: $(VENV)/.installed ## the same tests pinned to one core, beside a busy loop on it (an hour and more): none may depend on speed
 	@taskset -c 0 sh -c 'while :; do :; done & busy=$$!; $(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder; ended=$$?; kill $$busy; exit $$ended'
 
-# make test asks QUERIES=400 generated queries (some 45 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
+# make test asks QUERIES=250 generated queries (some 30 seconds of one core) and Spark 12 of them; make fuzz asks FUZZ more, Spark 36, and tries every
 # relation and machine more often
 FUZZ ?= 2000
 fuzz: $(VENV)/.installed ## many more generated queries than the tests have (FUZZ=2000), failures made small
-	@$(BIN)/python -m tests.queries.soak 400 $$((400 + $(FUZZ)))
+	@$(BIN)/python -m tests.queries.soak 250 $$((250 + $(FUZZ)))
 	@QUERIES=2000 RELATIONS=3 MACHINES=10 DISORDER=2000 $(BIN)/python -m pytest tests/queries tests/machines
 
 soak: $(VENV)/.installed ## every experiment with faults at length (hours), a line for each at the end

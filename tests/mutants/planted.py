@@ -32,7 +32,7 @@ from engine.restore import Restorer
 from engine.state.passed_time import PassedTime
 from engine.task import Task
 
-SIMULATION = ("tests/simulation/test_first_seeds.py",)
+SIMULATION = ("tests/simulation/test_seeds.py",)
 SWEEP = ("tests/rel/test_failpoints.py", "-k", "killed_at")
 POWER = ("tests/runtime/test_power_loss.py", "-k", "broken or two_hundred")
 

@@ -15,7 +15,7 @@ from tests.queries.generated.queries import generated
 from tests.queries.generated.report import report
 from tests.queries.generated.trial import Arena, Manner, outcome
 
-QUERIES = int(os.environ.get("QUERIES", "400"))
+QUERIES = int(os.environ.get("QUERIES", "250"))
 VARIANTS = 3
 REFUSED: Counter[str] = Counter()
 SKIPPED: list[int] = []
@@ -51,7 +51,7 @@ def test_few_are_refused_or_skipped() -> None:
 
 def test_every_construct_is_met() -> None:
     met: Counter[str] = Counter()
-    for query in generated(0, 300):
+    for query in generated(0, 250):
         met.update(query.features)
     groups = Counter(feature.split(":")[0] for feature in met)
     assert len(met) >= 220, groups
