@@ -356,6 +356,8 @@ class ExpressionBinder:
             "ON": "aggregate first in a subquery",
         }
         hint = hints.get(self.clause, "aggregate in a query over the table")
+        if name.lower() in ("any", "some"):
+            hint = "to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)"
         return PenstockError("SQL-1062", f"the aggregate {name.lower()} cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42803")
 
     def _semantics(self, tree: exp.Expr) -> Expression:

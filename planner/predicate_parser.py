@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
+from catalog.errors import PenstockError
 from planner.call_parser import CallParser
 from planner.lexical import MAX_OPERATORS, too_many_operators
 from planner.syntax import FunctionCall, balanced, place
@@ -19,6 +20,10 @@ QUERY_WORDS = ("SELECT", "WITH", "VALUES")
 
 _QUANTIFIERS = ("ANY", "SOME", "ALL")
 _SIGNS: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_SHOWN = 60
+"""A longer list is not repeated in a hint."""
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET)
 _JSON_KINDS = ("VALUE", "OBJECT", "ARRAY", "SCALAR")
 
 
@@ -88,16 +93,45 @@ class PredicateParser(CallParser):
             return None
         while self.at(TokenType.L_PAREN, inside):
             inside += 1
-        if not self.begins_query(inside):
-            if word == "ALL":
-                raise self.not_yet("ALL over a list of values", "compare with greatest(a, b, ..) or least(a, b, ..)")
-            return None  # a function of that name
         every = word == "ALL"
+        if not self.begins_query(inside):
+            if every or self._holds_comma():
+                raise self._quantified_list(kind, left, word)
+            return None  # the aggregate of that name
         if kind is not (exp.NEQ if every else exp.EQ):
             raise self.not_yet(f"{_SIGNS[kind]} {word} (SELECT ..)", _instead_of(kind, every=every))
         self._advance()
         found = self._placed_like(left, exp.In(this=left, query=self.subquery()))
         return exp.Not(this=found) if every else found
+
+    def _holds_comma(self) -> bool:
+        """Return whether the parentheses behind the word here hold several items, which no aggregate of its name takes."""
+        depth, ahead = 0, 1
+        while (token := self.token(ahead)) is not None:
+            depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+            if depth == 0:
+                return False
+            if depth == 1 and token.token_type is TokenType.COMMA:
+                return True
+            ahead += 1
+        return False
+
+    def _quantified_list(self, kind: type[exp.Expr], left: exp.Expr, word: str) -> PenstockError:
+        """Return the refusal of ``x = ANY (a, b)``, with what to write in the words of the query."""
+        begin = self._index
+        self._advance(2)
+        items = self.separated(self.scalar)
+        self.need(TokenType.R_PAREN, ")")
+        value, *texts = (self.sql[item.meta["start"] : item.meta["end"] + 1] for item in (left, *items))
+        every, sign = word == "ALL", _SIGNS[kind]
+        tests = [f"{value} {sign} {text}" for text in texts]
+        if len(value) + sum(map(len, texts)) > _SHOWN or "\n" in "".join((value, *texts)):
+            value, texts, tests = "x", ["a", "b", ".."], [f"x {sign} a", f"x {sign} b", ".."]
+        if sign == ("<>" if every else "="):
+            instead = f"{value} {'NOT IN' if every else 'IN'} ({', '.join(texts)})"
+        else:
+            instead = f"({(' AND ' if every else ' OR ').join(tests)})"
+        return self.not_yet(f"{sign} {word} over a list of values", f"write {instead}", begin)
 
     def subquery(self) -> exp.Expr:
         """Return the query in parentheses that stands here."""

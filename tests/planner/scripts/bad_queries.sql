@@ -217,10 +217,66 @@ hint: write EXISTS (SELECT 1 FROM .. WHERE v <> x)
 ====
 SELECT * FROM bid WHERE auction >= ALL (1, 2)
 ---
-error[SQL-1601]: ALL over a list of values is not supported yet
+error[SQL-1601]: >= ALL over a list of values is not supported yet
   1 | SELECT * FROM bid WHERE auction >= ALL (1, 2)
-    |                                    ^^^
-hint: compare with greatest(a, b, ..) or least(a, b, ..)
+    |                                    ^^^^^^^^^^
+hint: write (auction >= 1 AND auction >= 2)
+====
+SELECT * FROM bid WHERE auction = ANY (1, 2)
+---
+error[SQL-1601]: = ANY over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction = ANY (1, 2)
+    |                                   ^^^^^^^^^^
+hint: write auction IN (1, 2)
+====
+SELECT * FROM bid WHERE NOT (auction + 1) = SOME (1, price)
+---
+error[SQL-1601]: = SOME over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE NOT (auction + 1) = SOME (1, price)
+    |                                             ^^^^^^^^^^^^^^^
+hint: write (auction + 1) IN (1, price)
+====
+SELECT * FROM bid WHERE auction <> ALL (1, 2)
+---
+error[SQL-1601]: <> ALL over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction <> ALL (1, 2)
+    |                                    ^^^^^^^^^^
+hint: write auction NOT IN (1, 2)
+====
+SELECT * FROM bid WHERE auction < ANY (1, (2))
+---
+error[SQL-1601]: < ANY over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction < ANY (1, (2))
+    |                                   ^^^^^^^^^^^^
+hint: write (auction < 1 OR auction < (2))
+====
+SELECT * FROM bid WHERE auction = ANY (1)
+---
+error[SQL-1062]: the aggregate any cannot stand in WHERE
+  1 | SELECT * FROM bid WHERE auction = ANY (1)
+    |                                   ^^^^^^^
+hint: to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)
+====
+SELECT * FROM bid WHERE auction = ANY (ARRAY[1, 2])
+---
+error[SQL-1062]: the aggregate any cannot stand in WHERE
+  1 | SELECT * FROM bid WHERE auction = ANY (ARRAY[1, 2])
+    |                                   ^^^^^^^^^^^^^^^^^
+hint: to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)
+====
+SELECT * FROM bid WHERE auction = ANY (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
+---
+error[SQL-1601]: = ANY over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction = ANY (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
+    |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write x IN (a, b, ..)
+====
+SELECT * FROM bid WHERE auction < ALL (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
+---
+error[SQL-1601]: < ALL over a list of values is not supported yet
+  1 | SELECT * FROM bid WHERE auction < ALL (1111111111, 2222222222, 3333333333, 4444444444, 5555555555, 6666666666)
+    |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+hint: write (x < a AND x < b AND ..)
 ====
 SELECT ARRAY(SELECT id FROM person) FROM bid
 ---
