@@ -17,7 +17,7 @@ from engine.expressions.lists import Lists, lists_of
 from engine.expressions.nested_access import alternated
 from engine.expressions.registry import KERNELS
 from engine.expressions.site import EvaluationContext, Site
-from engine.python_tables import Given, table_rows
+from engine.python_tables import Given, PythonTableRows
 from engine.row_pieces import LIMITS
 from planner.expressions import Call
 from planner.unnest import TableCall
@@ -29,7 +29,7 @@ TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
 def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
     """Return what computes a call; raises what its arguments' values do not allow as faults."""
     if (body := call.body) is not None:
-        return lambda columns, rows: iter([table_rows(body, columns)])
+        return PythonTableRows(body).pieces
     maker = _MAKERS.get(call.function)
     if maker is None:
         raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import penstock
 from client.dbapi import Connection
 from engine.bounded.java import find_java
+from engine.python_tables import PythonTableRows
+from engine.row_pieces import LIMITS
 from tests.client import program_functions as program
 from tests.patience import PATIENCE_S
 
@@ -86,6 +89,63 @@ def test_bounded_tables() -> None:
     with connection(**{"bounded.backend": "duckdb"}) as made:
         for query, expected in QUERIES.items():
             assert answer(made, query) == sorted(expected, key=lambda row: [(value is None, str(value)) for value in row]), query
+
+
+def test_answers_do_not_depend_on_the_size_of_pieces(ours: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries = [query for query in QUERIES if "LATERAL" in query]
+    expected = [answer(ours, query) for query in queries]
+    for rows, size in ((1, 1 << 20), (3, 1 << 20), (1 << 16, 8)):
+        monkeypatch.setattr(LIMITS, "piece_rows", rows)
+        monkeypatch.setattr(LIMITS, "piece_bytes", size)
+        assert [answer(ours, query) for query in queries] == expected
+
+
+def test_a_generator_may_be_endless(ours: Connection) -> None:
+    @penstock.udtf(["BIGINT"], {"i": "BIGINT", "text": "STRING"}, mode="row")
+    def endless(number: int) -> Iterator[tuple[int, str]]:
+        while True:
+            number += 1
+            yield number, "x" * 1_000
+
+    ours.create_function(endless)
+    assert ours.execute("SELECT k, i FROM t, LATERAL TABLE(endless(k)) AS l(i, c) WHERE i > 200000 AND k = 1").fetchmany(2) == [
+        (1, 200_001),
+        (1, 200_002),
+    ]
+
+
+def test_a_generator_is_asked_for_no_more_than_a_piece() -> None:
+    asked = []
+
+    @penstock.udtf(["INT"], {"text": "STRING"}, mode="row")
+    def texts(length: int) -> Iterator[str]:
+        for number in range(1_000_000):
+            asked.append(number)
+            yield "x" * length
+
+    for length, most in ((10, LIMITS.piece_rows), (100_000, LIMITS.piece_bytes // 100_000 + 256)):
+        asked.clear()
+        parents, (column,) = next(PythonTableRows(texts).pieces([pa.array([length, length])], 2))
+        assert len(asked) == len(column) == parents.size <= most
+        assert not parents.any()
+
+
+def test_a_function_of_columns_is_called_with_as_many_rows_as_give_a_piece() -> None:
+    sizes = []
+
+    @penstock.udtf(["INT"], {"i": "BIGINT"})
+    def hundredfold(number: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        sizes.append(len(number))
+        return np.repeat(np.arange(len(number)), 100), np.repeat(number.to_numpy(), 100)
+
+    rows = PythonTableRows(hundredfold)
+    given = list(rows.pieces([pa.array(range(3_000))], 3_000))
+    assert sum(sizes) == 3_000 and max(parents.size for parents, _ in given[1:]) <= LIMITS.piece_rows
+    assert np.array_equal(np.concatenate([parents for parents, _ in given]), np.repeat(np.arange(3_000), 100))
+    assert all(np.array_equal(parents, column.to_numpy()) for parents, (column,) in given)
+    sizes.clear()
+    list(rows.pieces([pa.array(range(500))], 500))
+    assert sizes == [500], "what was learnt holds for the next batch"
 
 
 SPARKS = [query for query in QUERIES if "LATERAL" not in query]
