@@ -11,7 +11,7 @@ from engine.checkpoint_coordinator import CheckpointInfo
 from engine.job_messages import CancelRequested, StopRequested
 from engine.job_metrics import JobMetrics
 from engine.job_state import JobState
-from engine.network.admission import Refusals
+from engine.network.admission import Refusals, refusals_of_row_listeners
 
 if TYPE_CHECKING:
     from engine.changed_query import StateDiff
@@ -106,9 +106,7 @@ class Job:
     def metrics(self) -> JobMetrics:
         """Return the job's numbers as they are now."""
         numbers = JobMetrics() if self._master is None else self._master.metrics()
-        from engine.bounded.pushed_rows import LISTENERS  # not before somebody asks: most jobs never listen
-
-        pushed = LISTENERS.refusals()
+        pushed = refusals_of_row_listeners()
         if self.processes is None:
             return numbers if pushed is None else replace(numbers, refusals=pushed)
         refusals = self.processes.refusals + (pushed or Refusals())

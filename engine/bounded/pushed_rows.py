@@ -19,7 +19,7 @@ from catalog.errors import Kind, PenstockError
 from engine.bounded.frame_queue import FrameQueue, HeldBytes
 from engine.bounded.push_task import END, GO, THERE
 from engine.bounded.row_listener import RowListener, TaskWire
-from engine.network.admission import Refusals
+from engine.network.admission import ROW_LISTENERS
 
 _OWED_EACH, _OWED_FIRST, _OWED_ALL = 2, 4, 16
 _LOOK_S = 0.25
@@ -244,13 +244,8 @@ class PushListeners:
                     message = f"rows of Spark cannot be taken at {bind}:{port}: {error.strerror or error}"
                     hint = "SET 'spark.results.bind' and 'spark.results.port' to an address of this machine that is free"
                     raise PenstockError("BND-5014", message, hint=hint, kind=Kind.USER, sqlstate="08001") from error
+                ROW_LISTENERS.append(self._listeners[bind, port].admission)
             return self._listeners[bind, port]
-
-    def refusals(self) -> Refusals | None:
-        """Return whom all listeners have refused; None where there is none."""
-        with self._lock:
-            listeners = list(self._listeners.values())
-        return sum((each.admission.refusals for each in listeners), Refusals()) if listeners else None
 
 
 LISTENERS = PushListeners()

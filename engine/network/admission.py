@@ -8,7 +8,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from catalog.frozen import dataclass
 from engine.clock import Clock
@@ -49,6 +49,16 @@ class Refusals:
     def __add__(self, other: Refusals) -> Refusals:
         """Return both together."""
         return Refusals(self.refused + other.refused, self.failed + other.failed)
+
+
+ROW_LISTENERS: list[Admission[Any]] = []
+"""Those of the process's listeners for rows of Spark, which stay to its end: jobs that never listen import nothing to know it."""
+
+
+def refusals_of_row_listeners() -> Refusals | None:
+    """Return whom they have refused; None where nobody has listened."""
+    admissions = list(ROW_LISTENERS)
+    return sum((each.refusals for each in admissions), Refusals()) if admissions else None
 
 
 def refusals_of(refused: Counter[str], faults: Counter[str]) -> Refusals:
