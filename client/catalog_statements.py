@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from catalog.errors import PenstockError
+from catalog.tables import Table
 from client.results import Result, note_result
 from planner import statement_nodes as nodes
 from planner.alteration_nodes import AlterTable, RenameTable
 from planner.binder import Binder
+from planner.logical import Sink
 
 if TYPE_CHECKING:
     from client.running import Road
     from client.session import Session
+    from engine.job import Job
 
 CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | AlterTable
 
@@ -24,13 +33,66 @@ def change_catalog(session: Session, node: CatalogChange) -> Result:
 
 
 def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
-    """Create the table of a query and start the job that fills it; a query that cannot be planned creates nothing."""
+    """Create the table of a query and start the job that fills it; a query that cannot be planned, or started, creates nothing."""
     name = node.table.name
     if node.table.if_not_exists and session.catalog.find(name.text) is not None:
         return note_result(f"table {name} exists already")
     road = declare_filled(session, node)
+    assert isinstance(road.bound, Sink) and road.bound.table is not None
+    table = road.bound.table
+    undo = partial(drop_unfilled, session, table, _missing_directories(table))
     session.keep_catalogs()
-    return session.start(road)
+    try:
+        return replace(session.start(road), undo=undo)
+    except BaseException as error:
+        undo(error, None)
+        raise
+
+
+def drop_unfilled(session: Session, table: Table, made: tuple[Path, ...], error: BaseException, job: Job | None) -> None:
+    """Drop the table of a query that failed before anything was committed, with the directories it made, and let the error say so.
+
+    Without a checkpoint nothing is committed. Only directories without files are removed: another job may write there.
+    """
+    if job is not None and (not job.state.terminal or _has_checkpoint(job)):
+        return
+    if session.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
+        return
+    session.catalog.drop_table(table.name)
+    session.bad_records.forget(table.name)
+    session.keep_catalogs()
+    _remove_empty(made)
+    sentence = f"table {table.name} is dropped again: no row of it was committed"
+    if isinstance(error, PenstockError):
+        error.detail = sentence if error.detail is None else f"{error.detail}\n{sentence}"
+    else:
+        session.tell(sentence)
+
+
+def _has_checkpoint(job: Job) -> bool:
+    """Return whether a job has completed a checkpoint, in this process or, as its state says, before."""
+    if job.metrics().last_checkpoint is not None or job.checkpoint_storage is None:
+        return job.metrics().last_checkpoint is not None
+    from engine.checkpoint_reader import CheckpointReader  # only where a job with state has failed
+
+    return bool(CheckpointReader(job.checkpoint_storage).lines())
+
+
+def _missing_directories(table: Table) -> tuple[Path, ...]:
+    """Return those directories of a table that are not there, the innermost first."""
+    text = table.options.get("path", "").removeprefix("file://")
+    if table.connector != "filesystem" or not text or "://" in text:
+        return ()
+    path = Path(text).expanduser().absolute()
+    return tuple(each for each in (path, *path.parents) if not each.exists())
+
+
+def _remove_empty(directories: tuple[Path, ...]) -> None:
+    """Remove directories, and those below the first, as far as no file is in them."""
+    below = [Path(each) for each, _, _ in os.walk(directories[0], topdown=False)][:-1] if directories else []
+    for directory in (*below, *directories):
+        with contextlib.suppress(OSError):  # not empty, or gone
+            directory.rmdir()
 
 
 def declare_filled(session: Session, node: nodes.CreateTableAs) -> Road:

@@ -59,7 +59,8 @@ class Shape:
 class Result:
     """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is the job it started.
 
-    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows.
+    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows. ``undo`` takes back what the statement did beside
+    starting its job, which failed.
 
     Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted batches); all take from the same feed.
     Every method may be called by one thread at a time, ``cancel`` by any.
@@ -72,6 +73,7 @@ class Result:
     rowcount: int = -1
     clock: Clock = field(default_factory=SystemClock)
     place: Callable[[PenstockError], PenstockError] = lambda error: error
+    undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
     _fold: Fold | None = None
 
     def __post_init__(self) -> None:

@@ -188,9 +188,17 @@ class Session:
                 self.spoken.done(statement.node, statement.text)
             result.place = statement.place
             starts = isinstance(statement.node, Insert | StatementSet | CreateTableAs) and result.job is not None
-            return start_or_finish(self, result, hold) if starts else result
+            return self._start_or_undo(result, hold) if starts else result
         except PenstockError as error:
             raise statement.place(error) from error
+
+    def _start_or_undo(self, result: Result, hold: HoldJob) -> Result:
+        try:
+            return start_or_finish(self, result, hold)
+        except BaseException as error:
+            with self._lock:
+                result.undo(error, result.job)
+            raise
 
     def explain(self, statement: PlacedStatement) -> Result:
         """Return the plans of a query or insert instead of running it; any other statement is run."""

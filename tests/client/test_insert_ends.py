@@ -58,6 +58,58 @@ def test_statement_sets_and_create_table_as_are_finished_too(connection: Connect
     assert connection.cursor().executemany("INSERT INTO p SELECT a FROM numbers WHERE a <= ?", [(1,), (2,)]).rowcount == 3
 
 
+FILLED = "CREATE TABLE made WITH ('connector' = 'filesystem', 'format' = 'parquet', 'path' = '{}') AS SELECT 10 DIV (a - {}) AS x FROM numbers"
+
+
+@pytest.mark.parametrize("standing", [False, True])
+def test_a_table_of_a_query_that_fails_before_a_row_is_committed_is_dropped(connection: Connection, tmp_path: Path, standing: bool) -> None:
+    root = tmp_path / "new" / "made"
+    if standing:
+        root.mkdir(parents=True)
+        (root / "other.txt").write_text("not ours")
+    with pytest.raises(penstock.DataError, match="zero") as failed:
+        connection.execute(FILLED.format(root, 5))
+    assert "table made is dropped again: no row of it was committed" in str(failed.value)
+    assert "made" not in {name for name, *_ in connection.execute("SHOW TABLES").fetchall()}
+    assert root.parent.exists() is standing
+    assert connection.execute(FILLED.format(root, ROWS + 1)).rowcount == ROWS
+    if standing:
+        assert (root / "other.txt").read_text() == "not ours"
+
+
+def test_a_table_of_a_query_whose_job_cannot_be_submitted_is_dropped(connection: Connection, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    connection.execute(f"SET 'execution.checkpointing.dir' = '{tmp_path}/file'")
+    with pytest.raises(penstock.Error, match="table made is dropped again"):
+        connection.execute(FILLED.format(tmp_path / "made", ROWS + 1))
+    assert "made" not in {name for name, *_ in connection.execute("SHOW TABLES").fetchall()}
+
+
+def test_a_table_that_has_rows_when_its_query_fails_stays(tmp_path: Path) -> None:
+    raised = []
+
+    def execute() -> None:
+        with pytest.raises(penstock.DataError, match="zero") as failed:
+            connection.execute(FILLED.format(tmp_path / "made", ROWS - 1))
+        raised.append(str(failed.value))
+
+    kept = {"execution_checkpointing_interval": "10 ms", "execution_checkpointing_dir": str(tmp_path / "state")}
+    with gated(ROWS // 2) as gate, opened(tmp_path, **kept) as connection:
+        thread = threading.Thread(target=execute)
+        thread.start()
+        await_that(lambda: (tmp_path / "made").exists() and any((tmp_path / "made").glob("part-*")), "a committed file")
+        gate.open()
+        thread.join(PATIENCE_S)
+        assert raised and "dropped" not in raised[0]
+        (count,) = connection.execute("SELECT COUNT(*) FROM made").fetchone()
+        assert count > 0
+    with opened(tmp_path, **kept) as connection:  # goes on from its state and fails, perhaps before it has a checkpoint of its own
+        with pytest.raises(penstock.DataError, match="zero") as failed:
+            connection.execute(FILLED.format(tmp_path / "made", ROWS - 1))
+        assert "dropped" not in str(failed.value)
+        assert connection.execute("SELECT COUNT(*) FROM made").fetchone() >= (count,)
+
+
 def test_an_insert_that_fails_raises_where_it_is_executed(connection: Connection) -> None:
     with pytest.raises(penstock.DataError, match="zero"):
         connection.execute("INSERT INTO o SELECT 10 DIV (a - 5) FROM numbers")
