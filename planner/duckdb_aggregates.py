@@ -12,6 +12,8 @@ from planner.expressions import AggregateCall, Direction
 from planner.spark_aggregates import aggregate, named_aggregates
 from planner.sql_flavour import AggregateSpelling, Filtered, binary, cast, function, integer, not_null, when
 
+_DIGITS_OF_A_COUNT = 19
+
 
 def _typed(spelling: AggregateSpelling) -> AggregateSpelling:
     """The spelling cast to the type the plan gives it: sums are HUGEINT or wider decimals here."""
@@ -31,9 +33,11 @@ def _avg(call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.E
     kind = call.args[0].type
     if not isinstance(kind, Decimal) or not isinstance(call.type, Decimal):
         return aggregate("avg")(call, args, filtered)
-    total = cast(aggregate("sum")(call, args, filtered), exp.DataType.build(f"DECIMAL(38, {kind.scale})"))
+    total = Decimal(min(38, kind.precision + _DIGITS_OF_A_COUNT), kind.scale)
+    dividend = cast(aggregate("sum")(call, args, filtered), exp.DataType.build(f"DECIMAL({total.precision}, {total.scale})"))
     count = aggregate("count")(call, [arg.copy() for arg in args], filtered)
-    return decimal_quotient(total, kind.scale, function("nullif", count, integer(0)), 0, call.type)
+    divisor = function("nullif", count, integer(0))
+    return decimal_quotient(dividend, total, divisor, Decimal(_DIGITS_OF_A_COUNT, 0), call.type)
 
 
 def _varying(name: str, *sides: str) -> AggregateSpelling:

@@ -48,4 +48,29 @@ MACROS = (
     CREATE TEMP MACRO penstock_months(a, b) AS
       (penstock_packed(CAST(b AS DATE) + penstock_carry(a, b)) - penstock_packed(CAST(a AS DATE))) // 32
     """,
+    # the next digit of a / b: of 10 r by way of 3 r and 9 r, for 10 r itself may not fit 128 bits where 3 r does
+    """
+    CREATE TEMP MACRO penstock_next_digit(a, b) AS {
+      'q': a.q * 10 + 3 * (3 * a.r // b) + 3 * (3 * a.r % b) // b + (3 * (3 * a.r % b) % b + a.r) // b,
+      'r': (3 * (3 * a.r % b) % b + a.r) % b}
+    """,
+    # a / b and what is left, with that many more digits, exact however large a with these digits is: by long division
+    """
+    CREATE TEMP MACRO penstock_divided(a, b, digits) AS
+      list_reduce(range(digits), LAMBDA s, i: penstock_next_digit(s, CAST(abs(b) AS UHUGEINT)),
+        {'q': CAST(abs(a // b) AS UHUGEINT), 'r': CAST(abs(a % b) AS UHUGEINT)})
+    """,
+    """
+    CREATE TEMP MACRO penstock_cut_quotient(a, b, digits) AS
+      CASE WHEN (a < 0) <> (b < 0) THEN -1 ELSE 1 END * CAST(penstock_divided(a, b, digits).q AS HUGEINT)
+    """,
+    """
+    CREATE TEMP MACRO penstock_quotient(a, b, digits) AS
+      penstock_cut_quotient(a, b, digits) + CASE
+        WHEN 2 * penstock_divided(a, b, digits).r < CAST(abs(b) AS UHUGEINT) THEN 0
+        WHEN (a < 0) <> (b < 0) THEN -1 ELSE 1 END
+    """,
+    """
+    CREATE TEMP MACRO penstock_rest(a, b, digits) AS sign(a) * CAST(penstock_divided(a, b, digits).r AS HUGEINT)
+    """,
 )

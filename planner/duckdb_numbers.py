@@ -26,6 +26,7 @@ from planner.spark_functions import conditional, is_truth, nvl2
 from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, integer, named, same_names, text, when
 
 _DIGITS_OF_64_BITS = 18
+_DIGITS_OF_128_BITS = 38
 _HUGE = exp.DataType.build("HUGEINT", dialect="duckdb")
 
 
@@ -96,24 +97,32 @@ def _divide(call: Call, args: list[exp.Expr]) -> exp.Expr:
     if isinstance(left, DayTimeInterval):
         return guarded(call, args[1], _micros(binary(exp.Div, function("epoch_us", args[0]), args[1]), False))
     if isinstance(call.type, Decimal) and isinstance(left, Decimal) and isinstance(right, Decimal):
-        return guarded(call, args[1], decimal_quotient(args[0], left.scale, args[1], right.scale, call.type))
+        return guarded(call, args[1], decimal_quotient(args[0], left, args[1], right, call.type))
     return guarded(call, args[1], binary(exp.Div, *args))
 
 
-def decimal_quotient(left: exp.Expr, left_scale: int, right: exp.Expr, right_scale: int, kind: Decimal) -> exp.Expr:
-    """Return left / right as a decimal of ``kind``, halves away from zero, exactly: in 128-bit integers (too many digits raise)."""
-    shift = kind.scale - left_scale + right_scale
-    dividend, divisor = _unscaled(left, left_scale), _unscaled(right, right_scale)
-    if shift >= 0:
-        dividend = binary(exp.Mul, dividend, _power(shift))
+def decimal_quotient(left: exp.Expr, dividend: Decimal, right: exp.Expr, divisor: Decimal, kind: Decimal) -> exp.Expr:
+    """Return left / right, of these types, as a decimal of ``kind``, halves away from zero; what does not fit it raises.
+
+    In 128-bit integers: at once where no dividend has more than 38 digits, else by long division, for values seldom fill their types.
+    """
+    shift = kind.scale - dividend.scale + divisor.scale
+    assert shift >= 0, "a quotient has no fewer digits after the point than Spark's rule gives it"
+    above, below = _unscaled(left, dividend.scale), _unscaled(right, divisor.scale)
+    if dividend.precision + shift <= _DIGITS_OF_128_BITS:
+        above = binary(exp.Mul, above, _power(shift))
+        half = binary(exp.IntDiv, function("abs", below.copy()), integer(2))
+        signed = binary(exp.Mul, half, function("sign", above.copy()))
+        quotient = binary(exp.IntDiv, binary(exp.Add, above, signed), below)
     else:
-        divisor = binary(exp.Mul, divisor, _power(-shift))
-    half = binary(exp.IntDiv, function("abs", divisor.copy()), integer(2))
-    signed = binary(exp.Mul, half, function("sign", dividend.copy()))
-    quotient = binary(exp.IntDiv, binary(exp.Add, dividend, signed), divisor)
-    unit = cast(text(f"0.{'0' * (kind.scale - 1)}1" if kind.scale else "1"), duck(Decimal(max(1, kind.scale), kind.scale)))
-    whole = cast(quotient, duck(Decimal(38, 0)))
-    return cast(binary(exp.Mul, whole, unit), duck(kind))
+        quotient = function("penstock_quotient", above, below, integer(shift))
+    return _decimal(quotient, kind.scale, kind)
+
+
+def _decimal(digits: exp.Expr, scale: int, kind: Decimal) -> exp.Expr:
+    """Return an integer's digits, that many behind the point, as a decimal of ``kind``."""
+    unit = cast(text(f"0.{'0' * (scale - 1)}1" if scale else "1"), duck(Decimal(max(1, scale), scale)))
+    return cast(binary(exp.Mul, cast(digits, duck(Decimal(_DIGITS_OF_128_BITS, 0))), unit), duck(kind))
 
 
 def _power(exponent: int) -> exp.Expr:
@@ -129,22 +138,47 @@ def _unscaled(value: exp.Expr, scale: int) -> exp.Expr:
 def _div(call: Call, args: list[exp.Expr]) -> exp.Expr:
     left, right = (arg.type for arg in call.args)
     if isinstance(left, Decimal) and isinstance(right, Decimal):
-        scale = max(left.scale, right.scale)
-        dividend = binary(exp.Mul, _unscaled(args[0], left.scale), _power(scale - left.scale))
-        divisor = binary(exp.Mul, _unscaled(args[1], right.scale), _power(scale - right.scale))
-        return guarded(call, args[1], cast(binary(exp.IntDiv, dividend, divisor), duck(BIGINT)))
+        above, below, shift = _unscaled(args[0], left.scale), _unscaled(args[1], right.scale), right.scale - left.scale
+        if shift > 0:
+            quotient = function("penstock_cut_quotient", above, below, integer(shift))
+        else:  # cut twice is cut once
+            quotient = binary(exp.IntDiv, binary(exp.IntDiv, above, _power(-shift)), below)
+        return guarded(call, args[1], cast(quotient, duck(BIGINT)))
     return guarded(call, args[1], binary(exp.IntDiv, *args))
 
 
+def _rest(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """The remainder. Of decimals whose common type has more than 38 digits DuckDB takes that of doubles, so it is one of integers here."""
+    left, right = (_digits(arg.type) for arg in call.args)
+    if not isinstance(call.type, Decimal) or left is None or right is None:
+        return cast(binary(exp.Mod, *args), duck(call.type))
+    scale, shift = max(left.scale, right.scale), right.scale - left.scale
+    if max(left.precision - left.scale, right.precision - right.scale) + scale <= _DIGITS_OF_128_BITS:
+        return cast(binary(exp.Mod, *args), duck(call.type))
+    above, below = _unscaled(args[0], left.scale), _unscaled(args[1], right.scale)
+    if shift > 0:
+        return _decimal(function("penstock_rest", above, below, integer(shift)), scale, call.type)
+    more = exp.paren(binary(exp.Mod, binary(exp.IntDiv, above, _power(-shift)), below))
+    return _decimal(binary(exp.Add, binary(exp.Mul, more, _power(-shift)), binary(exp.Mod, above.copy(), _power(-shift))), scale, call.type)
+
+
+def _digits(kind: DataType) -> Decimal | None:
+    """Return the decimal type that holds all values of an exact number's type."""
+    return kind if isinstance(kind, Decimal) else Decimal(_DIGITS_OF_64_BITS + 1, 0) if is_integer(kind) else None
+
+
 def _mod(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    return guarded(call, args[1], cast(binary(exp.Mod, *args), duck(call.type)))
+    return guarded(call, args[1], _rest(call, args))
 
 
 def _pmod(call: Call, args: list[exp.Expr]) -> exp.Expr:
-    rest = binary(exp.Mod, *args)
-    positive = binary(exp.Mod, binary(exp.Add, rest.copy(), args[1].copy()), args[1].copy())
-    value = when(exp.LT(this=rest, expression=integer(0)), positive, rest.copy())
-    return guarded(call, args[1], cast(value, duck(call.type)))
+    rest = _rest(call, args)
+    total = binary(exp.Add, rest.copy(), args[1].copy())
+    if isinstance(call.type, Decimal):
+        either = exp.And(this=exp.LT(this=rest, expression=integer(0)), expression=exp.GT(this=args[1].copy(), expression=integer(0)))
+        return guarded(call, args[1], when(either, cast(total, duck(call.type)), rest.copy()))
+    positive = cast(binary(exp.Mod, exp.paren(total), args[1].copy()), duck(call.type))
+    return guarded(call, args[1], when(exp.LT(this=rest, expression=integer(0)), positive, rest.copy()))
 
 
 def _round(call: Call, args: list[exp.Expr]) -> exp.Expr:

@@ -111,7 +111,8 @@ class _DuckDbRun:
         told = query_error(error)
         if self._own_error is not None or told.code != "BND-5012":
             return self._own_error or told
-        return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+        words = str(error).partition("\nLINE ")[0]  # not the query's own text, which may hold the words of any fault
+        return record_fault(self._query.relations, self._services) or value_fault(words, self._plan) or told
 
     def _own_batches(self, relation: Relation) -> Iterator[pa.RecordBatch]:
         try:

@@ -186,6 +186,7 @@ _TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ..
     (r"CANNOT_PARSE_TIMESTAMP\] Text '(?P<value>.*)' could not be parsed", _no_time),
     (r"Overflow in \w+ of (?P<kind>U?INT[0-9]+|numeric value|DECIMAL\([0-9]+\))", _overflowed),
     (r"ARITHMETIC_OVERFLOW|\blong overflow", _overflowed),
+    (r"Type UINT128 with value \S+ can't be cast .* destination type INT128", _overflowed),
     (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
     (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),
     (r"invalid (?P<kind>timestamp|date) field format: \"(?P<value>[^\"]*)\"", _misread_time),

@@ -32,9 +32,10 @@ from engine.bounded.backend import BoundedBackend, BoundedBackends
 from engine.bounded.staging import StagedRows
 from engine.connectors.registered import RegisteredTables
 from engine.operator import Services
-from planner.logical import Filter, Project, Scan
+from planner.expressions import Cast
+from planner.logical import Aggregate, Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
-from tests.engine.bounded.plans import answer, call, col, files, lit, multiset, plans
+from tests.engine.bounded.plans import agg, airlines, answer, call, col, files, lit, multiset, plans
 from tests.engine.expressions.calls import call as checked_call
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import FAMILIES
@@ -235,6 +236,58 @@ def test_decimals_have_all_their_digits(duckdb: BoundedBackend, function: str) -
     for expression in faults[::5]:
         with pytest.raises(PenstockError, match="RUN-2002"):
             answer(duckdb, Project(scan, (expression,), ("v",)))
+
+
+def check_divisions(backend: BoundedBackend, registered: RegisteredTables, function: str) -> None:
+    """Quotients and rests of the largest, the smallest and middling decimals of each type: ours, whatever 128 bits hold on the way."""
+    largest = [f"{'9' * (p - s)}.{'9' * s}" for p, s in DECIMALS]
+    smallest = [f"0.{'7':>0{s}}" if s else "7" for _, s in DECIMALS]
+    middling = [f"{'8' * ((p - s + 1) // 2)}.{'5' * s}" for p, s in DECIMALS]
+    columns: list[pa.Array] = []
+    for (p, s), big, small, some in zip(DECIMALS, largest, smallest, middling, strict=True):
+        columns.append(pa.array([big, f"-{big}", big, f"-{big}", small, f"-{small}", None, small, some]).cast(pa.decimal128(p, s)))
+        columns.append(pa.array([big, big, f"-{some}", some, big, f"-{some}", big, None, some]).cast(pa.decimal128(p, s)))
+    rows = pa.record_batch(columns, names=[f"x{i}" for i in range(len(columns))])
+    schema = Schema(tuple(Field(name, Decimal(*DECIMALS[i // 2])) for i, name in enumerate(rows.schema.names)))
+    registered.register(f"decimals_{function}", pa.Table.from_batches([rows]))
+    scan = Scan(Table("d", schema, schema, {"connector": "registered", "name": f"decimals_{function}"}), tuple(range(len(columns))))
+    fits, faults = [], []
+    for left in range(0, len(columns), 2):
+        for right in range(1, len(columns), 2):
+            expression = checked_call(function, col(scan, left), col(scan, right))
+            try:
+                fits.append((expression, run(expression, rows).to_pylist()))
+            except PenstockError as error:
+                assert error.code == "RUN-2002"
+                faults.append(expression)
+    assert len(fits) >= 25
+    plan = Project(scan, tuple(expression for expression, _ in fits), tuple(f"v{i}" for i in range(len(fits))))
+    theirs = list(zip(*answer(backend, plan), strict=True))
+    assert not {str(e): (a, b) for (e, a), b in zip(fits, theirs, strict=True) if a != list(b)}
+    for expression in faults[::6]:
+        with pytest.raises(PenstockError, match="RUN-2002"):
+            answer(backend, Project(scan, (expression,), ("v",)))
+
+
+@pytest.mark.parametrize("function", ["divide", "div", "mod", "pmod"])
+def test_divisions_of_decimals(duckdb: BoundedBackend, function: str) -> None:
+    check_divisions(duckdb, REGISTERED, function)
+
+
+def test_an_average_whose_sum_has_no_digit_left_for_more(duckdb: BoundedBackend) -> None:
+    kind = Decimal(38, 36)
+    schema = Schema((Field("x", kind),))
+    REGISTERED.register("means", pa.table({"x": pa.array(["0.9", "0.9", "0.8"]).cast(pa.decimal128(38, 36))}))
+    scan = Scan(Table("means", schema, schema, {"connector": "registered", "name": "means"}), (0,))
+    (mean,) = answer(duckdb, Aggregate(scan, (), (agg("avg", Decimal(38, 38), col(scan, 0)),), ("mean",)))
+    assert str(mean[0]) == "0.86666666666666666666666666666666666667"
+
+
+def test_the_text_of_a_query_is_no_fault_of_it(duckdb: BoundedBackend) -> None:
+    """DuckDB shows the query beside an error, and with it the words in which the guard of a division would fail."""
+    large = Cast(INT, False, arg=lit(10**12, BIGINT), safe=False)
+    with pytest.raises(PenstockError, match=r"RUN-2002.*1000000000000 out of range for INT"):
+        answer(duckdb, Project(airlines(), (call("div", BIGINT, large, lit(7, INT)),), ("v",)))
 
 
 def test_a_product_that_is_rounded_is_not_left_to_duckdb(duckdb: BoundedBackend) -> None:

@@ -21,7 +21,7 @@ from engine.operator import Services
 from planner.logical import Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import ORDERED, answer, call, col, files, flights, lit, multiset, plans
-from tests.engine.bounded.test_duckdb import check_formats
+from tests.engine.bounded.test_duckdb import check_divisions, check_formats
 from tests.engine.expressions.spark_cases import FAMILIES
 
 pytestmark = pytest.mark.spark
@@ -61,6 +61,11 @@ def test_functions_mean_what_ours_mean(spark: BoundedBackend, family: str) -> No
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
 def test_file_formats(spark: BoundedBackend, tmp_path: Path, kind: str) -> None:
     check_formats(spark, tmp_path, kind)
+
+
+@pytest.mark.parametrize("function", ["divide", "mod"])
+def test_divisions_of_decimals(spark: BoundedBackend, function: str) -> None:
+    check_divisions(spark, REGISTERED, function)
 
 
 def test_zstd_files_and_bad_records(spark: BoundedBackend, tmp_path: Path) -> None:
