@@ -15,6 +15,8 @@ from engine.local_storage import make_private
 SWITCH = "PENSTOCK_SPARK_ARCHIVE"
 _AHEAD_OF_TIME_FROM = 25
 _UNUSED_S = 30 * 86_400
+_WRITTEN_WITHIN_S = 600
+"""Java takes seconds for an archive; it may do so when the process that started it has ended."""
 
 
 def cache_directory() -> Path:
@@ -44,8 +46,8 @@ def class_path(spark_jars: Path) -> list[str]:
 def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
     """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
 
-    Java writes the head of an archive last and ignores one without a head, so a dump that was interrupted does no harm. ``PENSTOCK_SPARK_ARCHIVE``
-    set to ``off`` does without, as does a cache directory that cannot be written.
+    An archive in whose writing Java was killed is never used, and written anew. ``PENSTOCK_SPARK_ARCHIVE`` set to ``off`` does without, as does a
+    cache directory that cannot be written.
     """
     if os.environ.get(SWITCH) == "off":
         return [], False
@@ -91,11 +93,20 @@ def _name(java: Java, spark_jars: Path) -> str:
 
 
 def _adopt(archive: Path) -> None:
-    """Take over what an earlier process has written, or is still writing (it has no head until then); remove leftovers."""
+    """Take over what an earlier process has written; remove what is spare, and what has no head and is written no more: Java was killed at it."""
+    given_up = SystemClock().wall_ms() / 1000 - _WRITTEN_WITHIN_S
+    if archive.exists() and not _has_head(archive):
+        archive.unlink(missing_ok=True)
     for fresh in archive.parent.glob(f"{archive.name}.*"):
         if not fresh.suffix[1:].isdigit():
             continue  # what Java 25 notes for the process that writes the archive from it, and removes
-        if archive.exists():
-            fresh.unlink(missing_ok=True)
-        else:
+        if _has_head(fresh) and not archive.exists():
             fresh.rename(archive)
+        elif _has_head(fresh) or fresh.stat().st_mtime < given_up:
+            fresh.unlink(missing_ok=True)
+
+
+def _has_head(archive: Path) -> bool:
+    """Whether Java has finished an archive: it leaves room for the magic number with which one begins, and fills it last."""
+    with archive.open("rb") as file:
+        return any(file.read(4))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,26 @@ def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: p
         assert option.startswith(use) and not writes
     monkeypatch.setenv(java_archive.SWITCH, "off")
     assert java_archive.archive_options(runtime, tmp_path) == ([], False)
+
+
+@pytest.mark.parametrize("name", ["adopted", "of a process"])
+def test_an_archive_in_whose_writing_java_was_killed_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(java_archive.SWITCH, raising=False)
+    runtime = java.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
+    archive = java_archive.archive_file(runtime, tmp_path)
+    archive.parent.mkdir(mode=0o700)
+    left = archive if name == "adopted" else archive.with_name(f"{archive.name}.4711")
+    left.write_bytes(bytes(4096) + b"classes")
+    for seconds_ago in (0, 3_600):
+        if left.exists():
+            os.utime(left, (time.time() - seconds_ago,) * 2)
+        (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+        assert option.startswith("-XX:ArchiveClassesAtExit=") and writes and not archive.exists()
+        assert left.exists() == (left != archive and not seconds_ago), "it may be written at this moment, but not for an hour"
+    Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"archive")
+    (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+    assert option == f"-XX:SharedArchiveFile={archive}" and not writes
 
 
 class Told(Exception):

@@ -208,7 +208,7 @@ def test_archives_that_nobody_uses_go(tmp_path: Path, monkeypatch: pytest.Monkey
     mine = java_archive.archive_file(runtime, tmp_path)
     old, young = directory / "other-spark.jsa", directory / "another-spark.jsa.12"
     for archive in (mine, old, young):
-        archive.touch()
+        archive.write_bytes(b"archive")
     for archive in (mine, old):
         os.utime(archive, (1e9, 1e9))
     (option,), writes = java_archive.archive_options(runtime, tmp_path)
