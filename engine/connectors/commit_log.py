@@ -112,6 +112,10 @@ class CommitLog:
             raise PenstockError("DAT-4610", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704") from None
         return _decoded(self._path(number), number, data)
 
+    def names(self, file: CommittedFile) -> bool:
+        """Whether an entry that is there names a file, of this length and checksum; the newest are looked at first."""
+        return any(file in self.read(number).files for number in self._backwards(self.last(), -1))
+
     def begin(self, written_as: WrittenAs, files: Sequence[CommittedFile]) -> None:
         """Write entry 0 of a directory without a log: the files that stand there. Another writer's stays."""
         with contextlib.suppress(FileExistsError):

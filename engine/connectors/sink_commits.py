@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ class SinkCommits:
 
     def _take_over(self, origin: Origin) -> None:
         """Add what another writer's part files tell of checkpoints up to the one this job begins with. Another job's stay: it may live."""
-        former = self._parts.parent / writer_name(origin.owner, origin.operator_id)
+        former = self._parts_of(origin)
         if former == self._parts or not former.is_dir():
             return
         found: dict[int, _Published] = {}
@@ -73,11 +74,21 @@ class SinkCommits:
         if self._former_is_own:
             shutil.rmtree(former, ignore_errors=True)
 
+    def _parts_of(self, origin: Origin) -> Path:
+        return self._parts.parent / writer_name(origin.owner, origin.operator_id)
+
     def begin(self) -> int:
         """Have a log before the first file is published; return the number of its last entry."""
         if not self._log.exists:
             self._log.begin(self._written_as, list(_standing(self._root, self._written_as.format)))
         return self._log.last()
+
+    def notes(self, file: CommittedFile) -> bool:
+        """Whether part files of this job or the one it began as, or the log, name a file as published. What one drops is in the next one before."""
+        found: dict[int, _Published] = {}
+        for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
+            self._read_parts(found, sys.maxsize, parts)
+        return any(file in held.files for held in found.values()) or self._log.names(file)
 
     def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
         """Take files that were published just now, or before (``known`` -1): they may be named in the log already."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from catalog.errors import Kind, PenstockError
-from engine.connectors.commit_log import sync_directory
+from engine.connectors.commit_log import COMMITS, sync_directory
 from engine.connectors.sink import Committable
 
 STAGING = ".penstock.staging"
@@ -75,16 +75,17 @@ class StagedFiles:
             number += 1
         return f"{directory}/{stem}-{number:04d}{suffix}".lstrip("/"), number
 
-    def publish(self, item: Committable) -> bool:
-        """Give a staged file its final name; False when that was done before, by which that name's file is known by its length and checksum.
+    def publish(self, item: Committable, noted: Callable[[Committable], bool]) -> bool:
+        """Give a staged file its final name; False when that was done before: the file of that name has its length and checksum, or is gone and
+        ``noted`` as published: whoever reads the table may have moved it away since.
 
-        DAT-4604 when the staged file is gone and that file is none or another; DAT-4605 when both are there and differ.
+        DAT-4604 when the staged file is gone and nothing tells that it was published; DAT-4605 when a file of that name is another one.
         """
         staged, final = item["staged"], item["final"]
         source, target = self.staged(staged, self._folder_of(item)), self.root / final
         if ".." in Path(final).parts or Path(final).is_absolute():
             raise PenstockError("STA-3502", f"'{final[:100]}' is no name below the table's directory", kind=Kind.EXTERNAL)
-        if not target.exists():
+        if source.exists() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # a copy of the job may publish it at this moment
                 source.rename(target)
@@ -94,8 +95,10 @@ class StagedFiles:
             return False
         if source.exists():
             raise PenstockError("DAT-4605", f"{target} exists already; {staged} is not published over it", kind=Kind.EXTERNAL)
+        if not target.exists() and noted(item):
+            return False
         there = f", and {final} is another file" if target.exists() else ""
-        hint = "the staged file was deleted by hand, or the checkpoint is of another directory"
+        hint = f"the staged file was deleted by hand, {final} was moved away before {COMMITS} named it, or the checkpoint is of another directory"
         message = f"prepared file {staged} of {self.root} is gone{there}; it cannot be published"
         raise PenstockError("DAT-4604", message, hint=hint, kind=Kind.EXTERNAL)
 
@@ -104,7 +107,8 @@ class StagedFiles:
         directories = {(self.root / final).parent for final in finals}
         directories |= {above for directory in list(directories) for above in directory.parents if above.is_relative_to(self.root)}
         for directory in sorted(directories, key=lambda path: len(path.parts), reverse=True):
-            sync_directory(directory)
+            with contextlib.suppress(FileNotFoundError):  # a partition that was moved away whole
+                sync_directory(directory)
 
     def discard(self, staged: str, folder: str | None = None) -> None:
         """Delete a staged file if it is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +274,40 @@ def test_a_file_of_the_final_name_is_ours_only_if_it_holds_what_was_prepared(tmp
     final.write_bytes(whole)
     sink(ids(tmp_path)).restore_items(items)
     assert visible(tmp_path) == [1]
+
+
+@pytest.mark.parametrize(("parallelism", "further"), [(1, 1), (2, 1), (2, 3)])
+@pytest.mark.parametrize("owner", ["job1", "copy"])
+def test_a_file_that_was_published_may_be_moved_away_at_once(tmp_path: Path, parallelism: int, further: int, owner: str) -> None:
+    """The job, or a copy of it, goes on from the checkpoint behind which the file was published, twice; the log names each file once."""
+    options = {"connector": "filesystem", "path": str(tmp_path), "format": "parquet"}
+    table = table_of({"k": STRING, "id": INT}, options, partitioned_by=["k"])
+    first = [sink(table, subtask=subtask, parallelism=parallelism) for subtask in range(parallelism)]
+    for number, operator in enumerate(first):
+        rows = pa.record_batch({"k": ["a"], "id": pa.array([number], pa.int32())})
+        operator.on_batch(Batch(rows), 0, Taken())
+        operator.before_barrier(1, Taken())
+    items = [item for operator in first for item in operator.snapshot_items()]
+    first[0].on_checkpoint_complete(1)  # the others do when they are restored
+    moved = {path.name for path in tmp_path.glob("k=a/part-*")}
+    shutil.move(tmp_path / "k=a", tmp_path / "_taken")
+    for _ in range(2):
+        again = [sink(table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1)) for i in range(further)]
+        for operator in again:
+            operator.restore_items(items)
+        assert len(moved) == 1 and {path.name for path in tmp_path.glob("k=a/part-*")}.isdisjoint(moved)
+    for operator in again:
+        operator.before_barrier(2, Taken())
+    for operator in again:
+        operator.on_checkpoint_complete(2)
+    log = CommitLog(tmp_path)
+    named = [file.path for number in log.numbers() for file in log.read(number).files]
+    assert sorted(named) == sorted(item["final"] for entry in items for item in entry["items"])
+    for item in items:
+        item["items"][0]["crc32"] ^= 1
+    with pytest.raises(PenstockError, match=r"DAT-460[45]"):
+        for i in range(further):
+            sink(table, subtask=i, parallelism=further, owner=owner, restored=RestoredFrom("job1", 1)).restore_items(items)
 
 
 def test_a_subtask_that_ends_does_not_take_the_folder_from_one_that_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
