@@ -1,8 +1,8 @@
-"""FrozenState: keyed state as it was at a barrier, made into a table later and elsewhere; whole, or what changed since an earlier checkpoint."""
+"""FrozenState: keyed state as it was at a barrier, made into tables later and elsewhere; whole, or what changed since an earlier checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -28,18 +28,24 @@ OPTIONAL = (ARRIVED, BEHIND, WRITTEN)
 
 @dataclass(frozen=True)
 class FrozenState:
-    """``table`` may be called once by any thread: key_group (ascending), SLOT (uint32), then the state's columns.
+    """``pieces`` may be called by any thread: key_group (ascending from piece to piece), SLOT (uint32), then the state's columns.
 
+    There is at least one piece, and none is made before it is asked for: of a large state only one is in memory beside it.
     ``base``: the checkpoint it is told against, None when it is whole. ``changed``: then every slot touched since, live or not.
     """
 
-    table: Callable[[], pa.Table]
+    pieces: Callable[[], Iterator[pa.Table]]
     base: int | None = None
     changed: np.ndarray | None = None
 
 
 Snapshot = FrozenState | pa.Table
 """A keyed state in a snapshot: tracked by slot, or simply all of it."""
+
+
+def whole(pieces: Iterator[pa.Table]) -> pa.Table:
+    """Return the pieces of a frozen state as the table of a snapshot, which names no slots."""
+    return pa.concat_tables(pieces).drop_columns([SLOT])
 
 
 def by_group(groups: np.ndarray, slots: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:

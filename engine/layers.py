@@ -39,7 +39,7 @@ class Layers:
         if not isinstance(state, TrackedState):
             table = state.snapshot()
             self._taken.setdefault(checkpoint_id, {})
-            return FrozenState(lambda: table, self._base)
+            return FrozenState(lambda: iter((table,)), self._base)
         base = self._taken.get(-1 if self._base is None else self._base, {}).get((operator_id, name))
         live = len(state)
         changed = None

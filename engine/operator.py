@@ -89,8 +89,8 @@ class TrackedState(KeyedState, Protocol):
 
     def __len__(self) -> int: ...
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
-        """Return what makes the table of a ``FrozenState`` later in any thread: of the live ones among these slots, ``None``: of all."""
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
+        """Return what makes the pieces of a ``FrozenState`` later in any thread: of the live ones among these slots, ``None``: of all."""
 
 
 class ListState(Protocol):

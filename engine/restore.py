@@ -19,7 +19,7 @@ from engine.manifest import Manifest, Migration, OperatorEntry
 from engine.migrated_rows import migrated
 from engine.operator import Context
 from engine.row_pieces import parts_by_group
-from engine.snapshots import KeyedPart, WrittenTask, read_items, read_state, schema_fingerprint
+from engine.snapshots import KeyedPart, WrittenTask, read_items, read_pieces, read_state, schema_fingerprint
 from engine.storage import Storage
 
 _VALUES = re.compile(r"list<\w+: ")
@@ -100,8 +100,7 @@ class Restorer:
                 _check_schema(chained, name, wanted, found)
             for task, layers in found:
                 start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
-                table = read_state(self._storage, task, layers, start, end)
-                if table is not None:
+                for table in read_pieces(self._storage, task, layers, start, end):
                     for part in parts_by_group(table if migration is None else _migrated(chained, name, wanted, table, migration)):
                         state.restore(part)
 

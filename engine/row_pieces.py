@@ -149,19 +149,22 @@ def taken(table: pa.Table, places: np.ndarray) -> pa.Table:
     """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold them in."""
     if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
         return table.take(array_of(places))
+    return pa.Table.from_batches(taken_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
+
+
+def taken_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each is made when it is asked for."""
     batches = [batch for batch in table.to_batches() if batch.num_rows]
     sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
     starts = np.cumsum([0] + [batch.num_rows for batch in batches])
-    pieces = []
-    for first, last in cut(sizes[places], places.size, LIMITS.chunk_bytes):
+    for first, last in cut(sizes[places], places.size, most_bytes):
         wanted = places[first:last]
         batch_of = np.searchsorted(starts, wanted, side="right") - 1
         order = np.argsort(batch_of, kind="stable")
         found = [batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i])) for i in np.unique(batch_of)]
         back = np.empty(order.size, np.int64)
         back[order] = np.arange(order.size)
-        pieces.append(pa.concat_batches(found).take(array_of(back)))
-    return pa.Table.from_batches(pieces, table.schema)
+        yield pa.concat_batches(found).take(array_of(back))
 
 
 def parts_by_group(table: pa.Table) -> list[pa.Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import zlib
 from collections.abc import Iterator, Sequence
@@ -48,7 +49,7 @@ class _Segment:
             self._storage.create(self.name)
             self.begun = True
         offset = self.length
-        padded = bytes(data) + bytes(-len(data) % ALIGNMENT)
+        padded = b"".join((data, bytes(-len(data) % ALIGNMENT)))
         self._storage.append(self.name, padded)
         self._sha.update(padded)
         self.length += len(padded)
@@ -137,47 +138,62 @@ def _layers(segment: _Segment, operator_id: str, name: str, state: Snapshot, bas
     if isinstance(state, FrozenState) and state.changed is not None:
         if not state.changed.size:
             return earlier, None
-        layer = _write_keyed(segment, operator_id, name, _encoded(state.table(), f"{operator_id}.{name}"), state.changed)
+        layer, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
         return [*earlier, layer], None
-    encoded = _encoded(state.table() if isinstance(state, FrozenState) else state, f"{operator_id}.{name}")
-    if earlier and base.digests.get((operator_id, name)) == encoded.digest:
-        return earlier, encoded.digest
-    return [_write_keyed(segment, operator_id, name, encoded, None)], encoded.digest
+
+    def pieces() -> Iterator[pa.Table]:
+        return state.pieces() if isinstance(state, FrozenState) else iter((state,))
+
+    if earlier and base.digests.get((operator_id, name)) == (digest := _digest(pieces(), f"{operator_id}.{name}")):
+        return earlier, digest
+    layer, digest = _write_keyed(segment, operator_id, name, pieces(), None)
+    return [layer], digest
 
 
 @dataclass(frozen=True)
-class _Encoded:
-    """A table in bytes: its schema, and record batches with their first and last key groups and rows."""
+class _Message:
+    """A record batch in bytes, with its first and last key group and its rows."""
 
-    fingerprint: str
-    schema: pa.Buffer
-    pieces: list[tuple[int, int, int, pa.Buffer]]
-
-    @property
-    def digest(self) -> bytes:
-        """What differs when the bytes do."""
-        sha = hashlib.sha256(self.schema)
-        for _, _, _, data in self.pieces:
-            sha.update(data)
-        return sha.digest()
+    first: int
+    last: int
+    rows: int
+    data: pa.Buffer
 
 
-def _encoded(table: pa.Table, name: str) -> _Encoded:
-    schema = table.schema.remove_metadata()
-    pieces = []
-    for batch in joined(table.to_batches(), LIMITS.chunk_bytes):
-        for first, last, piece in _by_groups(batch, name):
-            pieces.append((first, last, piece.num_rows, piece.serialize()))
-    return _Encoded(schema_fingerprint(schema), schema.serialize(), pieces)
+def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator[_Message]]:
+    """Return the schema of a state, and its record batches, each encoded when it is asked for."""
+    piece = next(pieces)
+
+    def messages() -> Iterator[_Message]:
+        for table in itertools.chain((piece,), pieces):
+            for batch in joined(table.to_batches(), LIMITS.chunk_bytes):
+                for first, last, rows in _by_groups(batch, name):
+                    yield _Message(first, last, rows.num_rows, rows.serialize())
+
+    return piece.schema.remove_metadata(), messages()
 
 
-def _write_keyed(segment: _Segment, operator_id: str, name: str, encoded: _Encoded, changed: np.ndarray | None) -> KeyedPart:
-    offset = segment.append(encoded.schema)
+def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
+    """Return what differs when the bytes of a state do."""
+    schema, messages = _encoded(pieces, name)
+    sha = hashlib.sha256(schema.serialize())
+    for message in messages:
+        sha.update(message.data)
+    return sha.digest()
+
+
+def _write_keyed(segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None) -> tuple[KeyedPart, bytes]:
+    """Write a layer piece by piece; return it, and its digest."""
+    schema, messages = _encoded(pieces, f"{operator_id}.{name}")
+    encoded = schema.serialize()
+    sha = hashlib.sha256(encoded)
+    offset = segment.append(encoded)
     schema_length = segment.length - offset
     groups = []
-    for first, last, rows, data in encoded.pieces:
-        start = segment.append(data)
-        groups.append(GroupEntry(first, start, segment.length - start, rows, last))
+    for message in messages:
+        sha.update(message.data)
+        start = segment.append(message.data)
+        groups.append(GroupEntry(message.first, start, segment.length - start, message.rows, message.last))
         if len(groups) == 1 and name.startswith(RESERVED):
             failpoint("W11")
     segment.append(STREAM_END)
@@ -185,7 +201,8 @@ def _write_keyed(segment: _Segment, operator_id: str, name: str, encoded: _Encod
     if changed is not None:
         data = changed.astype("<u4").tobytes()
         superseded = (segment.append(data), len(data))
-    return KeyedPart(operator_id, name, offset, schema_length, encoded.fingerprint, tuple(groups), segment.name, superseded)
+    part = KeyedPart(operator_id, name, offset, schema_length, schema_fingerprint(schema), tuple(groups), segment.name, superseded)
+    return part, sha.digest()
 
 
 def _write_items(segment: _Segment, operator_id: str, name: str, items: Sequence[dict[str, Any]]) -> ItemsPart:

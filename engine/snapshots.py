@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from engine.arrays import array_of, numbers_of
 from engine.frozen_state import SLOT
 from engine.in_flight import RESERVED
 from engine.job_messages import TaskId
-from engine.row_pieces import taken
+from engine.row_pieces import LIMITS, cut, taken
 from engine.storage import Storage
 
 BLOCK_BYTES = 1 << 20
@@ -69,6 +70,10 @@ class KeyedPart:
     def key(self) -> tuple[str, str]:
         """Which state it is a layer of."""
         return self.operator_id, self.state
+
+    def among(self, start_group: int, end_group: int) -> tuple[GroupEntry, ...]:
+        """Return its record batches with entries of groups ``start_group <= group < end_group``."""
+        return tuple(entry for entry in self.groups if start_group <= entry.last and entry.group < end_group)
 
     @property
     def length(self) -> int:
@@ -138,48 +143,67 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> pa.Table | None:
     """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none; reads no other entries of its files."""
+    pieces = list(read_pieces(storage, task, layers, start_group, end_group))
+    return pa.concat_tables(pieces) if pieces else None
+
+
+def read_pieces(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> Iterator[pa.Table]:
+    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group that is large by itself is cut."""
+    changed = [part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4") for part in layers]
+    for start, end in pairwise(_bounds(layers, start_group, end_group)):
+        if len(layers) == 1:
+            tables = _read_layer(storage, task, layers[0], start, end)
+        else:
+            tables = _superseded(storage, task, layers, changed, start, end)
+        yield from (table.drop_columns([SLOT]) if SLOT in table.column_names else table for table in tables if table.num_rows)
+
+
+def _bounds(layers: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
+    """Return where to cut a range of key groups so that about so many bytes are read at once."""
+    wanted = sorted((max(start_group, entry.group), entry.length) for part in layers for entry in part.among(start_group, end_group))
+    lengths = np.array([length for _, length in wanted], np.int64)
+    firsts = {wanted[first][0] for first, _ in cut(lengths, lengths.size, LIMITS.batch_bytes)}
+    return [start_group, *sorted(firsts - {start_group}), end_group]
+
+
+def _superseded(
+    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], changed: Sequence[np.ndarray | None], start_group: int, end_group: int
+) -> Iterator[pa.Table]:
+    """Yield the entries that no later layer supersedes, in the order of their slots within a group."""
     tables = []
     gone = np.zeros(0, np.uint32)
-    for part in reversed(layers):
-        file = task.file_of(part)
-        table = _read_layer(storage, file, part, start_group, end_group)
-        if table is not None:
+    for part, slots in zip(reversed(layers), reversed(changed), strict=True):
+        for table in _read_layer(storage, task, part, start_group, end_group):
             tables.append(table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table)
-        if part.changed is not None:
-            gone = np.union1d(gone, np.frombuffer(read_checked(storage, file, *part.changed), "<u4"))
-    tables = [table for table in tables if table.num_rows]
-    if not tables:
-        return None
-    whole = pa.concat_tables(tables)
-    if SLOT not in whole.column_names:
-        return whole
-    if len(tables) > 1:
+        gone = gone if slots is None else np.union1d(gone, slots)
+    whole = pa.concat_tables(tables) if tables else None
+    if whole is not None:
         groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
-        whole = taken(whole, np.lexsort((slots, groups)))
-    return whole.drop_columns([SLOT])
+        yield whole if len(tables) == 1 else taken(whole, np.lexsort((slots, groups)))
 
 
-def _read_layer(storage: Storage, file: FileEntry, part: KeyedPart, start_group: int, end_group: int) -> pa.Table | None:
-    wanted = [entry for entry in part.groups if start_group <= entry.last and entry.group < end_group]
+def _read_layer(storage: Storage, task: WrittenTask, part: KeyedPart, start_group: int, end_group: int) -> Iterator[pa.Table]:
+    file, wanted = task.file_of(part), part.among(start_group, end_group)
     if not wanted:
-        return None
+        return
     schema = pa.ipc.read_schema(pa.py_buffer(read_checked(storage, file, part.offset, part.schema_length)))
-    first = wanted[0].offset
-    data = read_checked(storage, file, first, wanted[-1].offset + wanted[-1].length - first)
-    view = memoryview(data)
-    pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in wanted]
-    table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
-    low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
-    return table.slice(low, high - low)
+    for start, end in cut(np.array([entry.length for entry in wanted]), len(wanted), LIMITS.batch_bytes):
+        some = wanted[start:end]
+        first = some[0].offset
+        view = read_checked(storage, file, first, some[-1].offset + some[-1].length - first)
+        pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in some]
+        table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
+        low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
+        yield table.slice(low, high - low)
 
 
 def read_items(storage: Storage, file: FileEntry, part: ItemsPart) -> list[dict[str, Any]]:
     """Return the items of a list state."""
-    items: list[dict[str, Any]] = json.loads(read_checked(storage, file, part.offset, part.length))
+    items: list[dict[str, Any]] = json.loads(bytes(read_checked(storage, file, part.offset, part.length)))
     return items
 
 
-def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) -> bytes:
+def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) -> memoryview:
     """Return bytes of a segment after checking every block they lie in; raises STA-3005 naming file, block and checksums."""
     first, last = offset // BLOCK_BYTES, max(offset + length - 1, offset) // BLOCK_BYTES
     begin = first * BLOCK_BYTES
@@ -196,7 +220,7 @@ def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) ->
             raise damaged(file.name, f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
     if begin == 0 and end == file.length and (found_sha := hashlib.sha256(data).hexdigest()) != file.sha256:
         raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
-    return data[offset - begin : offset - begin + length]
+    return view[offset - begin : offset - begin + length]
 
 
 def check_file(storage: Storage, file: FileEntry) -> None:

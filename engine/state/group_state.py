@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of
-from engine.frozen_state import SLOT, WRITTEN
+from engine.frozen_state import WRITTEN, whole
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
 from engine.state.last_writes import LastWrites, written_column
 from engine.state.slot_changes import SlotChanges
 
@@ -44,9 +44,9 @@ class GroupState(TrackedState):
         self.keys.remove(slots)
 
     def snapshot(self) -> pa.Table:
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys and aggregates are copied; the table holds key columns k0.., then the accumulators' columns."""
         live = self.keys.live_slots()
         if slots is None:
@@ -55,7 +55,7 @@ class GroupState(TrackedState):
             lives = np.zeros(max(self.keys.capacity, 1 + int(slots.max(initial=0))), np.bool_)
             lives[live] = True
             slots = slots[lives[slots]]
-        return table_by_keys(slots, self._entries, self._max_parallelism)
+        return pieces_by_keys(slots, self._entries, self._max_parallelism)
 
     def _entries(self, slots: np.ndarray) -> Entries:
         keys = self.keys.keys(slots)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
-from engine.frozen_state import SLOT, by_group
+from engine.frozen_state import SLOT, by_group, whole
 from engine.operator import TrackedState
-from engine.row_pieces import taken
+from engine.row_pieces import LIMITS, taken_in_pieces
 from engine.spill_files import SpilledRows, SpillFiles
 from engine.state.arrivals import Arrivals
 from engine.state.key_groups import groups_of_keys
@@ -66,15 +66,15 @@ class HeldRows(TrackedState):
         return batches
 
     def snapshot(self) -> pa.Table:
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Rows are shared as they lie in their batches; slots are their numbers."""
         chosen = self._numbered()
         if slots is not None:
             chosen = [found for numbers, batch in chosen if (found := _among(slots, numbers, batch)) is not None]
 
-        def table() -> pa.Table:
+        def pieces() -> Iterator[pa.Table]:
             rows = pa.Table.from_batches([batch.rows for _, batch in chosen], self._schema)
             numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in chosen)])
             weights = [np.ones(b.num_rows, np.int64) if b.weights is None else b.weights for _, b in chosen]
@@ -85,10 +85,15 @@ class HeldRows(TrackedState):
             order, first = by_group(groups, numbers)
             columns = [array_of(np.concatenate([np.zeros(0, np.int64), *weights])), pa.chunked_array(behind, pa.int64()), *rows.columns]
             names = ["weight", "behind", *[f"c{i}" for i in range(len(self._schema))]]
-            found = taken(pa.table(columns, names=names), order)
-            return pa.table([*first, *found.columns], names=["key_group", SLOT, *names])
+            first_of = 0
+            for found in taken_in_pieces(pa.table(columns, names=names), order, LIMITS.batch_bytes):
+                marks = [column.slice(first_of, found.num_rows) for column in first]
+                yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *names])
+                first_of += found.num_rows
+            if not first_of:
+                yield pa.table([*first, *columns], names=["key_group", SLOT, *names])
 
-        return table
+        return pieces
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()

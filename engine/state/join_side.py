@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
 from engine.elements import MIN_WATERMARK_US, Batch
-from engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group
+from engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group, whole
 from engine.operator import KeyGroups, TrackedState
 from engine.row_pieces import LIMITS, cut
 from engine.state.key_groups import groups_of_keys
@@ -257,9 +257,9 @@ class JoinSide(TrackedState, Mapped):
         return before, after
 
     def snapshot(self) -> pa.Table:
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Rows are shared as they lie in their chunks; places, weights and match counts are copied."""
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, weights = self.store.frozen(ids), self.store.weights(ids)
@@ -270,19 +270,21 @@ class JoinSide(TrackedState, Mapped):
             behind = np.full(ids.size, MIN_WATERMARK_US)
         keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
 
-        def table() -> pa.Table:
+        def pieces() -> Iterator[pa.Table]:
             groups = np.zeros(ids.size, np.uint16)
             if keys and ids.size:
-                groups = groups_of_keys(rows(None, keys), self._max_parallelism)
+                groups = groups_of_keys(rows.columns(keys), self._max_parallelism)
             mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
             order, first = by_group(groups[mine], ids[mine])
             order = mine[order]
-            found = pa.table([*first, array_of(weights[order]), array_of(matches[order]), *rows(order, None).columns], names=names)
-            for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
-                found = found if values is None else found.append_column(name, array_of(values[order]))
-            return found
+            for place, some, held in rows.pieces(order):
+                marks = [column.slice(place, some.size) for column in first]
+                found = pa.table([*marks, array_of(weights[some]), array_of(matches[some]), *held.columns], names=names)
+                for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
+                    found = found if values is None else found.append_column(name, array_of(values[some]))
+                yield found
 
-        return table
+        return pieces
 
     def restore(self, part: pa.Table) -> None:
         part = part.combine_chunks()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
-from engine.frozen_state import SLOT, WRITTEN
+from engine.frozen_state import WRITTEN, whole
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
 from engine.state.last_writes import LastWrites, restore_lives
 from engine.state.mapped import Mapped
 from engine.state.slot_changes import SlotChanges
@@ -69,14 +69,14 @@ class PartitionTotals(TrackedState, Mapped):
         self.changes.mark(slots, self.rows.size)
 
     def snapshot(self) -> pa.Table:
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys and totals are copied."""
         self.reserve()
         slots = np.flatnonzero(self.rows) if slots is None else slots[slots < self.rows.size]
         slots = slots[self.rows[slots] != 0]
-        return table_by_keys(slots, self._columns, self._max_parallelism)
+        return pieces_by_keys(slots, self._columns, self._max_parallelism)
 
     def _columns(self, slots: np.ndarray) -> Entries:
         keys = self._keys.keys(slots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -195,17 +195,9 @@ class RowStore(Mapped):
         self._spilled.add(files.write([chunk for chunk in chunks if chunk.num_rows], self.schema))
         self._files, self._chunks = files, [_no_rows(self.schema)]
 
-    def frozen(self, ids: np.ndarray) -> Callable[[np.ndarray | None, list[int] | None], pa.Table]:
-        """Return what gives, whatever becomes of the store, these rows as they are now: those at places in ``ids`` (None: all), and columns."""
-        chunks, positions, widest = self._all_chunks(), self._positions[ids], self.widest
-
-        def rows(places: np.ndarray | None, columns: list[int] | None) -> pa.Table:
-            wanted = positions if places is None else positions[places]
-            sizes = _sizes(chunks, wanted) if wanted.size * widest > LIMITS.chunk_bytes else np.zeros(wanted.size, np.int64)
-            pieces = [_taken(chunks, wanted[first:last], columns) for first, last in cut(sizes, wanted.size, LIMITS.chunk_bytes)]
-            return pa.Table.from_batches(pieces or [_taken(chunks, wanted, columns)])
-
-        return rows
+    def frozen(self, ids: np.ndarray) -> FrozenRows:
+        """Return these rows as they are now, whatever becomes of the store; chunks are shared."""
+        return FrozenRows(self._all_chunks(), self._positions[ids], self.widest)
 
     def live_among(self, ids: np.ndarray) -> np.ndarray:
         """Return those ids that are rows' now."""
@@ -230,6 +222,26 @@ class RowStore(Mapped):
         batches = pa.Table.from_arrays(part.columns[2:], schema=self.schema).combine_chunks().to_batches()
         rows = batches[0] if batches else _no_rows(self.schema)
         return self.append(rows, numbers_of(part.column("weight"))), rows
+
+
+class FrozenRows:
+    """Rows of a store as they were."""
+
+    def __init__(self, chunks: Sequence[pa.RecordBatch], positions: np.ndarray, widest: int) -> None:
+        self._chunks, self._positions, self._widest = chunks, positions, widest
+
+    def columns(self, columns: list[int]) -> pa.Table:
+        """Return some columns of all rows."""
+        whole = np.arange(self._positions.size)
+        return pa.Table.from_batches([rows for *_, rows in self.pieces(whole, columns)])
+
+    def pieces(self, places: np.ndarray, columns: list[int] | None = None) -> Iterator[tuple[int, np.ndarray, pa.RecordBatch]]:
+        """Yield the rows at ``places``, in that order: where a piece begins, its places, its rows; one at least."""
+        chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]
+        wanted = self._positions[places]
+        small = wanted.size * self._widest <= LIMITS.batch_bytes
+        for first, last in [(0, wanted.size)] if small else cut(_sizes(chunks, wanted), wanted.size, LIMITS.batch_bytes):
+            yield first, places[first:last], _taken(chunks, wanted[first:last], None)
 
 
 def _taken(whole: Sequence[pa.RecordBatch], positions: np.ndarray, columns: list[int] | None) -> pa.RecordBatch:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
 from engine.elements import MAX_WATERMARK_US
-from engine.frozen_state import SLOT
+from engine.frozen_state import whole
 from engine.kernels import sessions as kernel
 from engine.operator import TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
 from engine.state.mapped import Mapped
 from engine.state.multi_index import MultiIndex
 from engine.state.slot_changes import SlotChanges
@@ -154,13 +154,13 @@ class SessionState(TrackedState, Mapped):
 
     def snapshot(self) -> pa.Table:
         """Return key_group, key columns k0.., start, end, then the accumulators' columns."""
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys, bounds and aggregates are copied."""
         live = self._ends < MAX_WATERMARK_US
         sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
-        return table_by_keys(sessions, self._columns, self._max_parallelism)
+        return pieces_by_keys(sessions, self._columns, self._max_parallelism)
 
     def _columns(self, sessions: np.ndarray) -> Entries:
         keys = self.key_columns(sessions)

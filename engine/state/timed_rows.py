@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
-from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group
+from engine.frozen_state import ARRIVED, SLOT, WRITTEN, by_group, whole
 from engine.kernels import columns as col
 from engine.operator import KeyGroups, TrackedState
 from engine.state.key_groups import groups_of_keys
@@ -120,9 +120,9 @@ class TimedRows(TrackedState, Mapped):
         return np.flatnonzero(mask)
 
     def snapshot(self) -> pa.Table:
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Rows are shared as they lie in their chunks; what stands beside them is copied."""
         ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
         rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
@@ -131,16 +131,18 @@ class TimedRows(TrackedState, Mapped):
         waits = waits[ids]
         passed_us, beside = self.passed_us, self._beside(ids)
 
-        def table() -> pa.Table:
+        def pieces() -> Iterator[pa.Table]:
             groups = np.zeros(ids.size, np.uint16)
             if partition and ids.size:
-                groups = groups_of_keys(rows(None, partition), self._max_parallelism)
+                groups = groups_of_keys(rows.columns(partition), self._max_parallelism)
             order, first = by_group(groups, ids)
-            columns = [*first, array_of(waits[order]), array_of(np.full(ids.size, passed_us)), *rows(order, None).columns]
-            names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)]]
-            return pa.table([*columns, *(array_of(values[order]) for values in beside.values())], names=[*names, *beside])
+            names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
+            for place, some, held in rows.pieces(order):
+                marks = [column.slice(place, some.size) for column in first]
+                columns = [*marks, array_of(waits[some]), array_of(np.full(some.size, passed_us)), *held.columns]
+                yield pa.table([*columns, *(array_of(values[some]) for values in beside.values())], names=names)
 
-        return table
+        return pieces
 
     def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
         """Return what else snapshots hold of rows, by name."""

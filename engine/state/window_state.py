@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +10,11 @@ import pyarrow as pa
 from engine import windows
 from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
-from engine.frozen_state import SLOT
+from engine.frozen_state import whole
 from engine.operator import KeyGroups, TrackedState
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, table_by_keys
+from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
 from engine.state.multi_index import MultiIndex
 from engine.state.passed_time import PassedTime
 from engine.state.row_index import RowIndex
@@ -136,16 +136,16 @@ class WindowState(TrackedState):
 
     def snapshot(self) -> pa.Table:
         """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators' columns; windows emitted count as missed."""
-        return self.freeze(None)().drop_columns([SLOT])
+        return whole(self.freeze(None)())
 
-    def freeze(self, slots: np.ndarray | None) -> Callable[[], pa.Table]:
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
         """Keys, slices and aggregates are copied."""
         entries = self._entries.live_slots()
         if slots is not None:
             lives = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
             lives[entries] = True
             entries = slots[lives[slots]]
-        return table_by_keys(entries, self._columns, self._max_parallelism)
+        return pieces_by_keys(entries, self._columns, self._max_parallelism)
 
     def _columns(self, entries: np.ndarray) -> Entries:
         ends, starts = self._slices.keys[self._slice_of(entries)].T
