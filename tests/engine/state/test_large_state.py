@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,11 +14,19 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
+from engine.chain import OperatorSnapshot
 from engine.elements import Batch
 from engine.fold import Fold
+from engine.frozen_state import FrozenState
 from engine.gathered import gathered
+from engine.job_messages import TaskId
+from engine.memory_storage import MemoryStorage
 from engine.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
 from engine.row_sums import summed
+from engine.snapshot_writer import SnapshotWriter
+from engine.snapshots import read_pieces
+from engine.state.join_side import JoinSide
+from engine.state.key_index import KeyIndex
 from engine.state.row_store import RowStore
 from engine.state.string_index import StringIndex
 from engine.state.waiting_rows import WaitingRows
@@ -81,6 +90,39 @@ def test_parts_of_a_snapshot_keep_the_rows_of_a_key_group_together() -> None:
     assert all(last < first for (_, last), (first, _) in pairwise(ends))
     one = parts_by_group(pa.table({"key_group": np.zeros(90, np.uint16), "x": ["x" * 60] * 90}))
     assert len(one) > 5 and sum(part.num_rows for part in one) == 90
+
+
+@pytest.mark.parametrize("of", ["one key", "many keys"])
+def test_a_checkpoint_is_written_and_read_piece_by_piece(monkeypatch: pytest.MonkeyPatch, of: str) -> None:
+    state, back = (
+        JoinSide(TEXT, [] if of == "one key" else [0], KeyIndex([] if of == "one key" else [pa.int64()]), 8, retracting=False, counts=False)
+        for _ in range(2)
+    )
+    slots = np.zeros(80, np.int64) if of == "one key" else np.arange(80)
+    for n in range(10, 90, 10):
+        state.change(Batch(rows(n, 10)), slots[n - 10 : n], np.zeros(10, np.int64))
+    storage, steps = MemoryStorage(), [""]
+
+    def noted(step: str) -> None:
+        if steps[-1] != step:
+            steps.append(step)
+
+    def pieces() -> Iterator[pa.Table]:
+        for piece in state.freeze(None)():
+            steps.append("piece")
+            assert piece.nbytes < 3 * LIMITS.batch_bytes
+            yield piece
+
+    for module in ("engine.snapshots", "engine.snapshot_writer"):
+        monkeypatch.setattr(f"{module}.BLOCK_BYTES", 256)
+    append, read, reads = storage.append, storage.read, []
+    monkeypatch.setattr(storage, "append", lambda name, data: (noted("append"), append(name, data)))
+    monkeypatch.setattr(storage, "read", lambda name, offset, length: (reads.append(length), read(name, offset, length))[1])
+    written = SnapshotWriter(storage, 1, 1).write(1, TaskId(0, 0), [OperatorSnapshot("op", {"rows": FrozenState(pieces)})])
+    assert steps.count("piece") > 4 and "piece piece" not in " ".join(steps[2:]), "the next piece is made when the last one is written"
+    for part in read_pieces(storage, written, written.keyed, 0, 8):
+        back.restore(part)
+    assert len(reads) > 5 and max(reads) < 4 * LIMITS.batch_bytes and back.snapshot().sort_by("c0").equals(state.snapshot().sort_by("c0"))
 
 
 def test_results_are_summed_and_repeated() -> None:
