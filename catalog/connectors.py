@@ -254,10 +254,6 @@ def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: d
     if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
         hint = "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
         raise PenstockError("SQL-1507", "a table cannot be both replayed and watched", hint=hint, span=spans.get("source.monitor-interval"))
-    if options.get("source.missing-columns", "fail") != "fail" and not options.keys() & {"source.monitor-interval", "source.replay"}:
-        message = "source.missing-columns is of streams: a bounded table's files are read by a backend, which wants every column in each"
-        hint = "read it with 'source.replay' = 'true', or leave the option out"
-        raise PenstockError("SQL-1507", message, hint=hint, span=spans.get("source.missing-columns"))
 
 
 def file_format(table: Table) -> str:

@@ -123,7 +123,7 @@ class _DuckDbRun:
 
     def _register(self, name: str, relation: Relation) -> None:
         files = file_relation(relation)
-        if files is not None and not any(_GLOB.search(path) for group in files.groups for path in group.paths):
+        if not isinstance(files, str) and not any(_GLOB.search(path) for group in files.groups for path in group.paths):
             self._register_files(name, files)
             return
         table = registered_table(relation, self._services)
@@ -155,7 +155,7 @@ def _reading(files: FileRelation, group: FileGroup) -> exp.Expr:
     return function(
         "read_csv",
         paths,
-        _columns({position_name(position): "VARCHAR" for position in range(len(group.names))}),
+        _columns({position_name(position): "VARCHAR" for position in range(group.width)}),
         _option("auto_detect", exp.false()),
         _option("hive_partitioning", exp.false()),  # a directory a=1 says nothing of a column a in its files
         _option("header", exp.true() if dialect.header else exp.false()),

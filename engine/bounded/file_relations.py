@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -13,14 +15,32 @@ from catalog.connectors import file_format, option
 from catalog.filesystem_options import split_suffixes
 from catalog.frozen import dataclass
 from catalog.schema import Field
-from catalog.types import STRING, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
+from catalog.types import (
+    STRING,
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    Row,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_integer,
+)
 from engine.connectors.file_listing import FileListing, FileSplit
+from engine.connectors.filesystem_reader import partition_value
 from engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
+from engine.connectors.partition_paths import partition_values
 from engine.formats.columns_there import columns_of, file_schema
 from engine.formats.csv import csv_position, header_names
 from engine.formats.file_task import CsvDialect, FileTask
 from engine.formats.file_types import Fit
 from planner.bounded_query import Relation
+from planner.expressions import Literal
 from planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
@@ -28,15 +48,25 @@ _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text
 _BUCKETS = {"s3": "s3a", "gs": "gs", "gcs": "gs"}
 EMPTY_MARK = "\ue000penstock-empty"
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_SAME_EVERYWHERE = re.compile(r"(?!h\d)[A-Za-z]\w*=[\w.-]+", re.ASCII)
+"""Directories of partitions that mean to Spark what they mean here: it reads no empty text, and %XX as a character, not as a byte.
+``h0`` is what a csv column is called."""
 
 
 @dataclass(frozen=True)
 class FileGroup:
-    """Files that are read alike. ``names``: of csv all columns of each file, by position; of parquet the column of each field, by
-    its name in the files, ``None`` for one that is NULL."""
+    """Files that are read alike. ``columns``: what a backend calls the column of each field in these files, ``None`` for one that is
+    not there: it is NULL, or in ``values``, the constants of partitions. ``layout``: equal for groups whose files have the same columns
+    and types. ``width``: of csv how many columns each record has. ``base``: the directory below which the backend reads columns from
+    the names of directories itself, empty where it need not.
+    """
 
     paths: tuple[str, ...]
-    names: tuple[str | None, ...]
+    columns: tuple[str | None, ...]
+    layout: int = 0
+    width: int = 0
+    values: tuple[Literal | None, ...] = ()
+    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,37 +85,61 @@ class FileRelation:
         return tuple(self.relation.schema)
 
 
-def file_relation(relation: Relation, *, anywhere: bool = False) -> FileRelation | None:
-    """Return how a backend reads a relation, ``None`` when only penstock's own readers can (types that need a rule, names, codecs, places).
+def file_relation(relation: Relation, *, hadoop: bool = False) -> FileRelation | str:
+    """Return how a backend reads a relation, or in a few words why only penstock's own readers can (types that need a rule, codecs, places).
 
     What a bad record is, our readers say alone: tables that go on after one are read by them, and json, which backends read too leniently.
 
-    ``anywhere``: the backend reads object stores and HDFS too; their files have the URLs Hadoop knows them by.
-    Raises what the source would raise: DAT-41xx for paths, DAT-4203 for a column that is not there, DAT-4205 for one of another type.
+    ``hadoop``: the backend reads object stores, HDFS and directories of partitions by itself; files have the URLs Hadoop knows them by.
+    Raises what the source would raise: DAT-41xx for paths and partitions, DAT-4203 for a column that is not there, DAT-4205 for one of another type.
     """
     table = relation.table
-    if table.connector != "filesystem" or file_format(table) not in ("csv", "parquet") or option(table, "on-error") != "fail":
-        return None
-    if option(table, "source.missing-columns") != "fail" and file_format(table) != "parquet":
-        return None
-    stored = stored_fields(table)
-    if not all(field in stored and _readable(field.type) for field in relation.schema):
-        return None
+    if (reason := _own_reading(relation)) is not None:
+        return reason
     listing = FileListing(table.options["path"], file_format(table))
     place, local = table.options["path"], isinstance(listing.filesystem, pafs.LocalFileSystem)
-    if not local and not (anywhere and hadoop_url(place, "")):
-        return None
-    files = [file for file in _files(relation, listing) if file.size]
+    if not local and not (hadoop and hadoop_url(place, "")):
+        return "its files are where only penstock's options lead"
+    listed = _files(relation, listing)
+    partitions = _partitions(relation, listing, listed)
+    files = [file for file in listed if file.size]
     declared = option(table, "compression")
     if any(declared not in ("auto", split_suffixes(file.path)[1] or "none") for file in files):
-        return None
+        return "'compression' is not what the files' names say"
     dialect = csv_dialect(table) if file_format(table) == "csv" else CsvDialect()
     groups = _csv_groups(relation, listing, files, dialect) if file_format(table) == "csv" else _parquet_groups(relation, listing, files)
-    if groups is None:
-        return None
+    if not isinstance(groups, str) and partitions:
+        base = _common_base(relation, listing, files) if hadoop else None
+        groups = _by_values(relation, groups, partitions) if base is None else _by_directory(relation, groups, listing.root, base)
+    if isinstance(groups, str):
+        return groups
     if not local:
-        groups = tuple(replace(group, paths=tuple(hadoop_url(place, path) or "" for path in group.paths)) for group in groups)
+        groups = tuple(_in_store(place, group) for group in groups)
     return FileRelation(relation, file_format(table), groups, dialect, local)
+
+
+def _own_reading(relation: Relation) -> str | None:
+    """Say what about a table, whatever its files are, is for penstock's own readers."""
+    table = relation.table
+    if table.connector != "filesystem":
+        return f"a table of connector {table.connector}"
+    if file_format(table) not in ("csv", "parquet"):
+        return "other readers take for json what ours refuses" if file_format(table) == "json" else f"format {file_format(table)}"
+    if option(table, "on-error") != "fail":
+        return "'on-error' lets bad records pass"
+    stored = stored_fields(table)
+    for field in relation.schema:
+        outside = field.name in table.partitioned_by
+        if not outside and field not in stored:
+            return f"column {field.name} is metadata"
+        if not _readable(field.type, outside or file_format(table) == "csv"):
+            return f"column {field.name} is {field.type}"
+    return None
+
+
+def _in_store(place: str, group: FileGroup) -> FileGroup:
+    paths = tuple(hadoop_url(place, path) or "" for path in group.paths)
+    return replace(group, paths=paths, base=(hadoop_url(place, group.base) or "") if group.base else "")
 
 
 def hadoop_url(table_path: str, path: str) -> str | None:
@@ -113,28 +167,44 @@ def _files(relation: Relation, listing: FileListing) -> list[FileSplit]:
     return sorted(named.values(), key=lambda file: file.path)
 
 
-def _readable(kind: DataType) -> bool:
+def _readable(kind: DataType, texts: bool) -> bool:
+    """Whether backends have the type, read from text or from a file that holds it: maps may have a key twice, which only we refuse."""
+    match kind:
+        case Array(element):
+            return not texts and _readable(element, False)
+        case Row(fields):
+            return not texts and all(_readable(field, False) for _, field in fields)
+        case Binary():
+            return not texts
     return isinstance(kind, _PLAIN) or is_integer(kind)
 
 
-def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[FileGroup, ...] | None:
-    """Files by the names and types of the wanted columns in their footers, ``None`` where a value must be tested or converted by our rules.
+def _parquet_groups(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[FileGroup, ...] | str:
+    """Files by the names and types of the wanted columns in their footers, or where a value must be tested or converted by our rules.
 
     A backend takes the types of one file for all it reads at once.
     """
     nulls = option(relation.table, "source.missing-columns") == "null"
-    groups: dict[tuple[tuple[str | None, pa.DataType], ...], list[str]] = {}
-    own = False
+    inside = [field for field in relation.schema if field.name not in relation.table.partitioned_by]
+    layouts: dict[tuple[tuple[str | None, pa.DataType], ...], list[str]] = {}
+    own: str | None = None
     for file in files:
         schema = file_schema(FileTask(listing.filesystem, file.path, (), ()), "parquet")
-        columns = columns_of(schema, file.path, relation.schema, nulls)
-        own |= any(how > Fit.WIDER for _, how in columns.values()) or _is_odd(schema)
+        columns = columns_of(schema, file.path, inside, nulls)
+        if _is_odd(schema):
+            own = own or f"{listing.relative(file.path) or file.path} has names that differ by case, or days of Spark 2"
+        for name, (column, how) in columns.items():
+            if how > Fit.WIDER:
+                own = own or f"column {name} is {column.type} in {listing.relative(file.path) or file.path}"
         known = ((columns[name][0].name, columns[name][0].type) if name in columns else (None, pa.null()) for name in relation.schema.names)
-        groups.setdefault(tuple(known), []).append(file.path)
-    if own or len(groups) > _MOST_GROUPS:
-        return None
+        layouts.setdefault(tuple(known), []).append(file.path)
+    if own is not None:
+        return own
+    if len(layouts) > _MOST_GROUPS:
+        return f"its files have {len(layouts)} layouts"
     return tuple(
-        FileGroup(tuple(paths), tuple(None if pa.types.is_null(kind) else name for name, kind in columns)) for columns, paths in groups.items()
+        FileGroup(tuple(paths), tuple(None if pa.types.is_null(kind) else name for name, kind in columns), number)
+        for number, (columns, paths) in enumerate(layouts.items())
     )
 
 
@@ -144,19 +214,93 @@ def _is_odd(schema: pa.Schema) -> bool:
     return twice or any(mark in (schema.metadata or {}) for mark in (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"))
 
 
-def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect) -> tuple[FileGroup, ...]:
-    """Files by their header: the wanted columns are found by name in each."""
+def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit], dialect: CsvDialect) -> tuple[FileGroup, ...] | str:
+    """Files by their header: the wanted columns are found by name in each. Without one they have the first of the declared columns."""
     declared = stored_fields(relation.table)
-    groups: dict[tuple[str, ...], list[str]] = {}
+    nulls = option(relation.table, "source.missing-columns") == "null"
+    layouts: dict[tuple[tuple[str, ...], int], list[str]] = {}
     for file in files:
         task = FileTask(listing.filesystem, file.path, (), declared, split_suffixes(file.path)[1], dialect)
-        names = tuple((header_names(task) or ()) if dialect.header else (field.name for field in declared))
-        if names:
-            groups.setdefault(names, []).append(file.path)
-    for names, paths in groups.items():
-        for field in relation.schema:
-            csv_position(field, names, paths[0])
-    return tuple(FileGroup(tuple(paths), names) for names, paths in groups.items())
+        first = header_names(task) if dialect.header or nulls else [field.name for field in declared]
+        if first is not None:
+            names = tuple(first) if dialect.header else tuple(field.name for field in declared[: len(first)])
+            layouts.setdefault((names, len(names)), []).append(file.path)
+    if len(layouts) > _MOST_GROUPS:
+        return f"its files have {len(layouts)} headers"
+    groups = []
+    for number, ((names, width), paths) in enumerate(layouts.items()):
+        there = {name.lower() for name in names}
+        outside = {field.name for field in relation.schema if nulls and field.nullable and field.name.lower() not in there}
+        outside |= set(relation.table.partitioned_by)
+        columns = (None if field.name in outside else position_name(csv_position(field, names, paths[0])) for field in relation.schema)
+        groups.append(FileGroup(tuple(paths), tuple(columns), number, width))
+    return tuple(groups)
+
+
+def _partitions(relation: Relation, listing: FileListing, files: Iterable[FileSplit]) -> dict[str, tuple[pa.Scalar | None, ...]]:
+    """What directories say of the wanted columns, by each file's directory; empty where no such column is wanted. DAT-4110."""
+    wanted = [field if field.name in relation.table.partitioned_by else None for field in relation.schema]
+    found: dict[str, tuple[pa.Scalar | None, ...]] = {}
+    for file in files if any(wanted) else ():
+        directory = _directory(file.path)
+        if directory not in found:
+            texts = partition_values(listing.relative(file.path))
+            found[directory] = tuple(None if field is None else partition_value(field, texts, file) for field in wanted)
+    return found
+
+
+def _directory(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _common_base(relation: Relation, listing: FileListing, files: list[FileSplit]) -> tuple[str, ...] | None:
+    """Return the names of the columns in the directories, the same in all paths; ``None`` where a backend may read one in another way."""
+    found: set[tuple[str, ...]] = set()
+    for directory in {_directory(listing.relative(file.path)) for file in files}:
+        parts = directory.split("/")
+        if not all(_SAME_EVERYWHERE.fullmatch(part) for part in parts):
+            return None
+        found.add(tuple(part.partition("=")[0] for part in parts))
+    names = found.pop() if len(found) == 1 else ()
+    partitioned = {name.lower() for name in relation.table.partitioned_by}
+    same = len(names) == len(partitioned) and {name.lower() for name in names} == partitioned
+    instants = any(isinstance(field.type, TimestampLtz) and field.name in relation.table.partitioned_by for field in relation.schema)
+    return names if same and not instants else None  # of an instant Spark's cast reads fewer texts than ours
+
+
+def _by_directory(relation: Relation, groups: tuple[FileGroup, ...], root: str, names: tuple[str, ...]) -> tuple[FileGroup, ...]:
+    """Groups whose backend reads the columns of the directories below a root by itself."""
+    called = {name.lower(): name for name in names}
+    outside = {name: called[name.lower()] for name in relation.table.partitioned_by}
+
+    def columns(group: FileGroup) -> tuple[str | None, ...]:
+        return tuple(outside.get(field.name, column) for field, column in zip(relation.schema, group.columns, strict=True))
+
+    return tuple(replace(group, columns=columns(group), base=root) for group in groups)
+
+
+def _by_values(
+    relation: Relation, groups: tuple[FileGroup, ...], partitions: Mapping[str, tuple[pa.Scalar | None, ...]]
+) -> tuple[FileGroup, ...] | str:
+    """Groups cut by the values of partitions, which are constants of each."""
+    cut: dict[tuple[int, tuple[pa.Scalar | None, ...]], list[str]] = {}
+    for group in groups:
+        for path in group.paths:
+            cut.setdefault((group.layout, partitions[_directory(path)]), []).append(path)
+    if len(cut) > _MOST_GROUPS:
+        return f"it has {len(cut)} partitions, some with names others read in another way"
+    layouts = {group.layout: group for group in groups}
+    try:
+        return tuple(
+            replace(layouts[layout], paths=tuple(paths), values=tuple(map(_literal, relation.schema, values)))
+            for (layout, values), paths in cut.items()
+        )
+    except (ValueError, OverflowError):
+        return "a partition is a time before year 1 or after 9999"
+
+
+def _literal(field: Field, value: pa.Scalar | None) -> Literal | None:
+    return None if value is None else Literal(field.type, True, value=value.as_py())
 
 
 def position_name(position: int) -> str:
@@ -167,20 +311,50 @@ def position_name(position: int) -> str:
 def typed_select(files: FileRelation, group: FileGroup, source: str, flavour: Flavour) -> str:
     """Return the SELECT over one group's raw relation that gives the wanted columns under their own names and with their types."""
 
-    def raw(name: str | None) -> exp.Expr:
-        return exp.null() if name is None else exp.column(exp.to_identifier(name, quoted=True), table="x")
-
     def value(number: int, field: Field) -> exp.Expr:
-        if files.format == "parquet":
-            column = raw(group.names[number])
-            if flavour.dialect == "spark" and isinstance(field.type, String):
-                column = function("validate_utf8", column)  # DuckDB and Arrow refuse bytes that are no text by themselves
-            return exp.Cast(this=column, to=flavour.kind(field.type))
-        names = [name or "" for name in group.names]
-        return _from_text(raw(position_name(csv_position(field, names, group.paths[0]))), field, flavour)
+        constant = group.values[number] if group.values else None
+        if constant is not None:
+            return exp.Cast(this=flavour.literal(constant), to=flavour.kind(field.type))
+        name = group.columns[number]
+        if name is None:
+            return exp.Cast(this=exp.null(), to=flavour.kind(field.type))
+        column: exp.Expr = exp.column(exp.to_identifier(name, quoted=True), table="x")
+        if field.name in files.relation.table.partitioned_by:
+            return column if isinstance(field.type, String) else _by_our_rule(column, field, flavour)
+        if files.format == "csv":
+            return _from_text(column, field, flavour)
+        if flavour.dialect == "spark":  # DuckDB and Arrow refuse bytes that are no text by themselves
+            column = _texts_checked(column, field.type)
+        return exp.Cast(this=column, to=flavour.kind(field.type))
 
     items = [exp.alias_(value(number, field), exp.to_identifier(field.name, quoted=True)) for number, field in enumerate(files.fields)]
     return exp.select(*items).from_(exp.to_table(source, alias="x")).sql(flavour.dialect)
+
+
+def _texts_checked(value: exp.Expr, kind: DataType, depth: int = 0) -> exp.Expr:
+    """A value for Spark in which every text is tested: it takes bytes of parquet that are no UTF-8 for texts."""
+    if not _holds_text(kind):
+        return value
+    match kind:
+        case Array(element):
+            one = exp.to_identifier(f"e{depth}")
+            return function("transform", value, exp.Lambda(this=_texts_checked(exp.column(one), element, depth + 1), expressions=[one]))
+        case Row(fields):
+            parts: list[exp.Expr] = []
+            for name, field in fields:
+                part = exp.Dot(this=value.copy(), expression=exp.to_identifier(name, quoted=True))
+                parts += [text(name), _texts_checked(part, field, depth)]
+            return when(exp.Is(this=value.copy(), expression=exp.null()), exp.null(), function("named_struct", *parts))
+    return function("validate_utf8", value)
+
+
+def _holds_text(kind: DataType) -> bool:
+    match kind:
+        case Array(element):
+            return _holds_text(element)
+        case Row(fields):
+            return any(_holds_text(field) for _, field in fields)
+    return isinstance(kind, String)
 
 
 def empty_select(relation: Relation, flavour: Flavour) -> str:
@@ -197,9 +371,14 @@ def _from_text(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
         return _spark_text(column) if flavour.dialect == "spark" else column
     if flavour.dialect == "spark":
         column = when(exp.EQ(this=column, expression=text(EMPTY_MARK)), text(""), column.copy())
+    return _by_our_rule(column, field, flavour)
+
+
+def _by_our_rule(column: exp.Expr, field: Field, flavour: Flavour) -> exp.Expr:
     if isinstance(field.type, Timestamp | TimestampLtz):
         zoned = function("regexp_like" if flavour.dialect == "spark" else "regexp_matches", column, text(_ZONE))
-        utc = exp.DPipe(this=column.copy(), expression=text("Z"))
+        moment = function("contains", column.copy(), text(":"))
+        utc = exp.DPipe(this=column.copy(), expression=when(moment, text("Z"), text(" 00:00:00Z")))  # a day has no zone
         refused = exp.DPipe(this=column.copy(), expression=text(" has a zone"))
         column = when(zoned, column.copy(), utc) if isinstance(field.type, TimestampLtz) else when(zoned, refused, column.copy())
     return flavour.cast(column, STRING, field.type, False)

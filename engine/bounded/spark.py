@@ -27,7 +27,7 @@ from engine.bounded.row_listener import RowListener
 from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
 from engine.bounded.spark_place import SparkPlace
-from engine.bounded.spark_relations import SparkRelations
+from engine.bounded.spark_relations import SparkRelations, reading_of
 from engine.bounded.spark_session import SESSIONS
 from engine.bounded.spark_tables import insert_text, settings_of
 from engine.bounded.spark_watch import Call, SparkWatch
@@ -60,13 +60,15 @@ class SparkBackend:
         return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
 
     def explain(self, plan: LogicalPlan) -> str:
-        """Return the text, and where tables of Spark are read what Spark makes of it: which filters, columns and aggregates it pushes to them."""
+        """Return the text and who reads each relation of it; where tables of Spark are read, Spark's plan: which filters it pushes to them."""
         query = spark_sql(plan)
+        readers = [f"-- t_{number}, {one.table.name}: {reading_of(one)}" for number, one in enumerate(query.relations)]
         if not spark_tables(plan):
-            return query.text
+            return "\n".join([query.text, *readers])
         sink = plan.table if isinstance(plan, Sink) else None
         text = query.text if sink is None else insert_text(sink, query.text, query.schema)
-        return f"{text}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
+        told = "\n".join([text, *readers])
+        return f"{told}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
 
     def _run(self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str) -> _SparkRun:
         SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.errors import PenstockError
 from catalog.spark_options import is_in_spark
 from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
 from engine.bounded.own_reading import own_batches, registered_table
@@ -39,8 +40,8 @@ class SparkRelations:
         if is_in_spark(relation.table):
             register_table(self._session, name, relation)
             return
-        files = file_relation(relation, anywhere=True)
-        if files is not None and _reads_itself(files) and self._opens(name, files):
+        files = _files_of(relation)
+        if not isinstance(files, str) and self._opens(name, files):
             return
         table = registered_table(relation, self._services)
         batches = own_batches(relation, self._services) if table is None else iter(table.to_batches())
@@ -59,17 +60,26 @@ class SparkRelations:
 
     def _register_files(self, name: str, files: FileRelation) -> None:
         selects = []
+        layouts: dict[int, Any] = {}
+        self._session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")  # 007 is a text to begin with
         for number, group in enumerate(files.groups):
             raw = f"{name}_{number}"
-            self._read(files, group).createOrReplaceTempView(raw)
+            frame = self._read(files, group, layouts.get(group.layout))
+            if group.layout not in layouts and len(files.groups) > 1:
+                layouts[group.layout] = frame.schema
+            frame.createOrReplaceTempView(raw)
             selects.append(typed_select(files, group, raw, SparkFlavour()))
         select = " UNION ALL ".join(selects) or empty_select(files.relation, SparkFlavour())
         self._session.sql(select).createOrReplaceTempView(name)
 
-    def _read(self, files: FileRelation, group: FileGroup) -> Any:
+    def _read(self, files: FileRelation, group: FileGroup, known: Any) -> Any:
+        """Return a group's files as a frame. ``known``: the schema of another group of this layout, which Spark need not look for again."""
         paths = [hadoop_path(path) for path in group.paths]
+        reader = self._session.read
+        if group.base:
+            reader = reader.option("basePath", f"file://{group.base}" if files.local else group.base)  # which is never a pattern
         if files.format == "parquet":
-            return self._session.read.parquet(*paths)
+            return (reader if known is None else reader.schema(known)).parquet(*paths)
         dialect = files.dialect
         options = {
             "mode": "FAILFAST",
@@ -83,8 +93,8 @@ class SparkRelations:
             "nullValue": dialect.null_literal,
             "multiLine": str(dialect.multiline).lower(),
         }
-        schema = ", ".join(f"{position_name(position)} STRING" for position in range(len(group.names)))
-        return self._session.read.options(**options).schema(schema).csv(paths)
+        schema = ", ".join(f"{position_name(position)} STRING" for position in range(group.width))
+        return reader.options(**options).schema(schema).csv(paths)
 
     def _heard(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -119,16 +129,44 @@ def hadoop_path(path: str) -> str:
     return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
 
 
-def _reads_itself(files: FileRelation) -> bool:
-    """Whether Spark reads files by itself as we do.
+def reading_of(relation: Relation) -> str:
+    """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query will."""
+    if is_in_spark(relation.table):
+        return "a table of Spark"
+    try:
+        files = _files_of(relation)
+    except PenstockError as error:
+        return f"{error.code} {error.message}"
+    if isinstance(files, str):
+        return f"read by penstock, handed over as Arrow: {files}"
+    count = sum(len(group.paths) for group in files.groups)
+    by = ", partitions by the names of directories" if any(group.base for group in files.groups) else ""
+    by = ", partitions as constants" if any(group.values for group in files.groups) else by
+    where = "" if files.local else " where it can open them, else by penstock"
+    return f"{count} file{'' if count == 1 else 's'} of {files.format} read by Spark{where}{by}"
+
+
+def _files_of(relation: Relation) -> FileRelation | str:
+    """The files Spark reads by itself as we do, or why it does not."""
+    files = file_relation(relation, hadoop=True)
+    return files if isinstance(files, str) else _other_reading(files) or files
+
+
+def _other_reading(files: FileRelation) -> str | None:
+    """Say what Spark would read in another way.
 
     It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where values may hold line ends.
-    From a wheel it has no zstd. Hadoop takes the beginning of a file's name for a scheme when there is a colon behind it.
+    From a wheel it has no zstd. Hadoop takes the beginning of a name for a scheme when there is a colon behind it.
     """
     dialect = files.dialect
-    names = [path.rpartition("/")[2] for group in files.groups for path in group.paths]
-    plain = not any(":" in name or name.endswith((".zst", ".zstd")) for name in names)
-    return plain and not dialect.null_literal and (dialect.header or not dialect.multiline)
+    names = [path if files.local else path.partition("://")[2].partition("/")[2] for group in files.groups for path in group.paths]
+    if any(":" in name for name in names):
+        return "a file's path has a colon"
+    if any(name.endswith((".zst", ".zstd")) for name in names):
+        return "zstd"
+    if dialect.null_literal:
+        return "'csv.null-literal'"
+    return None if dialect.header or not dialect.multiline else "'csv.multiline' without a header"
 
 
 def wired(table: pa.Table) -> pa.Table:

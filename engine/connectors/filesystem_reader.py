@@ -161,7 +161,7 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored:
     facts: list[pa.Scalar | str | None] = []
     for field in (table.source_schema[index] for index in request.columns):
         if field.name in table.partitioned_by:
-            facts.append(_partition_value(field, partitions, split))
+            facts.append(partition_value(field, partitions, split))
         elif field.name not in keys:
             facts.append(None if field.name in stored else pa.scalar(None, to_arrow(field.type)))
         elif keys[field.name] == "file.row":
@@ -171,7 +171,8 @@ def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored:
     return facts
 
 
-def _partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
+def partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
+    """Return the value of a column that a file's directories say. DAT-4110 for none, and for one that is not of the column's type."""
     if field.name.lower() not in partitions:
         message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
         raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)

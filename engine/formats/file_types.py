@@ -196,7 +196,14 @@ def _nested_fit(have: pa.DataType, declared: DataType) -> Fit | None:
             parts = [None if place is None else fit(have.field(place).type, kind) for place, (_, kind) in zip(places, fields, strict=True)]
         case _:
             return None
-    return None if None in parts else Fit.TESTED
+    if None in parts:
+        return None
+    return max([one for one in parts if one is not None], default=Fit.WIDER) if not _is_rebuilt(have, declared) else Fit.TESTED
+
+
+def _is_rebuilt(have: pa.DataType, declared: DataType) -> bool:
+    """Whether more is to do than to read the parts: keys of maps are tested, fields of rows are found by name, where others take them in order."""
+    return isinstance(declared, Map) or (isinstance(declared, Row) and [field.name for field in have] != [name for name, _ in declared.fields])
 
 
 def row_places(have: pa.StructType, declared: Row) -> list[int | None]:

@@ -111,6 +111,12 @@ def test_a_column_that_may_not_be_null_may_not_be_missing(kind: str, tmp_path: P
         made.execute("SELECT note FROM t").fetchall()
 
 
-def test_a_bounded_table_has_not_the_option(tmp_path: Path) -> None:
-    with penstock.connect() as made, pytest.raises(penstock.Error, match=r"source\.missing-columns is of streams"):
-        made.execute(f"CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/x.csv'{MISSING})")
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_bounded_table_has_them_too(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in" / f"1.{FORMATS[kind]}", kind, range(3), noted=False)
+    write(tmp_path / "in" / f"2.{FORMATS[kind]}", kind, range(3, 5), noted=True)
+    with opened(tmp_path, kind, LONGER, 0, MISSING, "'source.replay' = 'false'") as made:
+        rows = made.execute("SELECT id, note FROM t ORDER BY id").fetchall()
+        assert rows == [(0, None), (1, None), (2, None), (3, "note 3"), (4, "note 4")]
+        assert made.execute("SELECT COUNT(*), COUNT(note) FROM t").fetchall() == [(5, 2)]

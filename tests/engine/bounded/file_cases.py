@@ -51,11 +51,14 @@ class FileCase:
     options: dict[str, str] = field(default_factory=dict)
     wanted: tuple[str, ...] = ()
     kind: str = "parquet"
+    partitions: tuple[str, ...] = ()
+    by: str = ""
+    """Who reads the files for DuckDB, or "DuckDB Spark" for both by themselves; empty where it matters to no test."""
 
     def table(self, directory: Path) -> Table:
         self.write(directory)
         options = {"connector": "filesystem", "path": str(directory), "format": self.kind, **self.options}
-        return table_of(self.columns, options)
+        return table_of(self.columns, options, partitioned_by=self.partitions)
 
     def places(self) -> tuple[int, ...]:
         names = list(self.columns)
@@ -74,6 +77,21 @@ def parquet(*tables: pa.Table | dict[str, pa.Array], **how: Any) -> Write:
     def write(directory: Path) -> None:
         for number, given in enumerate(tables):
             pq.write_table(given if isinstance(given, pa.Table) else pa.table(given), directory / f"{number}.parquet", **how)
+
+    return write
+
+
+def parted(kind: str, *directories: str, **more: Any) -> Write:
+    """A file in each directory; its column n is the directory's number, from 0. ``more``: further columns, one value each."""
+
+    def write(directory: Path) -> None:
+        for number, name in enumerate(directories):
+            (directory / name).mkdir(parents=True, exist_ok=True)
+            columns = {"n": number, **more}
+            if kind == "csv":
+                (directory / name / f"{number}.csv").write_text(",".join(columns) + "\n" + ",".join(map(str, columns.values())) + "\n")
+            else:
+                pq.write_table(pa.table({name: [value] for name, value in columns.items()}), directory / name / f"{number}.parquet")
 
     return write
 
@@ -130,6 +148,13 @@ CASES: dict[str, FileCase] = {
     "a byte order mark": FileCase(csv("\ufeffid,s\n1,é\n"), {"id": BIGINT, "s": STRING}, [(1, "é")], kind="csv"),
     "a byte order mark without a header": FileCase(csv("\ufeff1,é\n"), {"id": BIGINT, "s": STRING}, [(1, "é")], {"csv.header": "false"}, kind="csv"),
     "lines of Windows": FileCase(csv('id,s\r\n1, a \r\n2,""\r\n3,\r\n'), {"id": BIGINT, "s": STRING}, [(1, " a "), (2, ""), (3, None)], kind="csv"),
+    "csv, days as TIMESTAMP_LTZ": FileCase(
+        csv("t\n2024-01-02\n2024-01-02 03:04:05\n2024-01-02T03:04:05+02:00\n"),
+        {"t": TIMESTAMP_LTZ},
+        [(datetime(2024, 1, 2, hour, minute, second, tzinfo=UTC),) for hour, minute, second in ((0, 0, 0), (1, 4, 5), (3, 4, 5))],
+        kind="csv",
+        by="DuckDB Spark",
+    ),
     "Latin-1": FileCase(_latin, {"id": BIGINT, "s": STRING}, "DAT-4201: /0.csv, row 2", kind="csv"),
     "a byte order mark before values of many lines": FileCase(
         csv('\ufeffé,1\n"a\nb",2\n'),
@@ -211,6 +236,251 @@ CASES: dict[str, FileCase] = {
     "ARRAY": FileCase(
         parquet({"x": pa.array([[1, None], None, []], pa.large_list(pa.int16()))}), {"x": Array(BIGINT)}, [([1, None],), ([],), (None,)]
     ),
+    # partitions
+    "parquet, partitions": FileCase(
+        parted("parquet", "d=2024-01-02/k=007", "d=2024-01-02/k=__HIVE_DEFAULT_PARTITION__", "d=0001-01-01/k=8"),
+        {"k": INT, "n": BIGINT, "d": DATE},
+        [(7, 0, date(2024, 1, 2)), (None, 1, date(2024, 1, 2)), (8, 2, date(1, 1, 1))],
+        partitions=("d", "k"),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, partitions as texts": FileCase(
+        parted("parquet", "k=007", "k=1e3", "k=__HIVE_DEFAULT_PARTITION__", "k=2024-01-02", "k=true", "k=NULL"),
+        {"k": STRING, "n": BIGINT},
+        [("007", 0), ("1e3", 1), (None, 2), ("2024-01-02", 3), ("true", 4), ("NULL", 5)],
+        partitions=("k",),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, partitions with odd names": FileCase(
+        parted("parquet", "k= x ", "k=", "k=%C3%A9", "k=é", "k=a%2Fb", "k=%5F_HIVE_DEFAULT_PARTITION__", "k='\"\\\\", "k=a=b", "k=%0A", "k=%e9"),
+        {"k": STRING, "n": BIGINT},
+        [(" x ", 0), ("", 1), ("é", 2), ("é", 3), ("a/b", 4), ("__HIVE_DEFAULT_PARTITION__", 5), ("'\"\\\\", 6), ("a=b", 7), ("\n", 8), ("é", 9)],
+        partitions=("k",),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, partitions alone": FileCase(
+        parted("parquet", "k=1", "k=2"),
+        {"k": TINYINT, "n": BIGINT},
+        [(1,), (2,)],
+        wanted=("k",),
+        partitions=("k",),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, partitions that are not read": FileCase(
+        parted("parquet", "k=1", "k=x"),
+        {"k": TINYINT, "n": BIGINT},
+        [(0,), (1,)],
+        wanted=("n",),
+        partitions=("k",),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, a file's own column of a partition's name": FileCase(
+        parted("parquet", "k=1", "k=2", k=9), {"k": BIGINT, "n": BIGINT}, [(1, 0), (2, 1)], partitions=("k",), kind="parquet", by="DuckDB Spark"
+    ),
+    "parquet, directories that say nothing of a column": FileCase(
+        parted("parquet", "k=1", "k=2/j=3", k=9), {"k": BIGINT, "n": BIGINT}, [(9, 0), (9, 1)], kind="parquet", by="DuckDB Spark"
+    ),
+    "parquet, partitions between others": FileCase(
+        parted("parquet", "k=1", "j=3/k=2", "x/k=3", "k=4/x", j=5),
+        {"k": BIGINT, "n": BIGINT, "j": BIGINT},
+        [(1, 0, 5), (2, 1, 5), (3, 2, 5), (4, 3, 5)],
+        partitions=("k",),
+        kind="parquet",
+        by="DuckDB Spark",
+    ),
+    "parquet, partitions in any order and case": FileCase(
+        parted("parquet", "K=1/J=2", "j=4/k=3"), {"k": BIGINT, "j": INT}, [(1, 2), (3, 4)], partitions=("j", "k"), kind="parquet", by="DuckDB Spark"
+    ),
+    "parquet, partitions in capitals": FileCase(
+        parted("parquet", "K=1", "K=2"), {"k": BIGINT, "n": BIGINT}, [(1, 0), (2, 1)], partitions=("k",), kind="parquet", by="DuckDB Spark"
+    ),
+    "parquet, a partition of another type": FileCase(
+        parted("parquet", "k=1", "k=x"),
+        {"k": INT, "n": BIGINT},
+        "DAT-4110: /k=x/1.parquet: directory k=x is not a INT",
+        partitions=("k",),
+        kind="parquet",
+    ),
+    "parquet, a file without a partition": FileCase(
+        parted("parquet", "k=1", "j=2"),
+        {"k": INT, "n": BIGINT},
+        "DAT-4110: /j=2/1.parquet stands in no directory k=..",
+        partitions=("k",),
+        kind="parquet",
+    ),
+    "parquet, many partitions": FileCase(
+        parted("parquet", *(f"k=v{number}" for number in range(70))),
+        {"n": BIGINT, "k": STRING},
+        [(number, f"v{number}") for number in range(70)],
+        partitions=("k",),
+        kind="parquet",
+        by="Spark",
+    ),
+    "parquet, many partitions with odd names": FileCase(
+        parted("parquet", *(f"k=%20{number}" for number in range(70))),
+        {"n": BIGINT, "k": STRING},
+        [(number, f" {number}") for number in range(70)],
+        partitions=("k",),
+        kind="parquet",
+        by="nobody",
+    ),
+    "csv, partitions": FileCase(
+        parted("csv", "d=2024-01-02/k=007", "d=2024-01-02/k=__HIVE_DEFAULT_PARTITION__", "d=0001-01-01/k=8"),
+        {"k": INT, "n": BIGINT, "d": DATE},
+        [(7, 0, date(2024, 1, 2)), (None, 1, date(2024, 1, 2)), (8, 2, date(1, 1, 1))],
+        partitions=("d", "k"),
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv, partitions as texts": FileCase(
+        parted("csv", "k=007", "k=1e3", "k=__HIVE_DEFAULT_PARTITION__", "k=2024-01-02", "k=true", "k=NULL"),
+        {"k": STRING, "n": BIGINT},
+        [("007", 0), ("1e3", 1), (None, 2), ("2024-01-02", 3), ("true", 4), ("NULL", 5)],
+        partitions=("k",),
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv, partitions with odd names": FileCase(
+        parted("csv", "k= x ", "k=", "k=%C3%A9", "k=é", "k=a%2Fb", "k=%5F_HIVE_DEFAULT_PARTITION__", "k='\"\\\\", "k=a=b", "k=%0A", "k=%e9"),
+        {"k": STRING, "n": BIGINT},
+        [(" x ", 0), ("", 1), ("é", 2), ("é", 3), ("a/b", 4), ("__HIVE_DEFAULT_PARTITION__", 5), ("'\"\\\\", 6), ("a=b", 7), ("\n", 8), ("é", 9)],
+        partitions=("k",),
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv, partitions alone": FileCase(
+        parted("csv", "k=1", "k=2"), {"k": TINYINT, "n": BIGINT}, [(1,), (2,)], wanted=("k",), partitions=("k",), kind="csv", by="DuckDB Spark"
+    ),
+    "csv, partitions that are not read": FileCase(
+        parted("csv", "k=1", "k=x"), {"k": TINYINT, "n": BIGINT}, [(0,), (1,)], wanted=("n",), partitions=("k",), kind="csv", by="DuckDB Spark"
+    ),
+    "csv, a file's own column of a partition's name": FileCase(
+        parted("csv", "k=1", "k=2", k=9), {"k": BIGINT, "n": BIGINT}, [(1, 0), (2, 1)], partitions=("k",), kind="csv", by="DuckDB Spark"
+    ),
+    "csv, directories that say nothing of a column": FileCase(
+        parted("csv", "k=1", "k=2/j=3", k=9), {"k": BIGINT, "n": BIGINT}, [(9, 0), (9, 1)], kind="csv", by="DuckDB Spark"
+    ),
+    "csv, partitions between others": FileCase(
+        parted("csv", "k=1", "j=3/k=2", "x/k=3", "k=4/x", j=5),
+        {"k": BIGINT, "n": BIGINT, "j": BIGINT},
+        [(1, 0, 5), (2, 1, 5), (3, 2, 5), (4, 3, 5)],
+        partitions=("k",),
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv, partitions in any order and case": FileCase(
+        parted("csv", "K=1/J=2", "j=4/k=3"), {"k": BIGINT, "j": INT}, [(1, 2), (3, 4)], partitions=("j", "k"), kind="csv", by="DuckDB Spark"
+    ),
+    "csv, partitions in capitals": FileCase(
+        parted("csv", "K=1", "K=2"), {"k": BIGINT, "n": BIGINT}, [(1, 0), (2, 1)], partitions=("k",), kind="csv", by="DuckDB Spark"
+    ),
+    "csv, a partition of another type": FileCase(
+        parted("csv", "k=1", "k=x"), {"k": INT, "n": BIGINT}, "DAT-4110: /k=x/1.csv: directory k=x is not a INT", partitions=("k",), kind="csv"
+    ),
+    "csv, a file without a partition": FileCase(
+        parted("csv", "k=1", "j=2"), {"k": INT, "n": BIGINT}, "DAT-4110: /j=2/1.csv stands in no directory k=..", partitions=("k",), kind="csv"
+    ),
+    "csv, many partitions": FileCase(
+        parted("csv", *(f"k=v{number}" for number in range(70))),
+        {"n": BIGINT, "k": STRING},
+        [(number, f"v{number}") for number in range(70)],
+        partitions=("k",),
+        kind="csv",
+        by="Spark",
+    ),
+    "csv, many partitions with odd names": FileCase(
+        parted("csv", *(f"k=%20{number}" for number in range(70))),
+        {"n": BIGINT, "k": STRING},
+        [(number, f" {number}") for number in range(70)],
+        partitions=("k",),
+        kind="csv",
+        by="nobody",
+    ),
+    "partitions with colons": FileCase(
+        parted("parquet", "k=1:2", "k=x:%3A"), {"k": STRING, "n": BIGINT}, [("1:2", 0), ("x::", 1)], partitions=("k",), by="DuckDB Spark"
+    ),
+    "partitions of every type": FileCase(
+        parted("parquet", "a=true/c=-1.5/d=1.50/f=2024-01-02/g=2024-01-02", "a=FALSE/c=-Infinity/d=7/f=1969-12-31/g=0001-01-01"),
+        {"a": BOOLEAN, "c": DOUBLE, "d": Decimal(10, 2), "f": TIMESTAMP, "g": TIMESTAMP_LTZ},
+        [
+            (True, -1.5, Exact("1.50"), datetime(2024, 1, 2), datetime(2024, 1, 2, tzinfo=UTC)),
+            (False, float("-inf"), Exact("7.00"), datetime(1969, 12, 31), datetime(1, 1, 1, tzinfo=UTC)),
+        ],
+        partitions=("a", "c", "d", "f", "g"),
+        by="DuckDB Spark",
+    ),
+    "partitions of every type, escaped": FileCase(
+        parted("parquet", "a=%20true/c=1.1%20/d=+1/f=2024-01-02 03%3A04%3A05.6/g=2024-01-02T03%3A04%3A05+02%3A00/n2=%209"),
+        {"a": BOOLEAN, "c": FLOAT, "d": Decimal(10, 2), "f": TIMESTAMP, "g": TIMESTAMP_LTZ, "n2": SMALLINT},
+        [(True, 1.100000023841858, Exact("1.00"), datetime(2024, 1, 2, 3, 4, 5, 600_000), datetime(2024, 1, 2, 1, 4, 5, tzinfo=UTC), 9)],
+        partitions=("a", "c", "d", "f", "g", "n2"),
+        by="DuckDB Spark",
+    ),
+    "partitions before a column was added": FileCase(
+        lambda directory: (parted("parquet", "k=1", "k=2", m=5)(directory), parted("parquet", "k=1", "k=3")(directory / "x"))[0],
+        {"k": INT, "m": BIGINT},
+        [(1, 5), (2, 5), (1, None), (3, None)],
+        {"source.missing-columns": "null"},
+        partitions=("k",),
+        by="DuckDB Spark",
+    ),
+    # columns that are not there
+    "csv, a missing column": FileCase(csv("a,b\n1,1\n", "a\n2\n"), {"a": BIGINT, "b": BIGINT}, "DAT-4203: /1.csv has no column b", kind="csv"),
+    "csv, a missing column that may be NULL": FileCase(
+        csv("a,b\n1,x\n", "A\n2\n", "c\nx\n"),
+        {"a": BIGINT, "b": STRING},
+        [(1, "x"), (2, None), (None, None)],
+        {"source.missing-columns": "null"},
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv without a header, missing columns that may be NULL": FileCase(
+        csv("1,x\n", "2\n3\n"),
+        {"a": BIGINT, "b": STRING},
+        [(1, "x"), (2, None), (3, None)],
+        {"source.missing-columns": "null", "csv.header": "false"},
+        kind="csv",
+        by="DuckDB Spark",
+    ),
+    "csv without a header, a record with fewer values": FileCase(
+        csv("1,x\n2\n"), {"a": BIGINT, "b": STRING}, "DAT-4201: /0.csv, row 2", {"source.missing-columns": "null", "csv.header": "false"}, kind="csv"
+    ),
+    "csv without a header, a record with more values": FileCase(
+        csv("1,x,y\n"), {"a": BIGINT, "b": STRING}, "DAT-4201: /0.csv, row 1", {"source.missing-columns": "null", "csv.header": "false"}, kind="csv"
+    ),
+    # nested columns
+    "ROW and ARRAY": FileCase(
+        parquet({"r": pa.array([{"a": "é", "b c": [1, None], "d": {"e": [{"f": "x"}, None]}}, {"a": None, "b c": None, "d": None}, None])}),
+        {"r": Row((("a", STRING), ("b c", Array(BIGINT)), ("d", Row((("e", Array(Row((("f", STRING),)))),)))))},
+        [({"a": "é", "b c": [1, None], "d": {"e": [{"f": "x"}, None]}},), ({"a": None, "b c": None, "d": None},), (None,)],
+        by="DuckDB Spark",
+    ),
+    "ARRAY of ARRAY of smaller numbers": FileCase(
+        parquet({"x": pa.array([[[1], None, []], None], pa.list_(pa.list_(pa.int16())))}),
+        {"x": Array(Array(BIGINT))},
+        [([[1], None, []],), (None,)],
+        by="DuckDB Spark",
+    ),
+    "ARRAY with bytes that are no text": FileCase(
+        parquet({"x": pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), _BROKEN)}),
+        {"x": Array(STRING)},
+        "DAT-4206: /0.parquet: a value of column x",
+    ),
+    "ROW with bytes that are no text": FileCase(
+        parquet({"x": pa.StructArray.from_arrays([_BROKEN], ["a"])}), {"x": Row((("a", STRING),))}, "DAT-4206: /0.parquet: a value of column x"
+    ),
+    "ROW with fields in another order": FileCase(
+        parquet({"r": pa.array([{"B": 1, "a": 2, "c": 3}])}), {"r": Row((("a", BIGINT), ("b", BIGINT)))}, [({"a": 2, "b": 1},)], by="nobody"
+    ),
+    "MAP": FileCase(
+        parquet({"m": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int32()))}), {"m": Map(STRING, INT)}, [([("a", 1)],), (None,)], by="nobody"
+    ),
+    "BYTES": FileCase(parquet({"b": pa.array([b"\xff\0", b"", None])}), {"b": BINARY}, [(b"\xff\0",), (b"",), (None,)], by="DuckDB Spark"),
 }
 
 

@@ -14,11 +14,14 @@ import pytest
 
 from catalog.errors import PenstockError
 from catalog.schema import Field
+from catalog.settings import Settings
 from catalog.tables import Table
-from catalog.types import STRING, DataType, to_arrow
+from catalog.types import BIGINT, DOUBLE, STRING, DataType, Decimal, Row, to_arrow, to_spark
 from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.file_relations import file_relation
+from engine.bounded.file_relations import FileRelation, file_relation
 from engine.bounded.java import find_java
+from engine.bounded.spark import SparkBackend
+from engine.bounded.spark_session import SESSIONS
 from engine.connectors.registered import RegisteredTables
 from engine.formats import columns_there
 from engine.formats.file_types import Fit, fit, matching, read_as
@@ -73,6 +76,18 @@ def test_the_stream_and_duckdb(backends: BoundedBackends, tmp_path: Path, name: 
         assert outcome(lambda zone=zone: bounded(backend, table, places, zone), tmp_path) == stream
 
 
+def test_who_reads_files_for_backends(tmp_path: Path) -> None:
+    """Cases that are to show what a backend reads by itself show that, and the others have a reason."""
+    found = {}
+    for number, (name, case) in enumerate((name, case) for name, case in CASES.items() if case.by):
+        (tmp_path / str(number)).mkdir()
+        relation = Relation(case.table(tmp_path / str(number)), case.places())
+        readers = {"DuckDB": file_relation(relation), "Spark": file_relation(relation, hadoop=True)}
+        found[name] = " ".join(reader for reader, files in readers.items() if isinstance(files, FileRelation)) or "nobody"
+        assert all(isinstance(files, FileRelation) or files for files in readers.values())
+    assert found == {name: case.by for name, case in CASES.items() if case.by}
+
+
 def test_without_the_table_of_types_there_are_two_answers(backends: BoundedBackends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The negative control: DuckDB reads every column of a matching name by its own rules."""
 
@@ -105,7 +120,7 @@ def check_types(backend: BoundedBackend, directory: Path) -> None:
     pairs = native_pairs()
     table = declared(pairs, directory)
     places = tuple(range(len(pairs)))
-    assert file_relation(Relation(table, places)) is not None
+    assert isinstance(file_relation(Relation(table, places)), FileRelation)
     ours, theirs = (list(zip(*rows, strict=True)) for rows in (streamed(table, places), bounded(backend, table, places, "Asia/Kolkata")))
     wrong = {(str(v.type), str(k)): (a, b) for (v, k), a, b in zip(pairs, ours, theirs, strict=True) if list(map(repr, a)) != list(map(repr, b))}
     assert not wrong
@@ -154,6 +169,50 @@ def test_spark(spark: BoundedBackend, tmp_path: Path) -> None:
         if not agrees(found, case.expected):
             wrong[name] = (found, case.expected)
     assert not wrong
+
+
+@pytest.mark.spark
+def test_spark_reads_json_that_is_none(spark: BoundedBackend, tmp_path: Path) -> None:
+    """Why json is read for it: its own reader takes each of these lines, which are refused here."""
+    lines = ['{"n":1,"n":2}', '{"n":1} {"n":2}', '{"n":1} x', '[{"n":1}]', "{'n':1}", '{"s":1}', '{"s":{"a": 1}}', '{"s":"\\ud800"}']
+    lines += ['{"d":1e400}', '{"d":"NaN"}', '{"m":1.239}', '{"r":{"a":1,"a":2}}']
+    columns = {"n": BIGINT, "s": STRING, "d": DOUBLE, "m": Decimal(10, 2), "r": Row((("a", BIGINT),))}
+    session = SESSIONS.new("UTC")
+    (tmp_path / "all").mkdir()
+    for number, line in enumerate(lines):
+        (tmp_path / str(number)).mkdir()
+        for name in (f"{number}/a", f"all/{number}"):
+            (tmp_path / f"{name}.json").write_text(line + "\n", encoding="utf-8")
+        table = table_of(columns, {"connector": "filesystem", "path": str(tmp_path / str(number)), "format": "json"})
+        with pytest.raises(PenstockError, match="DAT-4201"):
+            streamed(table, (0, 1, 2, 3, 4))
+    reader = session.read.schema(", ".join(f"{name} {to_spark(kind)}" for name, kind in columns.items())).option("mode", "FAILFAST")
+    assert len(reader.json(f"file://{tmp_path}/all").collect()) == len(lines)
+    SESSIONS.release(session)
+    with pytest.raises(PenstockError, match="DAT-4201"):
+        bounded(spark, table, (4,))
+
+
+def test_explain_says_who_reads_a_table(tmp_path: Path) -> None:
+    """And why, and what is wrong with the files; no Spark is started for that."""
+    spark = SparkBackend(Services(RegisteredTables()), Settings())
+    shown = {}
+    for name in ("csv, partitions", "parquet, partitions with odd names", "csv, A and a", "names by case", "MAP", "BIGINT as INT"):
+        (tmp_path / name).mkdir()
+        case = CASES[name]
+        _, found = spark.explain(Scan(case.table(tmp_path / name), case.places())).rsplit("\n", 1)
+        shown[name] = found.replace(str(tmp_path), "").removeprefix("-- t_0, t: ")
+    options = {"connector": "filesystem", "path": str(tmp_path / "a.json"), "format": "json"}
+    shown["json"] = spark.explain(Scan(table_of({"a": BIGINT}, options), (0,))).rsplit("\n", 1)[1]
+    assert shown == {
+        "csv, partitions": "3 files of csv read by Spark, partitions by the names of directories",
+        "parquet, partitions with odd names": "10 files of parquet read by Spark, partitions as constants",
+        "csv, A and a": "DAT-4208 /csv, A and a/0.csv has 2 columns for a: A and a",
+        "names by case": "2 files of parquet read by Spark",
+        "MAP": "read by penstock, handed over as Arrow: column m is MAP<STRING, INT>",
+        "BIGINT as INT": "read by penstock, handed over as Arrow: column n is int64 in 0.parquet",
+        "json": "-- t_0, t: read by penstock, handed over as Arrow: other readers take for json what ours refuses",
+    }
 
 
 @pytest.mark.spark

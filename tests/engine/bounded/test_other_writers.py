@@ -34,7 +34,7 @@ from catalog.types import (
     Row,
 )
 from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.file_relations import file_relation
+from engine.bounded.file_relations import FileRelation, file_relation
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from engine.connectors.partition_paths import NULL_PARTITION
@@ -138,7 +138,7 @@ def check_readers(backend: BoundedBackend, directory: Path, native: tuple[str, .
         expected = sorted((tuple(row[place] for place in places) for row in ROWS * files), key=repr)
         assert sorted(streamed(table, places), key=repr) == expected
         assert sorted(bounded(backend, table, places, "Asia/Kolkata"), key=repr) == expected
-    assert file_relation(Relation(table, tuple(names.index(name) for name in native))) is not None
+    assert isinstance(file_relation(Relation(table, tuple(names.index(name) for name in native))), FileRelation)
 
 
 @pytest.fixture(scope="module")
