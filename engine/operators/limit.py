@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from engine.state.key_index import KeyIndex
 from planner.physical import LimitSpec
 
 _NO_LIMIT = 2**63 - 1
+_FEW = 64
+"""So many candidates are looked at first, then twice as many."""
 
 
 class LimitOperator(Operator, ListState):
@@ -61,6 +64,7 @@ class LimitOfChangesOperator(Operator):
         self._slot = KeyIndex([])
         self._rows = JoinSide(self._schema, [], self._slot, context.key_groups.max_parallelism, retracting=True, counts=True)
         self._totals: tuple[int, int] | None = None
+        self._spare, self._emitted = _Candidates(), _Candidates()
 
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
@@ -82,9 +86,12 @@ class LimitOfChangesOperator(Operator):
         wanted = min(max(present - self._offset, 0), self._limit)
         more = _shared_out(after - left, wanted - emitted)
         self._store(batch, ids, left + more)
-        others, changes = self._elsewhere(self._rows.ids_of(batch), wanted - emitted - int(more.sum()))
+        if not len(self._rows):  # the ids begin anew
+            self._spare, self._emitted = _Candidates(), _Candidates()
+        others, changes = self._elsewhere(wanted - emitted - int(more.sum()))
         self._emit(Batch(batch.rows, left + more - shown), Batch(self._rows.store.take(others), changes), out)
         self._rows.match(others, changes)
+        self._note(others)
         self._totals = present, wanted
         self._metrics.state_entries = len(self._rows)
 
@@ -92,27 +99,37 @@ class LimitOfChangesOperator(Operator):
         """How many rows there are and how many of them are emitted, after a restore as well."""
         if self._totals is None:
             ids = self._rows.store.live_ids()
+            self._note(ids)
             self._totals = int(np.maximum(self._rows.store.weights(ids), 0).sum()), int(self._rows.matches[ids].sum())
         return self._totals
+
+    def _note(self, ids: np.ndarray) -> None:
+        """Remember of rows whether more of them can be emitted, and whether any of them are."""
+        self._spare.add(ids[self._spare_of(ids) > 0], self._rows.store.capacity)
+        self._emitted.add(ids[self._emitted_of(ids) > 0], self._rows.store.capacity)
+
+    def _spare_of(self, ids: np.ndarray) -> np.ndarray:
+        """Return how many more of each could be emitted; none of a row that is gone."""
+        return np.maximum(self._rows.store.weights(ids) - self._rows.matches[ids], 0)
+
+    def _emitted_of(self, ids: np.ndarray) -> np.ndarray:
+        """Return how many of each are emitted; none of a row that is gone."""
+        return np.where(self._rows.store.weights(ids) > 0, self._rows.matches[ids], 0)
 
     def _store(self, batch: Batch, ids: np.ndarray, shown: np.ndarray) -> None:
         """Store changed rows and how many of each are emitted; ``ids`` are those of rows that were there before."""
         self._rows.change(batch, self._slot.lookup_or_insert([], batch.num_rows), shown)
         stayed = np.flatnonzero((ids >= 0) & (self._rows.ids_of(batch) >= 0))
         self._rows.match(ids[stayed], shown[stayed] - self._rows.matches[ids[stayed]])
+        now = self._rows.ids_of(batch)
+        self._note(now[now >= 0])
 
-    def _elsewhere(self, changed: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows that have not changed, and how many more of each to emit (below 0: fewer) so that there are ``wanted`` more."""
-        if not wanted:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        ids = np.setdiff1d(self._rows.store.live_ids(), changed) if wanted > 0 else self._rows.store.live_ids()
-        shown = self._rows.matches[ids]
-        if wanted > 0:
-            changes = _shared_out(np.maximum(self._rows.store.weights(ids), 0) - shown, wanted)
-        else:
-            changes = -_shared_out(shown, -wanted)
-        moved = np.flatnonzero(changes)
-        return ids[moved], changes[moved]
+    def _elsewhere(self, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows, and how many more of each to emit (below 0: fewer) so that there are ``wanted`` more; what changed has none to spare then."""
+        if wanted >= 0:
+            return self._spare.take(wanted, self._spare_of)
+        ids, counts = self._emitted.take(-wanted, self._emitted_of)
+        return ids, -counts
 
     def _emit(self, changed: Batch, others: Batch, out: Output) -> None:
         """Emit what is retracted before what is inserted; a row may be both among the changed and the others."""
@@ -124,6 +141,47 @@ class LimitOfChangesOperator(Operator):
         if order.size:
             found = Batch(rows.take(array_of(order)), weights[order])
             out.collect(Batch(found.rows) if (weights[order] == 1).all() else found)
+
+
+class _Candidates:
+    """Row ids of which something may be had, each once, the latest on top. Ids of which nothing is left leave when they are met.
+
+    So finding some costs what was added since, not a look at all rows.
+    """
+
+    def __init__(self) -> None:
+        self._ids = np.zeros(_FEW, np.int64)
+        self._size = 0
+        self._there = np.zeros(0, np.bool_)
+
+    def add(self, ids: np.ndarray, capacity: int) -> None:
+        """Add distinct ids below ``capacity``."""
+        if self._there.size < capacity:
+            self._there = np.concatenate([self._there, np.zeros(capacity - self._there.size, np.bool_)])
+        ids = ids[~self._there[ids]]
+        self._there[ids] = True
+        if self._size + ids.size > self._ids.size:
+            self._ids = np.concatenate([self._ids[: self._size], np.zeros(self._size + 2 * ids.size, np.int64)])
+        self._ids[self._size : self._size + ids.size] = ids
+        self._size += ids.size
+
+    def take(self, wanted: int, left: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids and how many to take of each so that there are ``wanted``, or all there are; ``left`` says how many each has."""
+        found, counts, at_once = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], _FEW
+        while wanted and self._size:
+            first = max(0, self._size - at_once)
+            ids = self._ids[first : self._size].copy()
+            spare = left(ids)
+            taken = _shared_out(spare, wanted)
+            stay = spare > taken
+            self._there[ids[~stay]] = False
+            self._size = first + int(stay.sum())
+            self._ids[first : self._size] = ids[stay]
+            found.append(ids[taken > 0])
+            counts.append(taken[taken > 0])
+            wanted -= int(taken.sum())
+            at_once *= 2
+        return np.concatenate(found), np.concatenate(counts)
 
 
 def _shared_out(spare: np.ndarray, wanted: int) -> np.ndarray:

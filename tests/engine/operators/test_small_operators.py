@@ -16,6 +16,7 @@ from engine.operators.limit import LimitOfChangesOperator, LimitOperator
 from engine.operators.union import UnionOperator
 from engine.operators.values import ValuesOperator
 from engine.operators.window_table import WindowTableOperator
+from engine.state.row_store import RowStore
 from planner.physical import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
 from planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.expressions.calls import lit
@@ -105,7 +106,7 @@ def test_limit_counts_a_weight_as_so_many_rows_and_survives_a_restore() -> None:
     assert more.rows() == [{"n": 0}]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(24))
 def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> None:
     """After every batch, restores between them: rows of the input, so many of them, each emitted and retracted in that order."""
     dice = random.Random(seed)
@@ -133,6 +134,23 @@ def test_limit_over_changes_emits_as_many_rows_as_there_may_be(seed: int) -> Non
             operator = restored(LimitOfChangesOperator(spec, JobOptions()), context(), snapshots([operator]))  # type: ignore[assignment]
     for each in out.batches:
         assert each.weights is None or (np.diff((each.weights > 0).astype(int)) >= 0).all(), "inserted before it is retracted"
+
+
+@pytest.mark.parametrize("offset", [0, 5])
+def test_a_row_that_takes_another_s_place_is_found_without_a_look_at_all(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator, out = LimitOfChangesOperator(LimitSpec("id", "limit", NUMBERS, 10, offset, insert_only=False), JobOptions()), Collected()
+    operator.open(context())
+    operator.on_batch(numbers(5_000), 0, out)
+    looked_at = []
+    for name in ("_spare_of", "_emitted_of"):
+        count = getattr(operator, name)
+        monkeypatch.setattr(operator, name, lambda ids, count=count: (looked_at.append(ids.size), count(ids))[1])
+    monkeypatch.setattr(RowStore, "live_ids", lambda store: pytest.fail("all rows are looked at"))
+    for taken in range(50):
+        row = next(row for row, weight in out.folded().items() if weight > 0)
+        operator.on_batch(batch_of([(row, -1)], NUMBERS.to_arrow()), 0, out)
+        assert out.folded().total() == 10, taken
+    assert 0 < sum(looked_at) < 50 * 200
 
 
 def test_an_emitted_row_stays_while_it_is_there() -> None:
