@@ -199,6 +199,7 @@ class Deployer:
             tell=lambda news: report(OperatorTold(attempt, TaskId(chain.chain_id, subtask), spec.operator_id, spec.name, news)),
             owner=self.owner,
             restored=restored,
+            keeps_snapshots=self.keep_snapshots,
         )
         return ChainedOperator(self.build(spec, self.options), context)
 

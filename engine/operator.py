@@ -129,6 +129,7 @@ class Context:
 
     ``job_id`` names the job for people. ``owner`` is drawn by chance, the same after every restart of the job and of no other job anywhere: sinks
     name by it what they stage and publish. ``attempt`` numbers the deployments of the job in this process. ``tell`` takes news for the job's master.
+    ``keeps_snapshots`` False: the job takes no checkpoints, so no attempt goes on from one.
     """
 
     operator_id: str
@@ -144,6 +145,7 @@ class Context:
     tell: Callable[[News], None] = lambda news: None
     owner: str = ""
     restored: RestoredFrom | None = None
+    keeps_snapshots: bool = True
 
 
 class Services:

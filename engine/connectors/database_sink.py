@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pyarrow as pa
 
@@ -41,6 +43,7 @@ class DatabaseSink:
         self._buffered: list[pa.RecordBatch] = []
         self._bytes = 0
         self._prepared: list[Committable] = []
+        self._ended = False
 
     def recover(self, pending: list[Committable]) -> None:
         self._again(lambda: self._transactions.take_over(pending))
@@ -126,8 +129,12 @@ class DatabaseSink:
 
     def end(self) -> None:
         """What is buffered is staged by the final checkpoint."""
+        self._ended = True
 
     def close(self) -> None:
+        if self._ended and not self._request.resumes:
+            with contextlib.suppress(PenstockError):  # the rows are there; that a note stays behind is no reason to fail
+                self._again(self._transactions.retire)
         self._database.close()
 
     def _again(self, act):  # type: ignore[no-untyped-def]  # whatever it returns is returned

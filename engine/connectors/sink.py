@@ -31,6 +31,7 @@ class SinkRequest:
 
     ``owner`` and the operator id are nobody else's: by them it knows what it has staged. What another owner staged it may publish if its checkpoint
     (``origin``) says so, but never deletes: that job may live. ``job_id`` is for people.
+    ``resumes`` False: the job keeps no checkpoints, so nobody goes on from one.
     """
 
     table: Table | None
@@ -44,6 +45,7 @@ class SinkRequest:
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     owner: str = ""
     origin: Origin | None = None
+    resumes: bool = True
 
 
 def writer_name(owner: str, operator_id: str) -> str:

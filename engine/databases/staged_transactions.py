@@ -127,6 +127,15 @@ class StagedTransactions:
                 if self._sink_of(item) == self._sink:
                     self._forget(self._sink, item["subtask"], item["number"])
 
+    def retire(self) -> None:
+        """Delete the note of a subtask that has ended and of which nobody goes on, if all it staged is moved.
+
+        Not where there was an earlier attempt: that one may live, and a row made anew would begin with its epoch.
+        """
+        whose = (*self._sink, self._subtask)
+        with self._database.transaction():
+            self._database.run(f"DELETE FROM penstock_epochs WHERE {_OWN} AND subtask = ? AND epoch = 1 AND staged = committed", whose)
+
     def _forget(self, sink: tuple[str, str], subtask: int, number: int) -> None:
         self._database.run(f"DELETE FROM penstock_staged WHERE {_OWN} AND subtask = ? AND number = ?", (*sink, subtask, number))
 

@@ -47,6 +47,7 @@ class SinkOperator(Operator, ListState):
             context.metrics,
             context.owner,
             None if context.restored is None else Origin(context.restored.owner, spec.operator_id, context.restored.checkpoint_id),
+            context.keeps_snapshots,
         )
         self._writer = sink_writer(self._request)
 

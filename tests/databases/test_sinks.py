@@ -61,6 +61,35 @@ def test_an_attempt_that_was_taken_over_from_writes_nothing(place: Place, out: C
     new.close()
 
 
+@pytest.mark.parametrize("case", ["ended", "resumes", "stopped", "not committed", "a second attempt"])
+def test_the_note_of_a_job_that_nobody_goes_on_with_is_deleted_at_its_end(place: Place, out: Callable[[], list[int]], case: str) -> None:
+    if case == "a second attempt":
+        sink(place).recover([])
+    writer = sink(place, resumes=case == "resumes")
+    writer.recover([])
+    writer.write(batch(1, 2))
+    if case != "stopped":
+        writer.end()
+    items = writer.prepare(1)
+    if case != "not committed":
+        writer.commit(items)
+    writer.close()
+    assert out() == ([] if case == "not committed" else [1, 2])
+    assert place.ask("SELECT COUNT(*) FROM penstock_epochs") == [(0 if case == "ended" else 1,)]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_inserts_without_checkpoints_leave_no_note(place: Place, out: Callable[[], list[int]], tmp_path: Path, keeps: bool) -> None:
+    state = {"execution.checkpointing.dir": str(tmp_path / "state")} if keeps else {}
+    numbers = "WITH ('connector' = 'datagen', 'number-of-rows' = '7', 'splits' = '2', 'fields.k.kind' = 'sequence', 'fields.k.start' = '0')"
+    with penstock.connect(settings={"parallelism.default": "2", **state}) as made:
+        made.executescript(f"CREATE TABLE numbers (k INT) {numbers}; CREATE TABLE o (k INT) {place.options('out')};")
+        for _ in range(2):
+            made.execute("INSERT INTO o SELECT k FROM numbers")
+    assert out() == sorted([*range(7)] * 2)
+    assert (place.ask("SELECT COUNT(*) FROM penstock_epochs") == [(0,)]) == (not keeps)
+
+
 def test_jobs_of_one_name_write_side_by_side_and_a_copy_commits_once(place: Place, out: Callable[[], list[int]]) -> None:
     first, other = sink(place, owner="a"), sink(place, owner="b")
     for number, writer in enumerate((first, other)):

@@ -30,11 +30,18 @@ def table(place: Place, key: bool = False) -> Table:
 
 
 def sink(
-    place: Place, *, key: bool = False, subtask: int = 0, parallelism: int = 1, owner: str = "owner1", origin: Origin | None = None
+    place: Place,
+    *,
+    key: bool = False,
+    subtask: int = 0,
+    parallelism: int = 1,
+    owner: str = "owner1",
+    origin: Origin | None = None,
+    resumes: bool = True,
 ) -> DatabaseSink:
     which = (0,) if key else None
-    made = SinkRequest(table(place, key), COLUMNS_2, which, "abcdef0123", "job1", subtask, parallelism, Services(), owner=owner, origin=origin)
-    return DatabaseSink(made)
+    whose = {"owner": owner, "origin": origin, "resumes": resumes}
+    return DatabaseSink(SinkRequest(table(place, key), COLUMNS_2, which, "abcdef0123", "job1", subtask, parallelism, Services(), **whose))
 
 
 def batch(*keys: int, value: str = "v", weights: list[int] | None = None) -> Batch:
