@@ -12,9 +12,12 @@ PATIENCE_S = 300.0
 _LOOK_S = 0.005
 
 
-def await_that(holds: Callable[[], object], what: str = "it") -> None:
-    """Return as soon as ``holds()`` is true; AssertionError after ``PATIENCE_S``."""
+def await_that(holds: Callable[[], object], what: str | Callable[[], object] = "it", each_s: float = _LOOK_S) -> None:
+    """Return as soon as ``holds()`` is true, which is asked every ``each_s``; AssertionError after ``PATIENCE_S``.
+
+    ``what``: names it, or returns what to say at the end, such as how the job is by then.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
-        assert time.monotonic() < deadline, f"{what} has not happened within {PATIENCE_S:.0f} s"
-        time.sleep(_LOOK_S)
+        assert time.monotonic() < deadline, f"{what if isinstance(what, str) else what()} has not happened within {PATIENCE_S:.0f} s"
+        time.sleep(each_s)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -12,7 +11,7 @@ import pytest
 from catalog.errors import PenstockError
 from client.session import Session
 from engine.job import Job
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 TIMES = [datetime(2024, 1, 1) + timedelta(seconds=s) for s in (100, 1, 2, 3)]
 EVENTS = pa.table({"k": pa.array(range(4), pa.int64()), "ts": pa.array(TIMES, pa.timestamp("us"))})
@@ -39,15 +38,12 @@ def started(session: Session, query: str) -> Job:
 
 
 def lines(session: Session, statement: str) -> list[str]:
-    return session.execute(statement).final_rows(10).column(0).to_pylist()
+    return session.execute(statement).final_rows(PATIENCE_S).column(0).to_pylist()
 
 
 def test_a_window_that_has_not_closed(session: Session) -> None:
     job = started(session, WINDOWS.format("ticks", "'1' DAY"))
-    deadline = time.monotonic() + PATIENCE_S
-    while not any(operator.state_entries for operator in job.metrics().operators):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    await_that(lambda: any(operator.state_entries for operator in job.metrics().operators), "a row in state")
     said = lines(session, f"EXPLAIN WHY NO OUTPUT FOR JOB '{job.job_id}'")
     assert " is running: " in said[0] and ", 0 out, 0 late" in said[0]
     assert said[1].startswith("watermark ts: 1 open split") and said[2].endswith("<- holds the watermark back")

@@ -19,6 +19,7 @@ from client.job_records import job_id_of, recorded_jobs
 from engine.job_record import JOB, OWNER
 from engine.storage import NAME, directory_name
 from repl.cli import main
+from tests.patience import PATIENCE_S
 
 ODD = (
     "a/b",
@@ -53,7 +54,7 @@ def opened(root: Path, name: str, **settings: str) -> Connection:
 def inserted(root: Path, name: str, value: int = 1, **settings: str) -> str:
     with opened(root, name, **settings) as made:
         job = made.execute(f"INSERT INTO t VALUES ({value})").job
-        assert job is not None and job.wait(60) and job.error is None, job and job.error
+        assert job is not None and job.wait(PATIENCE_S) and job.error is None, job and job.error
         return job.job_id
 
 

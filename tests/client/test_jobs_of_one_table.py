@@ -13,6 +13,7 @@ import penstock
 from client.dbapi import Connection
 from engine.job import Job
 from engine.job_record import OWNER, decode_owner
+from tests.patience import PATIENCE_S, await_that
 from tests.rel.shared_table import misnamed
 
 ROWS = 300
@@ -47,7 +48,7 @@ def started(made: Connection, statement: str = INSERT) -> Job:
 
 def ended(*jobs: Job) -> None:
     for job in jobs:
-        assert job.wait(120) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
 
 
 def written(out: Path) -> Counter[int]:
@@ -60,8 +61,7 @@ def times(count: int) -> Counter[int]:
 
 
 def stopped_in_mid_run(made: Connection, job: Job, words: str = "") -> None:
-    while len(job.metrics().checkpoints) < 2 and not job.state.terminal:
-        job.wait(0.005)
+    await_that(lambda: len(job.metrics().checkpoints) >= 2 or job.state.terminal, "two checkpoints")
     made.execute(f"STOP JOB '{job.job_id}' {words}")
     ended(job)
     assert job.metrics().rows_in < ROWS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.streams.change_files import COLUMNS, Changes, declared
 
 ROWS = 100
@@ -20,13 +18,6 @@ ROWS = 100
 
 def rows(session: Session, query: str) -> list[dict[str, Any]]:
     return session.execute(query).final_rows().to_pylist()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def moves(step: int) -> list[str]:
@@ -60,7 +51,7 @@ def test_every_state_is_whole(tmp_path: Path, parallelism: str) -> None:
         for step in range(5):
             (tmp_path / "t" / f".{step:03}").write_text("".join(f"{line}\n" for line in moves(step)), encoding="utf-8")
             (tmp_path / "t" / f".{step:03}").rename(tmp_path / "t" / f"{step:03}.json")
-            until(lambda step=step: _whole(session, step))  # type: ignore[misc]
+            await_that(lambda step=step: _whole(session, step))  # type: ignore[misc]
     finally:
         session.close()
 
@@ -121,12 +112,12 @@ def test_it_goes_on_with_the_catalog_and_the_state(tmp_path: Path) -> None:
     session.execute(f"CREATE TABLE t ({COLUMNS}, PRIMARY KEY (id) NOT ENFORCED) WITH ({options})")
     session.execute("CREATE MATERIALIZED VIEW v AS SELECT k, COUNT(*) AS n FROM t GROUP BY k")
     session.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(n) AS total FROM v")
-    until(lambda: rows(session, "SELECT total FROM w") == [{"total": 3}])
+    await_that(lambda: rows(session, "SELECT total FROM w") == [{"total": 3}])
     session.close()
     session = opened()
     assert sum(row["n"] for row in rows(session, "SELECT n FROM v")) == 3, "what the state holds is there before anything new comes"
     arrive("2.json", 4, 5)
-    until(lambda: rows(session, "SELECT total FROM w") == [{"total": 5}])
+    await_that(lambda: rows(session, "SELECT total FROM w") == [{"total": 5}])
     assert sorted(tuple(row.values()) for row in rows(session, "SELECT * FROM v")) == [("a", 2), ("b", 3)]
     session.execute("DROP MATERIALIZED VIEW w")
     session.execute("DROP MATERIALIZED VIEW v")
@@ -179,7 +170,7 @@ def test_a_job_that_fails_says_so_to_who_reads_the_view() -> None:
         session.execute("CREATE TABLE t (a INT) WITH ('connector' = 'datagen', 'fields.a.min' = '0', 'fields.a.max' = '0')")
         session.execute("CREATE MATERIALIZED VIEW v AS SELECT 1 DIV a AS x FROM t")
         with pytest.raises(PenstockError) as caught:
-            until(lambda: rows(session, "SELECT * FROM v") is None)
+            await_that(lambda: rows(session, "SELECT * FROM v") is None)
         assert caught.value.code.startswith("RUN-2")
     finally:
         session.close()

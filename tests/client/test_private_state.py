@@ -12,6 +12,7 @@ import pytest
 import penstock
 from engine.job_record import OWNER
 from engine.local_storage import LocalStorage, make_private
+from tests.patience import PATIENCE_S, await_that
 
 SCRIPT = """
 CREATE TABLE s (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'number-of-rows' = '200', 'rows-per-second' = '%d', 'fields.k.min' = '0',
@@ -46,11 +47,10 @@ def stopped(state: Path, rate: int, statement: str) -> None:
         made.executescript(SCRIPT % rate)
         job = made.execute(INSERT).job
         assert job is not None
-        while len(job.metrics().checkpoints) < 2 and not job.state.terminal:
-            job.wait(0.005)
+        await_that(lambda: len(job.metrics().checkpoints) >= 2 or job.state.terminal, "two checkpoints")
         if statement:
             made.execute(statement % job.job_id)
-        assert job.wait(60) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
 
 
 def test_states_are_their_users_alone(home: Path) -> None:

@@ -12,6 +12,7 @@ from catalog.errors import PenstockError
 from client.session import Session
 from client.verification import difference
 from repl.cli import main
+from tests.patience import PATIENCE_S
 
 ROWS = pa.table({"k": ["a", "b", "a", "a"], "v": [1, 2, 3, None], "d": [0.1, 0.2, 0.3, 0.7]})
 
@@ -39,7 +40,7 @@ def test_it_follows_what_never_ends(connection: penstock.Connection) -> None:  #
     cursor = connection.cursor()
     cursor.execute("CREATE TABLE g (a INT) WITH ('connector' = 'datagen', 'fields.a.min' = '1', 'fields.a.max' = '2')")
     cursor.execute("SUBSCRIBE SELECT a, COUNT(*) FROM g GROUP BY a")
-    rows = cursor.fetchmany(50, timeout=20)
+    rows = cursor.fetchmany(50, timeout=PATIENCE_S)
     cursor.close()
     assert len(rows) == 50
     befores = [i for i, row in enumerate(rows[:-1]) if row[0] == "-U"]

@@ -11,6 +11,7 @@ import pytest
 from catalog.errors import PenstockError
 from client.checking import check_script
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_as_fills_the_table(session: Session, tmp_path: Path) -> None:
     session.execute(f"CREATE TABLE copy {options} AS SELECT k, v * 2 AS twice FROM t WHERE v > 10")
     table = session.catalog.table("copy")
     assert [(f.name, str(f.type)) for f in table.schema] == [("k", "BIGINT"), ("twice", "BIGINT")]
-    assert session.execute("SELECT * FROM copy").final_rows(30).to_pylist() == [{"k": 1, "twice": 40}, {"k": 2, "twice": 60}]
+    assert session.execute("SELECT * FROM copy").final_rows(PATIENCE_S).to_pylist() == [{"k": 1, "twice": 40}, {"k": 2, "twice": 60}]
     again = session.execute(f"CREATE TABLE IF NOT EXISTS copy {options} AS SELECT 1 AS x")
     assert (again.note, again.job) == ("table copy exists already", None)
     with pytest.raises(PenstockError, match="SQL-1302"):

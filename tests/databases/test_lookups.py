@@ -11,7 +11,7 @@ import penstock
 from client.dbapi import Connection
 from engine.job import Job
 from tests.databases.places import Place
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 DIM = "CREATE TABLE dim (k BIGINT, g STRING, name STRING, ok BOOLEAN)"
 ROWS = 300
@@ -120,7 +120,7 @@ def test_a_hint_says_how_one_query_looks_up(place: Place) -> None:
         )
         cursor = made.execute(f"SELECT {again} {query}")
         cursor.fetchall()
-        assert cursor.job is not None
+        assert cursor.job is not None and cursor.job.wait(PATIENCE_S)
         assert next(o.counters for o in cursor.job.metrics().operators if "lookup" in o.name)["lookup_retries"] > 0
 
 
@@ -141,10 +141,7 @@ def test_rows_under_way_are_state(tmp_path: Path) -> None:
         made.execute(sink)
         job = made.execute(insert).job
         assert job is not None
-        deadline = time.monotonic() + PATIENCE_S
-        while waiting(job) < 50 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert waiting(job) >= 50
+        await_that(lambda: waiting(job) >= 50, "50 questions")
         made.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT '{tmp_path / 'saved'}'").fetchall()
     saved = next((tmp_path / "saved").iterdir())
     slow["lookup.fixed-delay"] = "1 ms"
@@ -171,10 +168,7 @@ def test_the_end_waits_for_answers_and_keeps_nobody_waiting(tmp_path: Path) -> N
         insert = "INSERT INTO o SELECT l.id FROM l JOIN dim FOR SYSTEM_TIME AS OF l.p AS d ON l.k = d.k"
         job = made.execute(f"EXECUTE STATEMENT SET BEGIN {insert}; INSERT INTO ids SELECT COUNT(*) FROM l GROUP BY r; END").job
         assert job is not None
-        deadline = time.monotonic() + PATIENCE_S
-        while waiting(job) < ROWS or written(job) == 0:
-            assert time.monotonic() < deadline, (waiting(job), written(job))
-            time.sleep(0.01)
+        await_that(lambda: waiting(job) >= ROWS and written(job) > 0, lambda: f"{waiting(job)} questions, {written(job)} written: more of them")
         time.sleep(0.05)
         began = time.monotonic()
         job.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ from tests.client.test_jobs_of_one_table import opened as numbers_opened
 from tests.databases.places import SECRET, Place
 from tests.databases.test_scans import COLUMNS, FULL, filled, opened
 from tests.databases.two_phase import batch, chaos, sink
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 
 @pytest.fixture
@@ -156,9 +155,7 @@ def test_two_subtasks_make_the_tables_of_the_sink_at_one_moment(tmp_path: Path) 
         other.execute("BEGIN")
         other.execute(EPOCHS)
         taken = pool.submit(writer.recover, [])
-        deadline = time.monotonic() + PATIENCE_S
-        while not place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'") and time.monotonic() < deadline:
-            time.sleep(0.02)
+        await_that(lambda: place.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), "a session that waits for a lock")
         other.execute("COMMIT")
         taken.result(PATIENCE_S)
     writer.close()
@@ -251,10 +248,7 @@ def test_passwords_are_in_no_byte_of_the_state(tmp_path: Path) -> None:
         made.execute(f"CREATE TABLE o (k INT, v STRING) {place.options('out', **secret)}")
         job = made.execute("INSERT INTO o SELECT s.k, 'x' FROM s JOIN dim FOR SYSTEM_TIME AS OF s.p AS d ON s.k = d.k").job
         assert job is not None
-        deadline = time.monotonic() + PATIENCE_S
-        while not place.ask("SELECT 1 FROM out LIMIT 1"):
-            assert time.monotonic() < deadline, job.error
-            time.sleep(0.05)
+        await_that(lambda: place.ask("SELECT 1 FROM out LIMIT 1"), lambda: f"a row of {job.state} {job.error}")
         made.execute(f"STOP JOB '{job.job_id}' WITH SAVEPOINT '{tmp_path / 'saved'}'").fetchall()
     files = [path for directory in (state, tmp_path / "saved") for path in directory.rglob("*") if path.is_file()]
     assert any(path.name.endswith(".manifest.json") for path in files), files

@@ -16,7 +16,7 @@ from client.session import Session
 from engine.bounded import served_rows, spark_relations
 from engine.bounded.served_rows import ServedRows
 from engine.bounded.spark_session import SESSIONS
-from tests.patience import PATIENCE_S
+from tests.patience import await_that
 from tests.rel import hosted_job as hosted
 
 pytestmark = pytest.mark.spark
@@ -103,7 +103,4 @@ def test_another_session_of_the_same_spark(session: Session) -> None:
 def test_nothing_is_left(session: Session) -> None:
     spark = SESSIONS.new("UTC").sparkContext
     session.close()
-    deadline = time.monotonic() + PATIENCE_S
-    while spark.statusTracker().getActiveJobsIds():
-        assert time.monotonic() < deadline, "Spark jobs are left"
-        time.sleep(0.05)
+    await_that(lambda: not spark.statusTracker().getActiveJobsIds(), "the end of all Spark jobs")

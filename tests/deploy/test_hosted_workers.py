@@ -33,7 +33,7 @@ from engine.deploy.worker_process import WorkerState
 from engine.network.certificates import tls_contexts
 from engine.network.listening import Listening
 from engine.network.secure_stream import SecureStream
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
 
 ENDLESS = 1_000_000_000
@@ -111,10 +111,7 @@ def test_a_killed_worker_comes_back_in_its_task_over_tls(spark: StandIn, tmp_pat
     assert hosted.worker_pid(job) != pid
     assert hosted.drained(job, tmp_path / "out") == []
     assert job.metrics().workers_lost == 1
-    deadline = time.monotonic() + PATIENCE_S
-    while session.job_manager.worker_processes():
-        assert time.monotonic() < deadline, "the cores were to be given back with the job's end"
-        time.sleep(0.01)
+    await_that(lambda: not session.job_manager.worker_processes(), "the return of the cores with the job's end")
     session.close()
 
 
@@ -132,10 +129,7 @@ def test_a_worker_registers_once(spark: StandIn, stolen: bool) -> None:
     pool = worker_pool.WorkerPool(SystemClock(), spark_tasks.SparkTasks(ClusterOptions()))
     try:
         (worker,) = pool.take(1, 5_000)
-        deadline = time.monotonic() + PATIENCE_S
-        while worker.state is not WorkerState.IDLE:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        await_that(lambda: worker.state is WorkerState.IDLE, "an idle worker")
         token = worker.container.token if stolen else "guessed"
         second = ControlConnection(socket.create_connection(pool.address), "test")
         second.send(Hello(worker.number, VERSION, token, own_facts()))
@@ -278,9 +272,7 @@ def test_a_stranger_without_a_certificate_is_not_heard(tmp_path: Path) -> None:
             stream = SecureStream(bare, stranger, server=False)
             if stream.recv_into(memoryview(bytearray(10))) == 0:
                 raise ConnectionResetError
-        deadline = time.monotonic() + PATIENCE_S
-        while pool.admission.refusals.refused < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        await_that(lambda: pool.admission.refusals.refused >= 2, "the refusal of two")
         assert pool.admission.refusals.refused == 2
     finally:
         pool.close()

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +33,7 @@ from engine.job_messages import SnapshotTaken, TaskId
 from engine.snapshots import WrittenTask
 from engine.task_manager import IoThread
 from tests.network.fault_proxy import FaultProxy
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.oracle import FLIGHTS, assert_same
@@ -101,10 +100,7 @@ def started(session: Session, out: Path) -> Job:
 
 
 def until(reached: Callable[[], bool], job: Job) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics()}"
-        time.sleep(0.01)
+    await_that(reached, lambda: f"what was waited for of {job.state}, {job.last_failure}, {job.metrics()}")
 
 
 def assert_counted_once(job: Job, out: Path) -> None:
@@ -325,7 +321,5 @@ def test_workers_and_their_files_go_with_their_parent() -> None:
     assert len(pids) == 2
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + PATIENCE_S
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) or Path(scratch).exists():
-        assert time.monotonic() < deadline, f"still there: {pids} {scratch}"
-        time.sleep(0.02)
+    await_that(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), f"the end of {pids}")
+    await_that(lambda: not Path(scratch).exists(), f"the end of {scratch}")

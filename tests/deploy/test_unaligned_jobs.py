@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +19,7 @@ from engine.deploy.process_workers import ProcessWorkers
 from engine.deployment import Deployment
 from engine.job import Job
 from engine.manifest import Manifest
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 ROWS = 100_000
 KEYS = 40
@@ -105,10 +104,7 @@ class Noted:
 
 
 def until(reached: Callable[[], bool], job: Job) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics()}"
-        time.sleep(0.005)
+    await_that(reached, lambda: f"what was waited for of {job.state}, {job.last_failure}, {job.metrics()}")
 
 
 def started(session: Session) -> Job:

@@ -77,8 +77,7 @@ def test_a_source_goes_on_in_the_middle_of_a_file_without_the_column(kind: str, 
     with opened(tmp_path, kind, LONGER, 0, MISSING, WATCHED) as made:
         job = made.execute("INSERT INTO o SELECT id, note FROM t").job
         assert job is not None
-        while len(given(tmp_path)) < len(expected) and not job.wait(0.02):
-            pass
+        await_that(lambda: len(given(tmp_path)) >= len(expected) or job.state.terminal, "all rows")
         made.execute(f"STOP JOB '{job.job_id}'")
         assert job.wait(PATIENCE_S) and job.error is None, job.error
         changes = changes_of(job)

@@ -9,6 +9,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from tests.patience import PATIENCE_S
+
 UP, DOWN = "up", "down"  # from who dialled to who listens, and back
 
 
@@ -111,7 +113,7 @@ class FaultProxy:
         return False
 
 
-def wait_until(condition: object, seconds: float = 10.0) -> bool:
+def wait_until(condition: object, seconds: float = PATIENCE_S) -> bool:
     """Wait for something to become true; return whether it has."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -37,6 +37,7 @@ from engine.network.hello import Identity
 from engine.network.listening import TlsContexts
 from engine.network.secure_stream import SecureStream
 from tests.network.test_data_plane import certificates
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 MEGABYTE = bytes(1 << 20)
@@ -167,7 +168,7 @@ def worker_pool(clock: ManualClock, tls: TlsContexts | None = None) -> Iterator[
         plain = socket.create_connection(pool.address)
         connection = ControlConnection(plain if tls is None else SecureStream(plain, tls.client, server=False), "test")
         connection.send(Hello(worker.number, VERSION, worker.container.token))
-        served = within(10, lambda: worker.state.value == "idle")
+        served = within(PATIENCE_S, lambda: worker.state.value == "idle")
         connection.close()
         return served
 
@@ -227,7 +228,7 @@ def data_plane(clock: ManualClock) -> Iterator[Door]:
         receiver = b.receiver("k", 4, lambda: None)
         a.sender("k", "b", lambda: None).put(Watermark(5))
         a.connect("b", b.address)
-        return within(10, lambda: len(receiver) > 0)
+        return within(PATIENCE_S, lambda: len(receiver) > 0)
 
     yield Door(b.address, MAGIC, serves, b.admission)
     for each in (*others, b):
@@ -315,7 +316,7 @@ def test_who_says_nothing_or_a_byte_a_second_is_hung_up_on(clock_and_door: tuple
     """The time is that of the whole hello. A connection that broke and one in silence are counted alike."""
     clock, door = clock_and_door
     silent, slow = door.connect(), door.connect()
-    assert within(10, lambda: len(door.admission._strangers) == 2)
+    assert within(PATIENCE_S, lambda: len(door.admission._strangers) == 2)
     door.connect().close()
     for byte in door.hello[:12].ljust(12, b"?") if door.hello else b"":
         clock.advance(1000)
@@ -325,7 +326,7 @@ def test_who_says_nothing_or_a_byte_a_second_is_hung_up_on(clock_and_door: tuple
             break
     clock.advance(12_000)
     assert is_closed(silent) and is_closed(slow)
-    assert within(10, lambda: door.admission.refusals.refused >= 2)
+    assert within(PATIENCE_S, lambda: door.admission.refusals.refused >= 2)
     assert door.serves()
     for wire in (silent, slow):
         wire.close()
@@ -337,9 +338,9 @@ def test_no_descriptor_left_ends_no_listener(clock_and_door: tuple[ManualClock, 
     door.admission._listener = broken  # type: ignore[assignment]
     waiting = door.connect()
     for rest in ("EMFILE", "ENFILE"):  # the connection that was aborted between them is no reason for one
-        assert within(10, lambda rest=rest: door.admission.faults[rest] == 1 and door.admission.resting)
+        assert within(PATIENCE_S, lambda rest=rest: door.admission.faults[rest] == 1 and door.admission.resting)
         clock.advance(100)
-    assert within(10, lambda: not door.admission.resting)
+    assert within(PATIENCE_S, lambda: not door.admission.resting)
     assert door.serves()
     assert door.admission.faults == {"EMFILE": 1, "ECONNABORTED": 1, "ENFILE": 1}
     waiting.close()
@@ -358,7 +359,7 @@ def test_a_stranger_cannot_have_a_message_parsed() -> None:
             with door.connect() as wire:
                 wire.sendall(said)
                 assert is_closed(wire)
-        assert within(10, lambda: door.admission.refused == {UNKNOWN: 5})
+        assert within(PATIENCE_S, lambda: door.admission.refused == {UNKNOWN: 5})
         assert door.serves()
 
 
@@ -389,4 +390,4 @@ def test_strangers_do_not_take_every_descriptor() -> None:
         assert program.stdout.readline() == "there\n"
         for wire in idle:
             wire.close()
-        assert program.wait(20) == 0
+        assert program.wait(PATIENCE_S) == 0

@@ -13,6 +13,7 @@ from planner.expressions import Call, Literal
 from planner.logical import LogicalPlan, Scan, Sink, Sort, WatermarkAssign
 from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_plans import RandomPlans
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,6 @@ def test_jobs_give_the_same_rows(session: Session, first: int) -> None:
         for parallelism in ("1", "2"):
             session.settings.set("parallelism.default", parallelism)
             result = session.start(session.plan(Sink(plan, None)))
-            columns = result.final_rows(30).columns
+            columns = result.final_rows(PATIENCE_S).columns
             found = sorted(str(row) for row in zip(*(column.to_pylist() for column in columns), strict=True))
             assert found == expected, f"seed {seed} × {parallelism}\n{explain(plan)}"

@@ -12,6 +12,7 @@ from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_over import RandomOver
 from tests.optimizer.test_random_jobs import as_stream
 from tests.optimizer.test_random_plans import check
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,6 @@ def test_jobs_give_the_same_rows(session: Session, first: int) -> None:
         for parallelism in ("1", "2"):
             session.settings.set("parallelism.default", parallelism)
             result = session.start(session.plan(Sink(plan, None)))
-            columns = result.final_rows(30).columns
+            columns = result.final_rows(PATIENCE_S).columns
             found = sorted(str(row) for row in zip(*(column.to_pylist() for column in columns), strict=True))
             assert found == expected, f"seed {seed} × {parallelism}\n{explain(plan)}"

@@ -11,6 +11,7 @@ from client.session import Session
 from optimizer.shared_inputs import RULE
 from planner.logical import BoundedInput, LogicalPlan
 from planner.physical import BoundedSourceSpec, JobGraph
+from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 
 TWO_COLUMNS = "SELECT e.k, a.name, b.score FROM e JOIN p AS a ON e.k = a.id LEFT JOIN p AS b ON e.v = b.id"
@@ -67,11 +68,11 @@ def test_what_is_shared_and_that_it_changes_nothing(session: Session, text: str,
         road = session.plan(session.bind(statement.node))  # type: ignore[arg-type]  # a query
         assert sorted(count for count, _ in parts(road.plan)) == readers
         assert sources(road.graph) == len(readers)
-        shared = rows_of(session.start(road).final_rows(30))
+        shared = rows_of(session.start(road).final_rows(PATIENCE_S))
         session.settings.set("optimizer.disabled-rules", RULE)
         apart = session.plan(session.bind(statement.node))  # type: ignore[arg-type]  # a query
         assert {count for count, _ in parts(apart.plan)} == {1}
-        assert rows_of(session.start(apart).final_rows(30)) == shared
+        assert rows_of(session.start(apart).final_rows(PATIENCE_S)) == shared
         assert shared
     finally:
         session.settings.reset("optimizer.disabled-rules")

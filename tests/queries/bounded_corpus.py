@@ -20,6 +20,7 @@ from client.session import Session
 from client.verification import difference
 from planner.statement_nodes import Insert, Query
 from tests.golden import read_cases
+from tests.patience import PATIENCE_S
 from tests.streams.main_job import sample
 from tests.streams.oracle import ROOT
 from tests.test_docs import MODULE, ROW_FUNCTIONS, STATUS, blocks, status_rows
@@ -170,7 +171,7 @@ def tell(asked: Asked, backends: Sequence[str]) -> list[Told]:
     session = asked.session
     bound = session.bind(asked.statement.node)  # type: ignore[arg-type]  # a query
     try:
-        ours = session.start(session.plan(bound, mode="streaming")).final_rows(60)
+        ours = session.start(session.plan(bound, mode="streaming")).final_rows(PATIENCE_S)
     except PenstockError as error:
         return [Told(asked, backend, f"stream: {error.code} {error.message}", 0) for backend in backends]
     timeless = [i for i, name in enumerate(ours.column_names) if name != "p"]
@@ -178,7 +179,7 @@ def tell(asked: Asked, backends: Sequence[str]) -> list[Told]:
     for backend in backends:
         try:
             road = session.plan(bound, mode="batch", backend=backend)
-            theirs = session.start(road).final_rows(120)
+            theirs = session.start(road).final_rows(PATIENCE_S)
         except PenstockError as error:
             told.append(Told(asked, backend, f"{error.code} {error.message}", ours.num_rows))
             continue

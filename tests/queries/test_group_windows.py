@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 
 START = datetime(2024, 1, 1)
@@ -61,7 +62,7 @@ def session() -> Iterator[Session]:
 
 def answer(session: Session, query: str, parallelism: int) -> Counter[tuple[Any, ...]]:
     session.settings.set("parallelism.default", str(parallelism))
-    return rows_of(session.execute(query).final_rows(60))
+    return rows_of(session.execute(query).final_rows(PATIENCE_S))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["tumble", "hop", "session", "spark-window", "spark-session"])

@@ -19,6 +19,7 @@ from engine.state_budget import StateBudget
 from engine.state_size import StateSize
 from optimizer.optimizer import RULES
 from tests.direct.feeds import Feed
+from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 from tests.queries.generated.data import feeds
 from tests.queries.generated.queries import Queries
@@ -168,7 +169,7 @@ def check_bounded(queries: Iterator[tuple[dict[str, Feed], str]], backend: str) 
             if name not in sessions:
                 sessions[name] = bounded_session(tables, backend)
             try:
-                bounded = plain(rows_of(sessions[name].execute(query).final_rows(120)))
+                bounded = plain(rows_of(sessions[name].execute(query).final_rows(PATIENCE_S)))
             except PenstockError as error:
                 if error.code != "BND-5101":  # the backend has no word for it; which are few
                     raise

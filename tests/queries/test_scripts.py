@@ -12,6 +12,7 @@ import pytest
 from optimizer.optimizer import RULES
 from tests.nexmark.site import QUERIES as NEXMARK
 from tests.nexmark.site import script as auction_script
+from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 from tests.queries.generated.trial import compare, plain
 from tests.streams.acts import Folded, Script, run_to_end
@@ -56,7 +57,7 @@ def bounded(name: str, flights: Path) -> Counter[tuple[Any, ...]]:
     text = text_of(name, flights).replace(", 'source.replay' = 'true'", "")
     acts = Script(name, {"execution.runtime-mode": "batch"}, text)
     try:
-        return rows_of(acts.session.run_query(acts.query).final_rows(60))
+        return rows_of(acts.session.run_query(acts.query).final_rows(PATIENCE_S))
     finally:
         acts.close()
 

@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.rel.ends_tables import ROWS, committed, declarations, lost_or_doubled, write_numbers
 from tests.rel.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 200.0
 CLIENT_ENDS = ("main", "exception", "exit", "close", "SIGINT", "SIGTERM")
 FACES = ("client", "client with", "-c", "-f", "pipe", "run")
 ABORTS = re.compile(r"terminate called|nanobind|Fatal Python error|Segmentation|core dumped|Exception ignored|Exception in thread|pure virtual")

@@ -13,8 +13,7 @@ from typing import Self
 from engine.bounded.java import find_java
 from engine.bounded.local_cluster import executors_environment
 from engine.bounded.spark_launcher import spark_home
-
-PATIENCE_S = 120.0
+from tests.patience import PATIENCE_S
 
 
 class Cluster:

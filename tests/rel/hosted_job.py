@@ -14,7 +14,7 @@ from typing import Any
 from client.session import Session
 from engine.deploy.worker_process import WorkerProcess, WorkerState
 from engine.job import Job
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 
 KEYS = 7
 SETTINGS = {
@@ -58,11 +58,8 @@ def started(session: Session, out: Path, rows: int, rate: int) -> Job:
 
 def until(reached: Callable[[], Any], job: Job) -> None:
     """Wait for something while the job runs."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert time.monotonic() < deadline, f"{job.state}, {job.last_failure}, {job.metrics().events}"
-        assert not job.state.terminal, f"{job.state}, {job.error}"
-        time.sleep(0.005)
+    await_that(lambda: reached() or job.state.terminal, lambda: f"what was waited for of {job.state}, {job.last_failure}, {job.metrics().events}")
+    assert not job.state.terminal or reached(), f"{job.state}, {job.error}"
 
 
 def recoveries(job: Job) -> int:

@@ -22,7 +22,7 @@ from tests.rel.verdict import Verdict
 from tests.source_gate import SourceGate, gated
 
 WAYS = ("stop", "savepoint", "crash", "crash unaligned", "online")
-RATE = 3000
+RATE = 30_000
 FAST = 1_000_000
 HELD_AT = ROWS * 4 // 5
 """Rows of each table after which sources wait until the job was rescaled or stopped: every case is rescaled in mid-run."""

@@ -19,7 +19,7 @@ from engine.job_options import JobOptions
 from engine.job_state import JobState
 from engine.local_storage import LocalStorage
 from engine.restart import FixedDelay
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.runtime import fakes
 from tests.runtime.fakes import Faults, Ledger, expected, make_splits, services, window_job
 
@@ -87,11 +87,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def until(holds: Callable[[], bool], job: Job) -> None:
-    for _ in range(2_000):
-        if holds():
-            return
-        assert not job.wait(0.01), f"the job has ended: {job.state} {job.error}"
-    raise AssertionError("it has not come in 20 s")
+    await_that(lambda: holds() or job.state.terminal, lambda: f"what was waited for of {job.metrics().events[-3:]}")
+    assert holds(), f"the job has ended: {job.state} {job.error}"
 
 
 def endless(ledger: Ledger, state: Path, **options: object) -> tuple[JobManager, Job]:
@@ -147,11 +144,12 @@ def test_what_the_job_cannot_go_on_without_is_an_error_with_a_code_and_the_direc
 
 
 PROGRAM = """
-import os, resource, sys, time
+import os, resource, sys
 from pathlib import Path
 from engine.clock import SystemClock
 from engine.job_manager import JobManager
 from engine.job_options import JobOptions
+from tests.patience import PATIENCE_S, await_that
 from tests.runtime import fakes
 from tests.runtime.fakes import Faults, Ledger, expected, services, window_job
 from tests.runtime.test_disk_full import SPLITS
@@ -176,11 +174,7 @@ def empty():
         (state / "filler").unlink()
 
 def until(holds):
-    for _ in range(2000):
-        if holds():
-            return
-        time.sleep(0.01)
-    raise SystemExit(f"it has not come: {job.state} {job.error} {job.metrics().events[-3:]}")
+    await_that(holds, lambda: f"what was waited for of {job.state} {job.error} {job.metrics().events[-3:]}")
 
 ledger = Ledger()
 manager = JobManager(services(ledger, Faults()), SystemClock(), fakes.build)
@@ -193,7 +187,7 @@ done, told = job.metrics().checkpoints_completed, job.metrics().events[-1].text
 empty()
 until(lambda: job.metrics().checkpoints_completed > done)
 job.stop(drain=True)
-job.wait(20)
+job.wait(PATIENCE_S)
 manager.close()
 print(job.state, ledger.rows() == expected(SPLITS, 10), told)
 """

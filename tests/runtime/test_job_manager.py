@@ -196,8 +196,7 @@ def test_stop_and_go_on_at_another_parallelism(first: int, second: int, tmp_path
     splits = make_splits(4, 100, 5)
     manager = JobManager(services(ledger), SystemClock(), build)
     job = manager.submit(window_job(splits, parallelism=first, batch_rows=1, endless=True), options)
-    while job.metrics().checkpoints_completed < 2 and not job.state.terminal:
-        time.sleep(0.001)
+    await_that(lambda: job.metrics().checkpoints_completed >= 2 or job.state.terminal, "two checkpoints", 0.001)
     job.stop()
     assert job.wait(PATIENCE_S)
     manager.close()
@@ -211,8 +210,7 @@ def test_cancel_of_an_endless_job_and_idle_threads() -> None:
     others = set(threading.enumerate())  # of tests before this one
     manager = JobManager(services(), SystemClock(), build)
     job = manager.submit(window_job(SPLITS, endless=True), JobOptions())
-    while job.metrics().rows_in < 240:
-        time.sleep(0.001)
+    await_that(lambda: job.metrics().rows_in >= 240, "all rows")
     time.sleep(0.1)
     before, cpu = time.monotonic(), time.process_time()
     time.sleep(0.3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from catalog.errors import PenstockError
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from engine.connectors.commit_log import CommitLog
+from tests.patience import await_that
 
 ROWS = 2400
 SCRIPT = """
@@ -41,10 +41,7 @@ def spark() -> Iterator[Any]:
 
 
 def until(reached: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not reached():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
+    await_that(reached, what)
 
 
 def started(directory: Path) -> subprocess.Popen[bytes]:

@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +24,7 @@ from client.spark_source.source_options import SourceOptions
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from engine.connectors.commit_log import COMMITS, CommitLog
-from tests.patience import PATIENCE_S
+from tests.patience import await_that
 
 FAST = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "100 ms"}
 COLUMNS = "id BIGINT, x DOUBLE, name STRING, price DECIMAL(10, 2), day DATE, at TIMESTAMP(3), ok BOOLEAN"
@@ -321,7 +320,4 @@ def test_a_view_as_a_checkpoint_holds_it(spark: Any, conn: Connection, tmp_path:
 
 
 def until(reached: Any) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    await_that(reached)

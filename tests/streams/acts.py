@@ -14,9 +14,8 @@ from engine.job import Job
 from engine.job_options import JobOptions
 from planner.physical import JobGraph, SinkSpec
 from planner.statement_nodes import Insert, Query
+from tests.patience import PATIENCE_S
 from tests.streams.oracle import ROOT
-
-WAIT_S = 120.0
 
 
 @dataclass
@@ -92,20 +91,20 @@ def rows_read(job: Job) -> int:
 
 def run_to_end(job: Job, channel: ResultChannel, folded: Folded) -> None:
     """Take all changes until the job has ended well."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not (channel.ended or job.wait(0)):
         folded.take(channel, 0.05)
         assert time.monotonic() < deadline, f"the job does not end: {job.state}, last failure {job.last_failure}"
     while folded.take(channel, 0.05):
         pass
-    assert job.wait(WAIT_S)
+    assert job.wait(PATIENCE_S)
     if job.error is not None:
         raise job.error
 
 
 def run_and_stop(job: Job, channel: ResultChannel, folded: Folded, after_rows: int) -> None:
     """Take changes until the source has given ``after_rows``, then stop the job with a checkpoint and take what it had given by then."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while rows_read(job) < after_rows:
         folded.take(channel, 0.001)
         assert not job.wait(0), "the job ended before it could be stopped"

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from client.session import Session
 from engine.checkpoint_coordinator import CheckpointKind
 from engine.job import Job
+from tests.patience import PATIENCE_S
 
-WAIT_S = 120.0
 MINUTE_US = 60_000_000
 DELAY_S = 5
 COLUMNS = "k BIGINT, name STRING, v INT, d DECIMAL(9, 2), x DOUBLE, ts TIMESTAMP(3)"
@@ -164,7 +164,7 @@ def computed(past: Past, query: str) -> Counter[tuple[Any, ...]]:
 
 def wait_until(job: Job, what: Callable[[], bool]) -> None:
     """Wait for something to become true of a running job."""
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert not job.wait(0.01), job.error
         assert time.monotonic() < deadline, f"the job does not get on: {job.state}, last failure {job.last_failure}"

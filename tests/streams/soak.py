@@ -19,7 +19,7 @@ from random import Random
 from tests.streams.main_job import rows_in, run
 from tests.streams.oracle import FLIGHTS, assert_same
 from tests.streams.test_flights_matrix import INTERVALS, PARALLELISM
-from tests.streams.test_kill import ROWS_PER_SECOND, kill_and_finish
+from tests.streams.test_kill import EVERY, ROWS_PER_SECOND, kill_and_finish
 from tests.streams.victim import Victim
 
 KILLS_IN_A_ROW = 6  # more than the replay has time for would land after the end
@@ -46,7 +46,7 @@ def kills(count: int, seed: int) -> None:
     say(f"seed {seed}")
     while hit["killed"] < count:
         with tempfile.TemporaryDirectory() as made:
-            victim = Victim(Path(made), ROWS_PER_SECOND, interval=random.choice(("20 ms", "50 ms", "200 ms")))
+            victim = Victim(Path(made), EVERY * ROWS_PER_SECOND, interval=random.choice(("20 ms", "50 ms", "200 ms")))
             try:
                 hit += kill_and_finish(victim, random, min(KILLS_IN_A_ROW, count - hit["killed"]))
             finally:

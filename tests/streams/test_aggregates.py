@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 _TIMES = [datetime(2024, 1, 1) + timedelta(seconds=i + (i * 7) % 4 * 3, milliseconds=i) for i in range(150)]
 MOVES = pa.table(
@@ -93,7 +94,7 @@ def check(session: Session, query: str, words: str) -> None:
         expected = rows_of(list(map(list, zip(*connection.execute(words).fetchall(), strict=True))))
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)
-        assert rows_of([column.to_pylist() for column in session.execute(query).final_rows(60).columns]) == expected, parallelism
+        assert rows_of([column.to_pylist() for column in session.execute(query).final_rows(PATIENCE_S).columns]) == expected, parallelism
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -14,12 +14,12 @@ from client.session import Session
 from engine.job import Job
 from engine.job_state import JobState
 from planner.statement_nodes import Insert, Query
+from tests.patience import PATIENCE_S
 from tests.streams.main_job import rows_in, run, sample, script
 from tests.streams.oracle import assert_same, expected
 
 FLIPS = 200
 CUTS = 8
-WAIT_S = 120.0
 SETTINGS = {"parallelism.default": "2", "execution.batch.max-rows": "50", "execution.checkpointing.interval": "20 ms"}
 DAMAGED = {"STA-3005", "STA-3006"}
 
@@ -38,12 +38,12 @@ class Stopped:
                 self.session.run(statement)
         self._insert = insert
         job = self.start()
-        deadline = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + PATIENCE_S
         while len(list(self.out.glob("*.parquet"))) < 3:
             assert not job.wait(0.001), "the job ended before it could be stopped"
             assert time.monotonic() < deadline
         job.stop()
-        assert job.wait(WAIT_S) and job.error is None, job.error
+        assert job.wait(PATIENCE_S) and job.error is None, job.error
         self.published = self.files()
         assert rows_in(self.out).total() < expected("flights", self.flights).total(), "it was to be stopped in mid-run"
 
@@ -67,7 +67,7 @@ class Stopped:
         while not job.wait(0.01) and job.state is JobState.RUNNING and self.files() == self.published:
             pass
         job.cancel()
-        job.wait(WAIT_S)
+        job.wait(PATIENCE_S)
         return job.error
 
     def needed(self) -> list[Path]:

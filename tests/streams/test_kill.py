@@ -1,6 +1,7 @@
 """The main job's process is killed in mid-run, again and again, and started over what it left: the Parquet is DuckDB's answer, exactly once.
 
-Moments are drawn from a seed; the replay is slowed down so that every kill lands in mid-run. The negative controls show that a wrong result is seen.
+Moments are drawn from a seed; the replay is slowed down so that every kill lands in mid-run. Of the year's flights each fourth is read; the soak
+(``python -m tests.streams.soak``) reads all. The negative controls show that a wrong result is seen.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from random import Random
 
 import pytest
 
-from tests.streams.main_job import rows_in
+from tests.streams.main_job import rows_in, sample
 from tests.streams.oracle import assert_same
 from tests.streams.victim import Victim
 
 KILLS = 6
 LONGEST_S = 0.5
-ROWS_PER_SECOND = 30_000  # a year in 11 s, far more than all kills together leave
+EVERY = 4  # flights of the year
+ROWS_PER_SECOND = 7_500  # the year in 11 s, far more than all kills together leave
+
+
+@pytest.fixture(scope="module")
+def fourth(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with each fourth flight."""
+    return sample(tmp_path_factory.mktemp("fourth") / "flights", EVERY)
 
 
 @pytest.fixture
-def victim(tmp_path: Path) -> Iterator[Victim]:
-    made = Victim(tmp_path, ROWS_PER_SECOND)
+def victim(tmp_path: Path, fourth: Path) -> Iterator[Victim]:
+    made = Victim(tmp_path, ROWS_PER_SECOND, flights=fourth)
     yield made
     made.reap()
 
@@ -52,7 +60,7 @@ def kill_and_finish(victim: Victim, random: Random, kills: int) -> Counter[str]:
         hit["while a checkpoint was written"] += any(path.suffix == ".tmp" for path in victim.state.glob("*"))
     victim.start(parallelism=random.choice((1, 2)), slowly=False)
     victim.end()
-    assert_same(rows_in(victim.out), "flights")
+    assert_same(rows_in(victim.out), "flights", victim.flights)
     assert not victim.staged(), "staged files are left"
     return hit
 
@@ -83,7 +91,7 @@ def test_asked_to_stop_it_takes_a_checkpoint_and_goes_on(victim: Victim) -> None
         assert b'"kind":"stop"' in newest_manifest(victim)
     victim.start(slowly=False)
     victim.end()
-    assert_same(rows_in(victim.out), "flights")
+    assert_same(rows_in(victim.out), "flights", victim.flights)
 
 
 def newest_manifest(victim: Victim) -> bytes:
@@ -99,7 +107,7 @@ def test_rows_published_before_their_checkpoint_are_seen_twice(victim: Victim) -
     victim.start(slowly=False)
     victim.end()
     with pytest.raises(AssertionError, match="extra"):
-        assert_same(rows_in(victim.out), "flights")
+        assert_same(rows_in(victim.out), "flights", victim.flights)
 
 
 def test_a_lost_state_is_seen(victim: Victim) -> None:
@@ -110,4 +118,4 @@ def test_a_lost_state_is_seen(victim: Victim) -> None:
     victim.start(slowly=False)
     victim.end()
     with pytest.raises(AssertionError, match="extra"):
-        assert_same(rows_in(victim.out), "flights")
+        assert_same(rows_in(victim.out), "flights", victim.flights)

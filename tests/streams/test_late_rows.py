@@ -104,12 +104,13 @@ def test_late_rows_that_go_nowhere_are_refused(session: Session, query: str, cod
 def test_late_rows_of_a_job_can_be_read(session: Session, kind: str, parallelism: str) -> None:
     session.settings.set("parallelism.default", parallelism)
     result = session.execute(f"SELECT k, window_end, count(*), sum(d) FROM {_TABLES[kind]} GROUP BY k, window_start, window_end")
-    result.final_rows(60)
+    result.final_rows(PATIENCE_S)
     assert result.job is not None
-    rows = session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    rows = session.execute(f'SELECT k, d, ts, window_end, watermark FROM "{result.job.job_id}$late"').final_rows(PATIENCE_S).to_pylist()
     late = _late(kind, 0)
     assert Counter((row["k"], row["d"], row["ts"]) for row in rows) == Counter((row[0], row[2], row[3]) for row in late)
     assert all((row["window_end"] or row["ts"]) <= row["watermark"] for row in rows)
+    assert result.job.wait(PATIENCE_S)
     assert len(rows) == result.job.metrics().late_rows == _naive(kind, 0)[1]
 
 
@@ -142,9 +143,9 @@ def test_other_operators_tell_of_late_rows(session: Session, query: str) -> None
     versions = "SELECT k, v, ts FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY v ORDER BY ts DESC) AS n FROM e) WHERE n = 1"
     session.execute(f"CREATE VIEW IF NOT EXISTS versions AS {versions}")
     result = session.execute(query)
-    result.final_rows(60)
+    result.final_rows(PATIENCE_S)
     assert result.job is not None
-    rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    rows = session.execute(f'SELECT v, ts FROM "{result.job.job_id}$late"').final_rows(PATIENCE_S).to_pylist()
     late, times = TELLING[query]
     expected = Counter((row[1], row[3]) for row in late() for _ in range(times))
     assert expected and Counter((row["v"], row["ts"]) for row in rows) == expected
@@ -153,9 +154,9 @@ def test_other_operators_tell_of_late_rows(session: Session, query: str) -> None
 def test_a_window_top_tells_of_late_rows(session: Session) -> None:
     session.settings.set("parallelism.default", "2")
     result = session.execute(f"SELECT v, n, window_end FROM (SELECT *, {_TOP} {_TABLES['tumble']}) WHERE n <= 2")
-    result.final_rows(60)
+    result.final_rows(PATIENCE_S)
     assert result.job is not None
-    rows = session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"').final_rows(60).to_pylist()
+    rows = session.execute(f'SELECT v, k, window_end FROM "{result.job.job_id}$late"').final_rows(PATIENCE_S).to_pylist()
     late = [(row[1], row[0], _windows("tumble", row[3])[0][1]) for row in _late("tumble", 0)]
     assert Counter(tuple(row.values()) for row in rows) == Counter(late)
 

@@ -12,6 +12,7 @@ import pytest
 
 from catalog.errors import PenstockError
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 START = datetime(2024, 1, 1)
 
@@ -65,7 +66,7 @@ def session() -> Iterator[Session]:
 
 
 def rows_of(session: Session, query: str) -> Counter[tuple[Any, ...]]:
-    rows = session.execute(query).final_rows(60)
+    rows = session.execute(query).final_rows(PATIENCE_S)
     return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.streams.acts import run_and_stop, run_to_end
 from tests.streams.test_nested import ROWS, TABLE, Nested, hashable, submit
 
@@ -114,7 +115,7 @@ def test_three_acts(session: Session, name: str, tmp_path: Path) -> None:
 
 def test_over(session: Session) -> None:
     text = "SELECT id, MAX(arr) OVER (PARTITION BY k ORDER BY ts, id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM t WHERE id % 20 = 1"
-    table = session.execute(text).final_rows(60)
+    table = session.execute(text).final_rows(PATIENCE_S)
     rows = sorted((row for row in TABLE.to_pylist() if row["id"] % 20 == 1), key=lambda row: (row["ts"], row["id"]))
     found = {}
     for i, row in enumerate(rows):

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.streams.change_files import Changes, declared
 from tests.streams.test_nested import hashable
 
@@ -65,7 +66,7 @@ def rows_of(query: str, tables: dict[str, Changes], directory: Path) -> tuple[Co
         for table, changes in tables.items():
             session.execute(declared(table, changes.write(directory / table)).strip("\n;"))
         result = session.execute(query)
-        found = Counter(hashable(row) for row in zip(*(column.to_pylist() for column in result.final_rows(60).columns), strict=True))
+        found = Counter(hashable(row) for row in zip(*(column.to_pylist() for column in result.final_rows(PATIENCE_S).columns), strict=True))
         assert result.job is not None
         return found, {operator.name: operator.state_entries for operator in result.job.metrics().operators}
     finally:

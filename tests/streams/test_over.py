@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 _TIMES = [datetime(2024, 1, 1) + timedelta(seconds=i + (i * 7) % 4 * 3, milliseconds=i) for i in range(240)]
 MOVES = pa.table(
@@ -80,7 +81,7 @@ def check(session: Session, query: str, words: str, inserts: bool) -> None:
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)
         result = session.execute(query)
-        rows = result.final_rows(60)
+        rows = result.final_rows(PATIENCE_S)
         assert Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)) == expected, parallelism
         assert result.shape.insert_only is inserts
 

@@ -23,6 +23,7 @@ from engine.operators.processing_time import ProcessingTimeOperator
 from planner.physical import ProcessingTimeSpec, SinkSpec
 from planner.statement_nodes import Query
 from tests.engine.operators.harness import Remembered, opened
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 ROWS = 9_000
@@ -96,7 +97,7 @@ def test_rows_are_numbered_as_they_come(session: Session, parallelism: str) -> N
     session.settings.set("parallelism.default", parallelism)
     text = f"SELECT k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY p) AS n FROM {TIMED}"
     result = session.execute(text)
-    rows = result.final_rows(60)
+    rows = result.final_rows(PATIENCE_S)
     assert result.shape.insert_only
     counts = Counter(CLICKS["k"].to_pylist())
     assert Counter(zip(*(c.to_pylist() for c in rows.columns), strict=True)) == Counter((k, n + 1) for k, c in counts.items() for n in range(c))
@@ -105,13 +106,13 @@ def test_rows_are_numbered_as_they_come(session: Session, parallelism: str) -> N
 def test_a_window_over_windows_by_the_clock(session: Session) -> None:
     inner = f"SELECT k, window_time, count(*) AS n FROM {_WINDOWS['tumble']} GROUP BY k, window_start, window_end, window_time"
     text = f"SELECT sum(n) FROM TUMBLE(TABLE ({inner}), DESCRIPTOR(window_time), INTERVAL '1' DAY) GROUP BY window_start, window_end"
-    rows = session.execute(text).final_rows(60)
+    rows = session.execute(text).final_rows(PATIENCE_S)
     assert sum(rows.column(0).to_pylist()) == ROWS
 
 
 def test_legacy_windows_by_the_clock(session: Session) -> None:
     text = f"SELECT TUMBLE_PROCTIME(p, INTERVAL '1' DAY) IS NOT NULL, count(*) FROM {TIMED} GROUP BY TUMBLE(p, INTERVAL '1' DAY)"
-    rows = session.execute(text).final_rows(60)
+    rows = session.execute(text).final_rows(PATIENCE_S)
     assert set(rows.column(0).to_pylist()) == {True} and sum(rows.column(1).to_pylist()) == ROWS
 
 
@@ -120,9 +121,9 @@ def test_bounded_tables_stream_where_windows_go_by_the_clock() -> None:
     with_session.register("clicks", CLICKS)
     try:
         query = f"SELECT count(*) AS n FROM {_WINDOWS['tumble']} GROUP BY window_start, window_end"
-        assert sum(with_session.execute(query).final_rows(60).column(0).to_pylist()) == ROWS
+        assert sum(with_session.execute(query).final_rows(PATIENCE_S).column(0).to_pylist()) == ROWS
         with_session.settings.set("execution.runtime-mode", "batch")
-        assert sum(with_session.execute(query).final_rows(60).column(0).to_pylist()) == ROWS
+        assert sum(with_session.execute(query).final_rows(PATIENCE_S).column(0).to_pylist()) == ROWS
     finally:
         with_session.close()
 
@@ -182,5 +183,5 @@ def test_an_order_by_the_clock_is_the_order_rows_arrive_in(session: Session, par
 
 
 def folded(session: Session, text: str) -> Counter[tuple[object, ...]]:
-    found = session.execute(text).final_rows(60)
+    found = session.execute(text).final_rows(PATIENCE_S)
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))

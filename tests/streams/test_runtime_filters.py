@@ -24,7 +24,7 @@ from engine.operator_news import JoinKeys, KeysKnown
 from engine.operators.runtime_filter import PRUNED
 from engine.operators.source import SourceOperator
 from engine.state.key_index import KeyIndex
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, await_that
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit
 
@@ -263,7 +263,4 @@ def test_what_was_dropped_is_shown(tables: Path) -> None:
 
 
 def wait_until(holds: Callable[[], bool], job: Job) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, [(operator.name, operator.counters) for operator in job.metrics().operators]
-        time.sleep(0.1)
+    await_that(holds, lambda: f"what was waited for of {[(operator.name, operator.counters) for operator in job.metrics().operators]}")

@@ -170,7 +170,8 @@ def test_a_row_behind_the_watermark_joins_an_open_session(batch_rows: str) -> No
         "SELECT window_start, window_end, COUNT(*) AS n FROM SESSION(TABLE r, DESCRIPTOR(ts), INTERVAL '10' SECONDS)"
         " GROUP BY window_start, window_end"
     )
-    rows = Counter((a.second, b.second, n) for a, b, n in (tuple(row.values()) for row in found.final_rows(60).to_pylist()))
+    rows = Counter((a.second, b.second, n) for a, b, n in (tuple(row.values()) for row in found.final_rows(PATIENCE_S).to_pylist()))
     assert rows == Counter([(1, 26, 5), (30, 50, 2), (10, 20, 1)])
-    assert found.job is not None and found.job.metrics().late_rows == 1, "12: when it came 39 was reached, and its session had ended at 26"
+    assert found.job is not None and found.job.wait(PATIENCE_S)
+    assert found.job.metrics().late_rows == 1, "12: when it came 39 was reached, and its session had ended at 26"
     session.close()

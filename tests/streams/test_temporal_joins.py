@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.late_free import database, declare, on_time, rows_of
 from tests.streams.test_timed_joins import rows_of_a, submit
@@ -64,7 +65,7 @@ def answer(words: str, tables: dict[str, pa.Table]) -> Counter[tuple[Any, ...]]:
 
 
 def rows(session: Session, text: str) -> Counter[tuple[Any, ...]]:
-    found = session.execute(text).final_rows(60)
+    found = session.execute(text).final_rows(PATIENCE_S)
     return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 

@@ -19,6 +19,7 @@ from engine.job import Job
 from engine.job_options import JobOptions
 from planner.physical import SinkSpec
 from planner.statement_nodes import Query
+from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.late_free import database, declare, on_time, rows_of
 
@@ -165,7 +166,7 @@ def test_windows_that_correct_late_results_are_waited_for(session: Session) -> N
     answers = []
     for parallelism in ("1", "2"):
         session.settings.set("parallelism.default", parallelism)
-        rows = session.execute(late).final_rows(60)
+        rows = session.execute(late).final_rows(PATIENCE_S)
         answers.append(Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
     start = "time_bucket(INTERVAL '10 seconds', ts)"
     parts = [
@@ -199,7 +200,7 @@ def test_a_file_has_one_meaning_as_a_stream(name: str, tmp_path: Path) -> None:
         options = f"'connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet', 'source.replay' = '{replay}'"
         session.execute(f"CREATE TABLE f (id BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '{delay_s}' SECOND) WITH ({options})")
         found = session.execute(OF_A_FILE[name])
-        rows = found.final_rows(60)
+        rows = found.final_rows(PATIENCE_S)
         late = 0 if found.job is None else found.job.metrics().late_rows
         session.close()
         return Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)), found.shape.insert_only, late

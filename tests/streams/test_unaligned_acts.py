@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from engine.connectors import build
 from engine.connectors.sink import Committable, DirectSink, SinkRequest
 from engine.elements import Batch
 from engine.input_gate import InputGate
-from tests.streams.acts import WAIT_S, Script, rows_read
+from tests.patience import PATIENCE_S, await_that
+from tests.streams.acts import Script, rows_read
 from tests.streams.oracle import assert_same
 
 ROWS = 336_776
@@ -63,13 +63,6 @@ class ClientSink(DirectSink):
                 self._client.committed[item["name"]] = self._client.staged.pop(item["name"])
 
 
-def until(reached: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not reached():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.005)
-
-
 def acted(query: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, unaligned: bool) -> tuple[Counter[tuple[Any, ...]], int]:
     """Kill the job of two behind a slow client after a checkpoint, have three finish it; return the rows, and how many were in flight."""
     client = Client()
@@ -78,17 +71,17 @@ def acted(query: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, unali
     script = Script(query, settings)
     try:
         job, _ = script.submit(2, directory, 100)
-        until(lambda: rows_read(job) > ROWS // 20, "rows come")
+        await_that(lambda: rows_read(job) > ROWS // 20, "rows come")
         known = len(job.checkpoints)
-        until(lambda: any(c.rows_in_flight or not unaligned for c in job.checkpoints[known:][-1:]), "a checkpoint with rows in flight")
+        await_that(lambda: any(c.rows_in_flight or not unaligned for c in job.checkpoints[known:][-1:]), "a checkpoint with rows in flight")
         job.cancel()
-        assert job.wait(WAIT_S)
+        assert job.wait(PATIENCE_S)
         in_flight = job.checkpoints[-1].rows_in_flight
         assert rows_read(job) < ROWS, "it was to be killed in the middle"
 
         client.slow = False
         job, _ = script.submit(3, directory, 100)
-        assert job.wait(WAIT_S)
+        assert job.wait(PATIENCE_S)
         assert job.error is None
         assert rows_read(job) < ROWS, "it was to go on, not to begin again"
         return client.rows(), in_flight

@@ -8,6 +8,7 @@ import pytest
 from client.session import Session
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.nested_cases import bound, rows, texts
+from tests.patience import PATIENCE_S
 
 UNSAID = ("sort_array(a)", "array_union(a, c)", "sequence(n, 4)")
 
@@ -32,7 +33,7 @@ def test_what_duckdb_says_is_what_we_compute(session: Session) -> None:
     wrong = []
     for start in range(0, len(said), 40):
         some = said[start : start + 40]
-        table = session.execute("SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(some)) + " FROM given").final_rows(60)
+        table = session.execute("SELECT " + ", ".join(f"{text} AS c{i}" for i, text in enumerate(some)) + " FROM given").final_rows(PATIENCE_S)
         for i, text in enumerate(some):
             pairs = zip(table.column(i).to_pylist(), run(bound(text), rows()).to_pylist(), strict=True)
             wrong += [f"{text}: DuckDB {a!r}, ours {b!r}" for a, b in pairs if repr(a) != repr(b)][:1]
@@ -41,5 +42,5 @@ def test_what_duckdb_says_is_what_we_compute(session: Session) -> None:
 
 @pytest.mark.parametrize("text", UNSAID)
 def test_what_duckdb_has_no_words_for_runs_here(session: Session, text: str) -> None:
-    table = session.execute(f"SELECT {text} AS v FROM given").final_rows(60)
+    table = session.execute(f"SELECT {text} AS v FROM given").final_rows(PATIENCE_S)
     assert table.column(0).to_pylist() == run(bound(text), rows()).to_pylist()

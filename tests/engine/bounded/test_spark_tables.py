@@ -21,7 +21,7 @@ from client.results import Result, Shape
 from engine.bounded.java import find_java
 from engine.bounded.spark_session import SESSIONS
 from repl.progress import progress_line
-from tests.patience import PATIENCE_S, await_that
+from tests.patience import await_that
 
 DIM = {
     "spark.sql.catalog.dim": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
@@ -202,9 +202,7 @@ def test_progress_is_shown_and_a_cancel_ends_the_work(conn: Connection, shop: An
     result = conn.session.execute("SELECT MAX(id % (g + 1)) FROM lake.shop.many")
     tracker, terminal = shop.sparkContext.statusTracker(), Terminal()
     with progress_line(result, terminal, 0.02, 0.02):
-        deadline = time.monotonic() + PATIENCE_S
-        while "tasks of stage" not in terminal.getvalue() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        await_that(lambda: "tasks of stage" in terminal.getvalue(), "a line of progress")
         assert tracker.getActiveStageIds()  # the control: without a cancel it runs on
     assert "Spark: 0 of " in terminal.getvalue() and terminal.getvalue().endswith("\r\x1b[K")
     result.cancel()

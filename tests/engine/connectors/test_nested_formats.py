@@ -56,9 +56,9 @@ def test_files_keep_nested_values(session: Session, form: str, tmp_path: Path) -
     declare(session, "kept", tmp_path / "kept", form)
     job = session.execute("INSERT INTO kept SELECT * FROM given").job
     assert job is not None and job.wait(PATIENCE_S) and job.error is None
-    read = session.execute("SELECT * FROM kept").final_rows(60)
+    read = session.execute("SELECT * FROM kept").final_rows(PATIENCE_S)
     assert sorted(read.to_pylist(), key=lambda row: row["id"]) == ROWS
-    one = session.execute("SELECT m FROM kept WHERE id = 1").final_rows(60)
+    one = session.execute("SELECT m FROM kept WHERE id = 1").final_rows(PATIENCE_S)
     assert one.column(0).to_pylist() == [ROWS[0]["m"]]
 
 
@@ -73,20 +73,20 @@ def test_what_is_no_value_is_a_bad_record(session: Session, tmp_path: Path) -> N
     ]
     (tmp_path / "bad.json").write_text("\n".join(lines), encoding="utf-8")
     declare(session, "bad", tmp_path / "bad.json", "json", ", 'on-error' = 'skip'")
-    assert session.execute("SELECT id FROM bad WHERE m IS NULL OR a IS NULL OR r IS NULL").final_rows(60).column(0).to_pylist() == [2]
+    assert session.execute("SELECT id FROM bad WHERE m IS NULL OR a IS NULL OR r IS NULL").final_rows(PATIENCE_S).column(0).to_pylist() == [2]
 
 
 def test_of_rows_in_parquet_the_wanted_fields_are_read(session: Session, tmp_path: Path) -> None:
     declare(session, "kept", tmp_path / "kept", "parquet")
     job = session.execute("INSERT INTO kept SELECT * FROM given").job
     assert job is not None and job.wait(PATIENCE_S) and job.error is None
-    found = session.execute("SELECT id, r.deep.x, r.d FROM kept WHERE id < 3 AND (r.t IS NULL OR r.deep.`y z`)").final_rows(60)
+    found = session.execute("SELECT id, r.deep.x, r.d FROM kept WHERE id < 3 AND (r.t IS NULL OR r.deep.`y z`)").final_rows(PATIENCE_S)
     assert sorted(found.to_pylist(), key=lambda row: row["id"]) == [{"id": 1, "x": 1.5, "d": date(2024, 1, 2)}, {"id": 2, "x": None, "d": None}]
     path = f"'connector' = 'filesystem', 'path' = '{tmp_path / 'kept'}', 'format' = 'parquet'"
     session.execute(f"CREATE TABLE fewer (id BIGINT, R ROW<deep ROW<`y z` BOOLEAN>, D DATE>) WITH ({path})")
-    rows = session.execute("SELECT R FROM fewer WHERE id = 1").final_rows(60).to_pylist()
+    rows = session.execute("SELECT R FROM fewer WHERE id = 1").final_rows(PATIENCE_S).to_pylist()
     assert rows == [{"R": {"deep": {"y z": True}, "D": date(2024, 1, 2)}}]
     session.execute(f"CREATE TABLE wrong (id BIGINT, r ROW<nothing DATE>) WITH ({path})")
     with pytest.raises(PenstockError) as caught:
-        session.execute("SELECT r FROM wrong").final_rows(60)
+        session.execute("SELECT r FROM wrong").final_rows(PATIENCE_S)
     assert caught.value.code == "DAT-4205"

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from client.session import Session
+from tests.patience import PATIENCE_S
 
 ROWS = 300
 _DICE = random.Random(7)
@@ -112,7 +113,7 @@ def session() -> Session:
 @pytest.mark.parametrize("call", CASES)
 def test_beside_a_loop(session: Session, call: str) -> None:
     needed, reference = CASES[call]
-    found = session.execute(f"SELECT id, {call} AS v FROM t WHERE id % 5 <> 2").final_rows(60)
+    found = session.execute(f"SELECT id, {call} AS v FROM t WHERE id % 5 <> 2").final_rows(PATIENCE_S)
     rows = {row["id"]: row for row in TABLE.to_pylist()}
     for number, value in zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True):
         row = rows[number]
@@ -125,7 +126,7 @@ def test_it_is_placed_in_queries(session: Session) -> None:
     text = (
         "SELECT size(filter(a, x -> x > 4)) AS n, aggregate(collect_list(id), 0L, (s, x) -> s + x) AS s FROM t WHERE exists(a, x -> x > y) GROUP BY 1"
     )
-    found = session.execute(text).final_rows(60)
+    found = session.execute(text).final_rows(PATIENCE_S)
     groups: dict[int, int] = {}
     for row in TABLE.to_pylist():
         if row["a"] is not None and some([above(x, row["y"]) for x in row["a"]]):
