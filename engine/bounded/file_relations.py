@@ -218,22 +218,22 @@ def _csv_groups(relation: Relation, listing: FileListing, files: list[FileSplit]
     """Files by their header: the wanted columns are found by name in each. Without one they have the first of the declared columns."""
     declared = stored_fields(relation.table)
     nulls = option(relation.table, "source.missing-columns") == "null"
-    layouts: dict[tuple[tuple[str, ...], int], list[str]] = {}
+    layouts: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         task = FileTask(listing.filesystem, file.path, (), declared, split_suffixes(file.path)[1], dialect)
         first = header_names(task) if dialect.header or nulls else [field.name for field in declared]
         if first is not None:
             names = tuple(first) if dialect.header else tuple(field.name for field in declared[: len(first)])
-            layouts.setdefault((names, len(names)), []).append(file.path)
+            layouts.setdefault(names, []).append(file.path)
     if len(layouts) > _MOST_GROUPS:
         return f"its files have {len(layouts)} headers"
     groups = []
-    for number, ((names, width), paths) in enumerate(layouts.items()):
+    for number, (names, paths) in enumerate(layouts.items()):
         there = {name.lower() for name in names}
         outside = {field.name for field in relation.schema if nulls and field.nullable and field.name.lower() not in there}
         outside |= set(relation.table.partitioned_by)
         columns = (None if field.name in outside else position_name(csv_position(field, names, paths[0])) for field in relation.schema)
-        groups.append(FileGroup(tuple(paths), tuple(columns), number, width))
+        groups.append(FileGroup(tuple(paths), tuple(columns), number, len(names)))
     return tuple(groups)
 
 
@@ -283,20 +283,20 @@ def _by_values(
     relation: Relation, groups: tuple[FileGroup, ...], partitions: Mapping[str, tuple[pa.Scalar | None, ...]]
 ) -> tuple[FileGroup, ...] | str:
     """Groups cut by the values of partitions, which are constants of each."""
-    cut: dict[tuple[int, tuple[pa.Scalar | None, ...]], list[str]] = {}
-    for group in groups:
-        for path in group.paths:
-            cut.setdefault((group.layout, partitions[_directory(path)]), []).append(path)
-    if len(cut) > _MOST_GROUPS:
-        return f"it has {len(cut)} partitions, some with names others read in another way"
-    layouts = {group.layout: group for group in groups}
     try:
-        return tuple(
-            replace(layouts[layout], paths=tuple(paths), values=tuple(map(_literal, relation.schema, values)))
-            for (layout, values), paths in cut.items()
-        )
+        constants = {directory: tuple(map(_literal, relation.schema, values)) for directory, values in partitions.items()}
     except (ValueError, OverflowError):
         return "a partition is a time before year 1 or after 9999"
+    cut: dict[tuple[int, tuple[str, ...]], tuple[FileGroup, list[str]]] = {}
+    for group in groups:
+        for path in group.paths:
+            values = constants[_directory(path)]
+            # As SQL writes them: -0.0 is equal to 0.0 and is another value.
+            key = (group.layout, tuple(map(str, values)))
+            cut.setdefault(key, (replace(group, values=values), []))[1].append(path)
+    if len(cut) > _MOST_GROUPS:
+        return f"it has {len(cut)} partitions, some with names others read in another way"
+    return tuple(replace(group, paths=tuple(paths)) for group, paths in cut.values())
 
 
 def _literal(field: Field, value: pa.Scalar | None) -> Literal | None:

@@ -404,6 +404,13 @@ CASES: dict[str, FileCase] = {
     "partitions with colons": FileCase(
         parted("parquet", "k=1:2", "k=x:%3A"), {"k": STRING, "n": BIGINT}, [("1:2", 0), ("x::", 1)], partitions=("k",), by="DuckDB Spark"
     ),
+    "partitions of nought": FileCase(
+        parted("parquet", "k=%20-0.0", "k=0", "k=%200.0"),
+        {"k": DOUBLE, "n": BIGINT},
+        [(-0.0, 0), (0.0, 1), (0.0, 2)],
+        partitions=("k",),
+        by="DuckDB Spark",
+    ),
     "partitions of every type": FileCase(
         parted("parquet", "a=true/c=-1.5/d=1.50/f=2024-01-02/g=2024-01-02", "a=FALSE/c=-Infinity/d=7/f=1969-12-31/g=0001-01-01"),
         {"a": BOOLEAN, "c": DOUBLE, "d": Decimal(10, 2), "f": TIMESTAMP, "g": TIMESTAMP_LTZ},

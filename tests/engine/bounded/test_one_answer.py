@@ -76,6 +76,13 @@ def test_the_stream_and_duckdb(backends: BoundedBackends, tmp_path: Path, name: 
         assert outcome(lambda zone=zone: bounded(backend, table, places, zone), tmp_path) == stream
 
 
+def test_noughts_of_partitions_keep_their_sign(backends: BoundedBackends, tmp_path: Path) -> None:
+    """They are equal, so no comparison of rows sees it."""
+    table = CASES["partitions of nought"].table(tmp_path)
+    for rows in (streamed(table, (1, 0)), bounded(backends.backend("duckdb"), table, (1, 0))):
+        assert [repr(k) for _, k in sorted(rows)] == ["-0.0", "0.0", "0.0"]
+
+
 def test_who_reads_files_for_backends(tmp_path: Path) -> None:
     """Cases that are to show what a backend reads by itself show that, and the others have a reason."""
     found = {}
@@ -246,6 +253,10 @@ def check_names(backend: BoundedBackend, directory: Path) -> None:
         table = named_files(directory / "50% {é} #a" / kind, kind, names)
         assert sorted(name for (name,) in streamed(table, (0,))) == expected
         assert sorted(name for (name,) in bounded(backend, table, (0,))) == expected
+    case = CASES["parquet, partitions"]
+    (directory / "50% {é} #a" / "k=[1]").mkdir()
+    table = case.table(directory / "50% {é} #a" / "k=[1]")
+    assert agrees(sorted(bounded(backend, table, case.places()), key=repr), case.expected)
     for name in NAMES if backend.name == "duckdb" else ("*", "a%20b", "[x]"):
         path = directory / "50% {é} #a" / "parquet" / name
         table = table_of({"name": STRING}, {"connector": "filesystem", "path": str(path), "format": "parquet"})

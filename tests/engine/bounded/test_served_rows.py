@@ -6,6 +6,7 @@ import datetime as dt
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -245,18 +246,23 @@ STORE = {
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "partitions"])
 def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """And leaves one it cannot open to us: the plan has files of the store, or none."""
     there = tmp_path / "bucket" / "dir"
     there.mkdir(parents=True)
     if kind == "csv":
         (there / "a b.csv").write_text("k,s\n1,x\n2,\n", encoding="utf-8")
-    else:
+    elif kind == "parquet":
         pq.write_table(pa.table({"k": pa.array([1, 2], pa.int64()), "s": ["x", None]}), there / "a b.parquet")
+    else:
+        for k, value in ((1, "x"), (2, None)):
+            (there / f"k={k}").mkdir()
+            pq.write_table(pa.table({"s": pa.array([value], pa.string())}), there / f"k={k}" / "a b.parquet")
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     monkeypatch.setattr(file_listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
-    scan = Scan(files("t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format=kind), (0, 1))
+    table = files("t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format="csv" if kind == "csv" else "parquet")
+    scan = Scan(replace(table, partitioned_by=("k",)) if kind == "partitions" else table, (0, 1))
     plans: list[str] = []
     register = SparkRelations.register
 
@@ -268,7 +274,7 @@ def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, mo
 
     monkeypatch.setattr(SparkRelations, "register", seen)
     settings: dict[str, str] = {}
-    assert answer(spark, scan) == [(1, "x"), (2, None)]
+    assert sorted(answer(spark, scan)) == [(1, "x"), (2, None)]
     settings.update(STORE, **{"fs.viewfs.mounttable.bucket.link./dir": there.as_uri()})
-    assert answer(spark, scan) == [(1, "x"), (2, None)]
+    assert sorted(answer(spark, scan)) == [(1, "x"), (2, None)]
     assert ["s3a:" in plan for plan in plans] == [False, True]
