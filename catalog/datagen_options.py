@@ -7,7 +7,7 @@ from catalog.options import Option, OptionKind
 FIELD_KINDS = ("random", "sequence", "now")
 
 DATAGEN_OPTIONS = (
-    Option("rows-per-second", OptionKind.INT, 10_000, "how fast rows come in all (0: as fast as it goes)", minimum=0),
+    Option("rows-per-second", OptionKind.INT, 10_000, "how fast rows come in all, bursts of a second apart (0: as fast as it goes)", minimum=0),
     Option("number-of-rows", OptionKind.INT, None, "how many rows there are in all; without it rows never end", minimum=0),
     Option("seed", OptionKind.INT, 0, "another seed, other random values"),
     Option("splits", OptionKind.INT, 1, "how many parts rows are dealt into, so that as many subtasks can generate", minimum=1),

@@ -40,7 +40,7 @@ FILESYSTEM_OPTIONS = (
     Option("source.monitor-interval", OptionKind.DURATION, None, "look for new files this often; the table then never ends", minimum=1),
     RELOAD_OPTION,
     Option("source.missing-columns", OptionKind.ENUM, "fail", "what a column is that a file has not", ("fail", "null")),
-    Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this (0: as fast as it goes)", minimum=0),
+    Option("source.rows-per-second", OptionKind.INT, 0, "replay no faster than this, bursts of a second apart (0: as fast as it goes)", minimum=0),
     Option(
         "on-error", OptionKind.ENUM, "fail", "what happens to a record that cannot be read: table keeps it in `<name>$errors`", BAD_RECORD_POLICIES
     ),

@@ -28,6 +28,8 @@ EMPTY_PAUSE_MS = 10
 BATCH_BYTES = 16 << 20
 PACE_MS = 1.0
 """A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all else."""
+BURST_MS = 1000.0
+"""A paced source that had nothing, or was held up, makes up for so long at most: the habit of token buckets (Guava's, so Flink's, keep a second)."""
 _MORE = SourceStatus(more=True)
 
 
@@ -192,13 +194,20 @@ class SourceOperator(PolledOperator, ListState):
         out.split(SplitEvent(SplitNews.ENDED, split.origin, split.split_id))
 
     def _allowance(self, now_ms: float) -> tuple[int, float]:
-        """Return how many rows may be given now and, when none, when the next may."""
+        """Return how many rows may be given now and, when none, when the next may.
+
+        A token bucket: what fell due and was not given is made up for, but no more than ``BURST_MS`` of it.
+        """
         if not self._rate:
             return self._options.batch_max_rows, now_ms
         if self._budget_from_ms is None:
             self._budget_from_ms = now_ms
         due = (now_ms - self._budget_from_ms) * self._rate / 1000 + 1
         allowed, at_once = int(due) - self._given, max(1, int(self._rate * PACE_MS / 1000))
+        most = max(at_once, int(self._rate * BURST_MS / 1000))
+        if allowed > most:
+            self._budget_from_ms += (allowed - most) * 1000 / self._rate
+            allowed = most
         return allowed if allowed >= at_once else 0, self._budget_from_ms + (self._given + at_once - 1) * 1000 / self._rate
 
     def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:

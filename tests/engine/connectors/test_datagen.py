@@ -109,6 +109,20 @@ def test_a_fast_pace_gives_a_millisecond_of_rows_at_once() -> None:
     assert 400 <= given[-1] <= 476 and all(b == a or b - a >= 100 for a, b in zip([0, *given], given, strict=False)), given
 
 
+def test_a_source_that_was_held_up_makes_up_for_a_second_at_most() -> None:
+    endless = table_of({"id": INT}, {"connector": "datagen", "rows-per-second": "100"})
+    clock, out = ManualClock(5000), Taken()
+    operator = open_source(endless, clock=clock)
+    given = []
+    for pause_ms in (0, 600, 60_000, 10, 990, 3_600_000, 0):
+        clock.advance(pause_ms)
+        before = len(out.rows)
+        for _ in range(20):
+            operator.poll(out)
+        given.append(len(out.rows) - before)
+    assert given == [1, 60, 100, 1, 99, 100, 0]
+
+
 def test_metadata_row_number() -> None:
     made = table_of({"id": INT}, {"connector": "datagen", "number-of-rows": "3", "rows-per-second": "0"}, metadata={"n": ("row", BIGINT)})
     assert [r["n"] for r in read(made)] == [0, 1, 2]
