@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ import pytest
 from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, TIMESTAMP
 from client.session import Session
-from engine.elements import MAX_WATERMARK_US, Batch
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operators.build import build_operator
 from planner.emission import ON_CLOSE, Emission
@@ -192,3 +193,81 @@ def test_taking_all_back_leaves_nothing(emission: Emission) -> None:
         operator.on_batch(_rows((3, 1, -1)), 0, out)
         operator.on_watermark(200, out)
         assert metrics.state_entries == 0, "what never came is forgotten with its time"
+
+
+def _at(changes: list[tuple[int, int, int]], behind: list[int]) -> Batch:
+    """Changes as (key, time, weight), each with the watermark of its split where it came behind that, else -1."""
+    reached = np.array([MIN_WATERMARK_US if each < 0 else each for each in behind])
+    return Batch(_rows(*changes).rows, np.array([weight for _, _, weight in changes]), reached)
+
+
+def _islands(left: Counter[tuple[int, int]]) -> Counter[tuple[int, timedelta]]:
+    """Return how many rows the session of each key and end has."""
+    found: Counter[tuple[int, timedelta]] = Counter()
+    for key in {key for key, _ in left}:
+        times = sorted(time for (k, time), weight in left.items() if k == key for _ in range(weight))
+        count = 0
+        for time, following in zip(times, [*times[1:], None], strict=True):
+            count += 1
+            if following is None or following > time + 10:
+                found[key, timedelta(microseconds=time + 10)] += count
+                count = 0
+    return found
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_change_counts_by_its_split_alone_and_what_retracts_a_late_row_is_late(seed: int) -> None:
+    """Two splits in disorder, any interleaving and any cuts: both operators answer as the changes that were on time in their split do."""
+    dice = random.Random(seed)
+    reached, alive, events = [0, 0], ([], []), []
+    for _ in range(120):
+        split = dice.randrange(2)
+        if alive[split] and dice.random() < 0.4:
+            (key, time), weight = alive[split].pop(dice.randrange(len(alive[split]))), -1
+        else:
+            key, time, weight = dice.randrange(2), max(0, reached[split] + dice.randint(-25, 12)), 1
+            alive[split].append((key, time))
+        events.append(((key, time, weight), reached[split] if time < reached[split] else -1, min(reached)))
+        reached[split] = max(reached[split], time - dice.randint(0, 6))
+    left: Counter[tuple[int, int]] = Counter()
+    for (key, time, weight), behind, _ in events:
+        left[key, time] += weight if behind < 0 else 0
+    late = sum(behind >= 0 for _, behind, _ in events)
+    assert min(left.values()) >= 0 and late > 10
+    for spec in _specs():
+        operator, out, place, passed = build_operator(spec, JobOptions()), Remembered(), 0, 0
+        metrics = opened(operator).metrics
+        while place < len(events):
+            run = events[place : place + dice.randint(1, 9)]
+            least = run[0][2] - dice.choice([0, 8])  # how far time has come here is not how far splits have
+            if least > passed:
+                passed = least
+                operator.on_watermark(passed, out)
+            operator.on_batch(_at([change for change, _, _ in run], [behind for _, behind, _ in run]), 0, out)
+            place += len(run)
+        operator.on_watermark(MAX_WATERMARK_US, out)
+        ends: Counter[tuple[int, timedelta]] = Counter()
+        for row in out.rows():
+            ends[row["k"], row["window_end"] - datetime(1970, 1, 1)] += row.get("n", 1)
+        assert ends == _islands(left)
+        assert metrics.late_rows == late and metrics.state_entries == 0
+
+
+def test_the_rule_of_inserts_would_retract_a_row_that_was_dropped() -> None:
+    """The example of docs/TIME.md: whether its session is open may be another matter when a row is retracted than when it came."""
+    changes = [(1, 20, 1), (1, 8, 1), (1, 15, 1), (1, 8, -1)]  # all of one split, whose watermark is 20 from the first on
+    open_times: list[int] = []
+    counted: Counter[int] = Counter()
+    for _, time, weight in changes:  # late only if the session it belongs to has ended by the watermark
+        near = [other for other in open_times if abs(other - time) <= 10]
+        if max([time, *near]) + 10 >= 20:
+            counted[time] += weight
+            open_times.append(time)
+    assert counted[8] == -1, "its insertion was late, its retraction is not"
+    for spec in _specs():
+        operator, out = build_operator(spec, JobOptions()), Remembered()
+        metrics = opened(operator).metrics
+        operator.on_batch(_at(changes, [-1, 20, 20, 20]), 0, out)
+        operator.on_watermark(MAX_WATERMARK_US, out)
+        assert metrics.late_rows == 3
+        assert [row["window_end"] - datetime(1970, 1, 1) for row in out.rows()] == [timedelta(microseconds=30)]

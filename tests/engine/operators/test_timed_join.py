@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Role, Schema
 from catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US, Batch
+from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.operators.timed_join import TimedJoinOperator
 from planner.expressions import Call, Column, Literal
@@ -147,6 +147,56 @@ def test_equals_reference(kind: JoinKind, retract: bool, data: st.DataObject) ->
     assert fold(out.changes()) == reference(kind, *sides)
     if not retract:
         assert all(weight > 0 for _, weight in out.changes()), "time settles what is given"
+
+
+@st.composite
+def changes_in_disorder(draw: st.DrawFn) -> list[tuple[int, Change, int | None, int]]:
+    """Changes of two splits for each port, as (port, change, the watermark of its split where it is behind it, the least watermark of all)."""
+    reached = {(port, split): 0 for port in (0, 1) for split in (0, 1)}
+    alive: dict[tuple[int, int], list[Any]] = {place: [] for place in reached}
+    events = []
+    for number in range(draw(st.integers(0, 40))):
+        place = draw(st.sampled_from(sorted(reached)))
+        if alive[place] and draw(st.integers(0, 2)) == 0:
+            row, weight = alive[place].pop(draw(st.integers(0, len(alive[place]) - 1))), -1
+        else:
+            second = max(0, reached[place] + draw(st.integers(-6, 8)))
+            row, weight = (draw(st.sampled_from([None, 1, 2])), 2 * (number % 3) + place[1], at(second)), 1
+            alive[place].append(row)
+        second = int(seconds_of(row) or 0)
+        events.append((place[0], (row, weight), reached[place] if second < reached[place] else None, min(reached.values())))
+        reached[place] = max(reached[place], second - draw(st.integers(0, 3)))
+    return events
+
+
+@pytest.mark.parametrize("kind", list(JoinKind))
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_change_of_an_input_that_is_retracted_counts_whole_or_not_at_all(kind: JoinKind, data: st.DataObject) -> None:
+    """Late is what is behind its split's watermark, wherever time stands here, however batches are cut; what retracts a late row is late as well."""
+    events = data.draw(changes_in_disorder())
+    on_time = [(port, change) for port, change, behind, _ in events if behind is None]
+    sides = [fold([change for side, change in on_time if side == port]) for port in (0, 1)]
+    assert all(weight >= 0 for side in sides for weight in side.values()), "no row is retracted that was dropped"
+    lag, size = data.draw(st.sampled_from([0, 2, 100])), data.draw(st.sampled_from([1, 3, 50]))
+    operator, out, place, time = TimedJoinOperator(spec(kind, False), JobOptions()), Collected(), 0, 0
+    operator.open(context())
+    while place < len(events):
+        port, _, _, least = events[place]
+        run = [event for event in events[place : place + size] if event[0] == port]
+        run = run if run == events[place : place + len(run)] else [events[place]]
+        if least - lag > time:
+            time = least - lag
+            done(operator.on_watermark(time * S, out))
+        batch = batch_of([change for _, change, _, _ in run], SIDE.to_arrow())
+        behind = np.array([MIN_WATERMARK_US if event[2] is None else event[2] * S for event in run])
+        weights = np.array([change[1] for _, change, _, _ in run])
+        done(operator.on_batch(Batch(batch.rows, weights, behind if (behind > MIN_WATERMARK_US).any() else None), port, out))
+        place += len(run)
+    done(operator.on_watermark(MAX_WATERMARK_US, out))
+    assert fold(out.changes()) == reference(kind, *sides)
+    assert operator._metrics.late_rows == len(events) - len(on_time)
+    assert operator._metrics.state_entries == 0
 
 
 def feed(operators: list[TimedJoinOperator], changes: list[Change], port: int, out: Collected) -> None:
