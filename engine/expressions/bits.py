@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from catalog.types import BigInt
 from engine.expressions.by_value import by_value
 from engine.expressions.columns import Kernel, array_of, columnwise, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument
+from engine.expressions.faults import bad_argument, over_capacity
 from engine.expressions.site import Factory, Site, plain
+from engine.row_pieces import LIMITS
 
 _ALL = (1 << 64) - 1
 _HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)
@@ -59,8 +60,10 @@ def _hex_of_bytes(column: pa.Array) -> pa.Array:
     _, offsets, data = column.buffers()
     starts = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
     held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
-    places = ((starts - starts[0]) * 2).astype(np.int32)
-    texts = pa.Array.from_buffers(pa.string(), len(column), [None, pa.py_buffer(places), pa.py_buffer(_HEX[held].tobytes())])
+    places = (starts - starts[0]) * np.int64(2)
+    if int(places[-1]) > LIMITS.array_bytes:
+        raise over_capacity()
+    texts = pa.Array.from_buffers(pa.string(), len(column), [None, pa.py_buffer(places.astype(np.int32)), pa.py_buffer(_HEX[held].tobytes())])
     return pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts
 
 

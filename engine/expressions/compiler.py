@@ -15,7 +15,7 @@ from engine.arrays import scalar_of
 from engine.expressions import guards
 from engine.expressions.casts import cast_kernel
 from engine.expressions.columns import Datum, Kernel, repeated
-from engine.expressions.faults import Fault, from_arrow, out_of_memory, to_error
+from engine.expressions.faults import Fault, from_arrow, is_capacity, out_of_memory, over_capacity, to_error
 from engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
 from engine.expressions.python_calls import RowsKernel, python_kernel
 from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
@@ -61,6 +61,10 @@ def compile_expression(expression: Expression, context: EvaluationContext = DEFA
             if fault.of_batch:
                 raise to_error(fault, expression, None) from None
             raise _located(evaluate, batch, fault, expression) from None
+        except pa.ArrowException as error:  # of a guard, which puts the branches of a CASE together
+            if not is_capacity(error):
+                raise
+            raise to_error(over_capacity().within(expression), expression, None) from None
         if isinstance(result, pa.Scalar):
             value = result
             result = _told(lambda: repeated(value, batch.num_rows), expression)

@@ -33,6 +33,10 @@ class Fault(Exception):
         return self
 
 
+class BatchTooLarge(PenstockError):
+    """RUN-2006 of a batch and of no single row: fewer rows at once may do."""
+
+
 def division_by_zero() -> Fault:
     """Return the fault of ``x / 0``."""
     return Fault("RUN-2001", "22012", "division by zero", "guard it: CASE WHEN divisor <> 0 THEN .. END, or NULLIF(divisor, 0)")
@@ -76,11 +80,24 @@ def out_of_memory(expression: Expression) -> Fault:
     return fault.within(expression)
 
 
+def is_capacity(error: pa.ArrowException) -> bool:
+    """Return whether Arrow refuses because no array holds so much; kernels say it in two ways."""
+    return isinstance(error, pa.ArrowCapacityError) or "offset overflow" in str(error)
+
+
+def over_capacity() -> Fault:
+    """Return the fault of more text or elements than one array of Arrow holds."""
+    hint = "SET 'execution.batch.max-rows' to fewer rows"
+    fault = Fault("RUN-2006", "54000", "the values of one batch would take more than 2 GB", hint)
+    fault.of_batch = True
+    return fault
+
+
 def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:
     """Return the fault that an Arrow kernel's refusal means."""
     text = str(error)
-    if isinstance(error, pa.ArrowCapacityError):
-        return bad_argument("the texts of one batch would take more than 2 GB", "SET 'execution.batch.max-rows' to fewer rows").within(expression)
+    if is_capacity(error):
+        return over_capacity().within(expression)
     if "divide by zero" in text:
         return division_by_zero().within(expression)
     if "overflow" in text or "out of bounds" in text or "fit in precision" in text:
@@ -97,7 +114,8 @@ def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> Pen
         if shown:
             facts.append("row: " + ", ".join(shown))
     span = part.span if part.span is not None else whole.span
-    return PenstockError(fault.code, fault.message, detail="\n".join(facts), hint=fault.hint, span=span, sqlstate=fault.sqlstate)
+    kind = BatchTooLarge if fault.of_batch else PenstockError
+    return kind(fault.code, fault.message, detail="\n".join(facts), hint=fault.hint, span=span, sqlstate=fault.sqlstate)
 
 
 def _name(row: pa.RecordBatch, whole: Expression, index: int) -> str:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from catalog.frozen import dataclass
 from engine import arrays
 from engine.expressions.columns import Datum, nulls_of, repeated
-from engine.expressions.faults import check_sizes
+from engine.expressions.faults import check_sizes, over_capacity
 from engine.kernels.columns import words
 from engine.kernels.nested import canonical_text, entries, lengths_of, starts_of
 
@@ -42,13 +42,18 @@ class Lists:
     def column(self) -> pa.ListArray:
         """Return the column."""
         mask = None if self.missing is None else arrays.array_of(self.missing)
-        return pa.ListArray.from_arrays(arrays.array_of(self.starts.astype(np.int32)), self.flat, mask=mask)
+        return pa.ListArray.from_arrays(self._offsets(), self.flat, mask=mask)
+
+    def _offsets(self) -> pa.Array:
+        if int(self.starts[-1]) > np.iinfo(np.int32).max:
+            raise over_capacity()
+        return arrays.array_of(self.starts.astype(np.int32))
 
     def maps(self) -> pa.MapArray:
         """Return lists of (key, value) as maps."""
         mask = None if self.missing is None else arrays.array_of(self.missing)
         keys, values = (pc.struct_field(self.flat, i) for i in range(2))
-        return pa.MapArray.from_arrays(arrays.array_of(self.starts.astype(np.int32)), keys, values, mask=mask)
+        return pa.MapArray.from_arrays(self._offsets(), keys, values, mask=mask)
 
     def kept(self, keep: np.ndarray) -> Lists:
         """Return the lists with those elements only whose mask is true."""

@@ -8,8 +8,10 @@ import pyarrow as pa
 
 from engine.elements import Batch
 from engine.expressions import EvaluationContext, compile_expression, compile_predicate
+from engine.expressions.faults import BatchTooLarge
 from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
+from engine.operator import Context, Operator, Output, Rest, begun
+from engine.row_pieces import TooLarge
 from planner.expressions import Column
 from planner.physical import CalcSpec
 
@@ -34,17 +36,35 @@ class CalcOperator(Operator):
                 self._needed = sorted({index for projection in spec.projections for index in projection.columns()})
             self._project = self._projection(evaluation)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        try:
+            found = self._of(batch)
+        except (BatchTooLarge, TooLarge):
+            if batch.num_rows < 2:
+                raise
+            return begun(self._in_halves(batch, out))
+        if found is not None:
+            out.collect(found)
+        return None
+
+    def _in_halves(self, batch: Batch, out: Output) -> Rest:
+        """Values of all rows are too much for one batch: go on with fewer rows at once."""
+        middle = batch.num_rows // 2
+        yield from self.on_batch(batch.slice(0, middle), 0, out) or ()
+        yield
+        yield from self.on_batch(batch.slice(middle, batch.num_rows - middle), 0, out) or ()
+
+    def _of(self, batch: Batch) -> Batch | None:
         if self._keep is not None:
             mask = self._keep(batch.rows)
             kept = mask.true_count
             if kept == 0:
-                return
+                return None
             if self._needed:
                 batch = batch.with_rows(batch.rows.select(self._needed))
             if kept < batch.num_rows:
                 batch = batch.filter(mask)
-        out.collect(batch if self._project is None else batch.with_rows(self._project(batch.rows)))
+        return batch if self._project is None else batch.with_rows(self._project(batch.rows))
 
     def _projection(self, evaluation: EvaluationContext) -> Project:
         assert self._spec.projections is not None

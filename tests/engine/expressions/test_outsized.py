@@ -12,8 +12,10 @@ import pytest
 
 from catalog.errors import PenstockError
 from catalog.types import Array, Binary, DataType, Decimal, Double, Float, Map, Row, String, to_arrow
+from client.session import Session
 from engine.expressions import compile_expression
 from engine.expressions.faults import MOST
+from engine.row_pieces import LIMITS
 from planner.expressions import Column, Expression
 from tests.engine.expressions import nested_cases
 from tests.engine.expressions.test_constants import CORPORA, leaves, one_database, shapes
@@ -144,3 +146,20 @@ def refused(text: str) -> None:
     with pytest.raises(PenstockError) as caught:
         compile_expression(nested_cases.bound(text))(row)
     assert caught.value.code in ("RUN-2004", "RUN-2006") and caught.value.sqlstate != "53200", caught.value
+
+
+@pytest.mark.parametrize("kept", ["", " WHERE k % 2 = 0"])
+def test_a_projection_of_too_much_for_one_batch_goes_on_with_fewer_rows(monkeypatch: pytest.MonkeyPatch, kept: str) -> None:
+    session = Session({"bounded.backend": "duckdb", "execution.runtime-mode": "streaming"})
+    sequence = "'fields.k.kind' = 'sequence', 'fields.k.start' = '1', 'fields.k.end' = '100'"
+    session.execute(f"CREATE TABLE n (k INT) WITH ('connector' = 'datagen', 'number-of-rows' = '100', {sequence})")
+    query = f"SELECT k, hex(repeat('ab', k)) AS x, repeat('z', k) AS y FROM n{kept}"
+    expected = session.execute(query).final_rows().sort_by("k")
+    monkeypatch.setitem(MOST, "bytes", 300)
+    monkeypatch.setattr(LIMITS, "array_bytes", 900)
+    found = session.execute(query).final_rows().sort_by("k")
+    assert found.equals(expected) and found.num_rows == (50 if kept else 100)
+    monkeypatch.setitem(MOST, "bytes", 80)
+    with pytest.raises(PenstockError, match="repeat would give") as caught:
+        session.execute(query).final_rows()
+    assert caught.value.code == "RUN-2006", "one row by itself is too large"
