@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 
 from engine.arrays import array_of, is_true
+from engine.row_pieces import LIMITS, copies_at_once, cut_pairs, row_sizes, widest_row
 
 MIN_WATERMARK_US = -(2**63)
 MAX_WATERMARK_US = 2**63 - 1
@@ -68,6 +69,22 @@ class Batch:
             return self
         whole = self.take(np.repeat(np.arange(self.num_rows), self.weights))
         return Batch(whole.rows, None, whole.behind, whole.origin)
+
+    def single_rows(self) -> Iterator[Batch]:
+        """Yield each row as often as its weight says, without weights, in pieces that may be emitted at once; no weight must be negative."""
+        if self.weights is None:
+            yield from self.pieces()
+            return
+        for piece in self.copies(copies_at_once(self.weights, self.rows)):
+            yield piece.repeated()
+
+    def pieces(self) -> Iterator[Batch]:
+        """Yield the batch in slices that may be emitted at once, none when it is empty."""
+        if 0 < self.num_rows <= LIMITS.piece_rows and self.size_bytes <= LIMITS.piece_bytes:
+            yield self
+            return
+        for first, last in cut_pairs(self.num_rows, widest_row(self.rows), partial(row_sizes, self.rows)):
+            yield self if last - first == self.num_rows else self.slice(first, last - first)
 
     def copies(self, most: int) -> Iterator[Batch]:
         """Yield the batch in pieces that stand for at most so many single changes: a row of a great weight comes as several of smaller ones."""

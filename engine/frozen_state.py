@@ -22,7 +22,10 @@ BEHIND = "behind"
 WRITTEN = "written_ms"
 """The last column of entries that live for a time: when each was last written, wall-clock milliseconds."""
 
-OPTIONAL = (ARRIVED, BEHIND, WRITTEN)
+COPIES = "copies"
+"""The last column of rows under way where some stand for more than one: for how many each does."""
+
+OPTIONAL = (ARRIVED, BEHIND, WRITTEN, COPIES)
 """Columns at the end, in this order, that a snapshot of the same state may have or lack: how rows are used has changed, or it is an old one."""
 
 

@@ -41,6 +41,14 @@ def begun(rest: Rest) -> Rest | None:
     return None if next(rest, rest) is rest else rest
 
 
+def given(batch: Batch, out: Output) -> Rest:
+    """Emit a batch, a large one in slices."""
+    for number, piece in enumerate(batch.pieces()):
+        if number:
+            yield
+        out.collect(piece)
+
+
 class SplitNews(StrEnum):
     """What can happen to a split: it is opened, has ended, or was polled and had nothing."""
 

@@ -21,12 +21,14 @@ from engine.arrays import array_of
 class Limits:
     """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is emitted at once when one row gives many.
 
-    ``batch_bytes``: of a batch an operator is given at once. ``chunk_bytes``: of the chunks state is held in. One row is never cut.
+    ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an operator is given at once.
+    ``chunk_bytes``: of the chunks state is held in. One row is never cut.
     """
 
     array_bytes: int = 2**31 - 1
     piece_rows: int = 1 << 16
     piece_bytes: int = 32 << 20
+    merged_pairs: int = 1 << 20
     batch_bytes: int = 64 << 20
     chunk_bytes: int = 256 << 20
 
@@ -128,6 +130,15 @@ def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int,
         return iter([(0, rows.num_rows)] if rows.num_rows else [])
     costs = np.maximum(counts, counts * row_sizes(rows) * LIMITS.piece_rows // LIMITS.piece_bytes)
     return cut(costs, rows.num_rows, LIMITS.piece_rows)
+
+
+def copies_at_once(weights: np.ndarray, rows: pa.RecordBatch) -> int:
+    """Return how many rows may be emitted at once of rows that are each written as often as their weight says."""
+    total = int(np.abs(weights).sum())
+    if total * widest_row(rows) <= LIMITS.piece_bytes:
+        return LIMITS.piece_rows
+    size = int((np.abs(weights) * row_sizes(rows)).sum())
+    return max(1, min(LIMITS.piece_rows, LIMITS.piece_bytes * total // size)) if size else LIMITS.piece_rows
 
 
 def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> list[pa.RecordBatch]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from engine.clock import Clock
 from engine.elements import Batch
-from engine.operator import Output
+from engine.operator import Output, Rest, given
 from engine.state.row_difference import difference
 
 _ROWS_MAX = 1 << 17
@@ -24,12 +24,12 @@ class ThinnedChanges:
         self._rows = 0
         self._given_ms: float | None = None
 
-    def add(self, change: Batch | None, out: Output) -> None:
+    def add(self, change: Batch | None, out: Output) -> Rest:
         """Take a change."""
         if change is None or not change.num_rows:
             return
         if not self._every_ms:
-            out.collect(change)
+            yield from given(change, out)
             return
         if self._given_ms is None:
             self._given_ms = self._clock.monotonic_ms()
@@ -40,19 +40,19 @@ class ThinnedChanges:
             self._held = [] if net is None else [net]
             self._rows = 0
 
-    def give_due(self, out: Output) -> None:
+    def give_due(self, out: Output) -> Rest:
         """Give what is held when its time has come."""
         if self._held and self._given_ms is not None and self._clock.monotonic_ms() - self._given_ms >= self._every_ms:
-            self.give(out)
+            yield from self.give(out)
 
-    def give(self, out: Output) -> None:
+    def give(self, out: Output) -> Rest:
         """Give what is held."""
         if not self._held:
             return
         net = self._net()
         self._held, self._rows, self._given_ms = [], 0, self._clock.monotonic_ms()
         if net is not None:
-            out.collect(net)
+            yield from given(net, out)
 
     def _net(self) -> Batch | None:
         weights = [np.ones(change.num_rows, np.int64) if change.weights is None else change.weights for change in self._held]

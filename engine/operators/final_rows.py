@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.elements import Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, Operator, Output, Rest, begun
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
 from planner.physical import FinalRowsSpec
@@ -36,11 +36,17 @@ class FinalRowsOperator(Operator):
         self._keys.remove(self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
         self._metrics.state_entries = len(self._rows)
 
-    def on_end(self, out: Output) -> None:
-        ids = self._rows.store.live_ids()
-        weights = self._rows.store.weights(ids)
-        rows = self._rows.store.take(ids)
-        out.collect(Batch(rows, None if (weights == 1).all() else weights))
+    def on_end(self, out: Output) -> Rest | None:
+        return begun(self._end(out))
+
+    def _end(self, out: Output) -> Rest:
+        store = self._rows.store
+        ids = store.live_ids()
+        for first, last in store.pieces(ids):
+            if first:
+                yield
+            weights = store.weights(ids[first:last])
+            out.collect(Batch(store.take(ids[first:last]), None if (weights == 1).all() else weights))
         self._keys.remove(self._keys.live_slots())
         self._rows.clear()
         self._metrics.state_entries = 0

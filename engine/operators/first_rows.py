@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -9,7 +11,7 @@ from catalog.types import to_arrow
 from engine.arrays import array_of
 from engine.elements import Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, Operator, Output, Rest, begun
 from engine.partitions import Partitions, partitioned
 from engine.peers import Peers
 from engine.state.best_keys import BestKeys
@@ -68,8 +70,23 @@ class FirstRowsOperator(Operator):
             self._metrics.count(EXPIRED, int(expired.size))
             self._metrics.state_entries = len(self._rows)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = batch.repeated()
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        if batch.weights is None:
+            self._take(batch, out)
+            return None
+        return begun(self._take_copies(batch, batch.weights, out))
+
+    def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> Rest:
+        """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown, unless they all have one rank."""
+        if self._spec.rank != "row_number":
+            self._take(batch.repeated(), out)  # all are kept and shown
+            return
+        for number, piece in enumerate(replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()):
+            if number:
+                yield
+            self._take(piece, out)
+
+    def _take(self, batch: Batch, out: Output) -> None:
         if not batch.num_rows:
             return
         slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._spec.partition], batch.num_rows)

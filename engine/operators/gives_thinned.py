@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.operator import Operator, Output
+from engine.operator import Operator, Output, Rest, begun
 from engine.thinned_changes import ThinnedChanges
 
 
@@ -11,11 +11,12 @@ class GivesThinned(Operator):
 
     _changes: ThinnedChanges
 
-    def on_processing_time(self, now_ms: int, out: Output) -> None:
-        self._changes.give_due(out)
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+        return begun(self._changes.give_due(out))
 
     def before_barrier(self, checkpoint_id: int, out: Output) -> None:
-        self._changes.give(out)
+        for _ in self._changes.give(out):
+            """Nothing may be held over a barrier, whether there is room or not."""
 
-    def on_end(self, out: Output) -> None:
-        self._changes.give(out)
+    def on_end(self, out: Output) -> Rest | None:
+        return begun(self._changes.give(out))

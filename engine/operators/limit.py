@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,24 @@ class LimitOperator(Operator, ListState):
         self._seen = 0
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = batch.repeated()
+        if batch.weights is not None:
+            self._limit_copies(batch, batch.weights, out)
+            return
         first = max(0, self._offset - self._seen)
         last = batch.num_rows if self._end is None else min(batch.num_rows, self._end - self._seen)
         self._seen += batch.num_rows
         if first < last:
             out.collect(batch.slice(first, last - first))
+
+    def _limit_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> None:
+        """Emit rows of weights with the weight of theirs that lies between offset and end."""
+        ends = self._seen + np.cumsum(weights)
+        first = np.maximum(ends - weights, self._offset)
+        emitted = (ends if self._end is None else np.minimum(ends, self._end)) - first
+        self._seen = int(ends[-1])
+        some = np.flatnonzero(emitted > 0)
+        if some.size:
+            out.collect(replace(batch.take(some), weights=None if (emitted[some] == 1).all() else emitted[some]))
 
     def list_states(self) -> dict[str, ListState]:
         return {"seen": self}

@@ -88,7 +88,7 @@ class LookupJoinOperator(Operator):
         return self._batches < self._capacity
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
-        self._ask(batch.repeated())
+        self._ask(batch)
         return begun(self._go_on(out))
 
     def on_watermark(self, time_us: int, out: Output) -> Rest | None:
@@ -225,8 +225,8 @@ class LookupJoinOperator(Operator):
             single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])
             at, columns = self._padded(left, at, columns, single)
         if at.size:
-            behind = batch.behind
-            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), None, None if behind is None else behind[at]))
+            weights, behind = (None if values is None else values[at] for values in (batch.weights, batch.behind))
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
 
     def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
         """Add rows that met nothing, NULLs beside them, where they stand."""

@@ -10,7 +10,7 @@ from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.match_search import Matches, MatchSearch, Parts
 from engine.match_values import MatchValues, numbered
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.partitions import Partitions, partitioned
 from engine.state.accumulators import Accumulators
@@ -70,19 +70,24 @@ class MatchRecognizeOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics).repeated()
-        if batch.num_rows:
-            self._rows.hold(batch.rows)
-            self._metrics.state_entries = len(self._rows)
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        for rows in batch.single_rows():
+            self._rows.hold(rows.rows)
+        self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         """Search on where rows have passed, and where time ends an unfinished match."""
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
         slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
         if slots.size:
             self._lives.touch(self._rows.slots(due), self._keys.capacity)
-            self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US, out)
+            found = self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US)
+            if found is not None:
+                yield from given(found, out)
         self._metrics.state_entries = len(self._rows)
 
     @property
@@ -106,14 +111,15 @@ class MatchRecognizeOperator(Operator):
         """Return the slots of unfinished matches that no row can join any more; right after a restore those of all, to know what holds time back."""
         if self._spec.within_us is None and not ends and not self._restored:
             return np.zeros(0, np.int64)
-        begun = self._rows.begun()
+        unfinished = self._rows.begun()
         if not ends and not self._restored:
             assert self._spec.within_us is not None
-            begun = begun[self._rows.times(begun) + self._spec.within_us < self._watermark_us]
+            unfinished = unfinished[self._rows.times(unfinished) + self._spec.within_us < self._watermark_us]
         self._restored = False
-        return self._rows.slots(begun)
+        return self._rows.slots(unfinished)
 
-    def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool, out: Output) -> None:
+    def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool) -> Batch | None:
+        """Search on in the partitions of due rows; return the matches found."""
         rows = self._rows
         _, earlier = rows.passed.expand(touched)
         ids = np.concatenate([earlier, due])
@@ -125,10 +131,10 @@ class MatchRecognizeOperator(Operator):
         times = rows.times(ids)[part.origins]
         matches, tests = self._search.of(part, times, parts, self._watermark_us)
         slots = part.slots[parts.ends - 1]
-        if matches.parts.size:
-            self._give(part, matches, slots, out)
+        found = self._found(part, matches, slots) if matches.parts.size else None
         self._hold_time(parts, tests, times, slots)
         self._keep(part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history)
+        return found
 
     def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
         """Return where the search goes on in each partition."""
@@ -139,13 +145,13 @@ class MatchRecognizeOperator(Operator):
         steps = np.where(taken, marks % self._search.transitions, 0)
         return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
 
-    def _give(self, part: Partitions, matches: Matches, slots: np.ndarray, out: Output) -> None:
+    def _found(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
         before = np.zeros(slots.size, np.int64)
         if self._spec.counts:
             self._totals.reserve()
             before = self._totals.rows[slots]
             self._totals.count(slots[matches.parts])
-        out.collect(Batch(self._values.of(part, matches, numbered(matches.parts, before))))
+        return Batch(self._values.of(part, matches, numbered(matches.parts, before)))
 
     def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
         """Time waits for matches that may still be given and end at a row that has passed."""

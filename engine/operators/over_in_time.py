@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,10 +13,11 @@ from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.over_values import Before, OverValues
 from engine.partitions import Partitions, partitioned
+from engine.row_pieces import LIMITS, cut
 from engine.state.accumulators import Accumulators
 from engine.state.key_index import KeyIndex
 from engine.state.last_writes import EXPIRED
@@ -76,17 +79,23 @@ class OverInTimeOperator(Operator):
         return {"passed": self._rows.passed_time}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics).repeated()
-        if batch.num_rows:
-            self._rows.hold(batch.rows)
-            self._metrics.state_entries = len(self._rows)
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        for rows in batch.single_rows():
+            self._rows.hold(rows.rows)
+        self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""
         passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(passed_us)
         if due.size:
-            self._pass(due, passed_us, out)
+            for number, some in enumerate(self._by_partition(due)):
+                if number:
+                    yield
+                yield from given(self._passed(some, passed_us), out)
         self._expire(passed_us)
         self._close(time_us)
         self._metrics.state_entries = len(self._rows)
@@ -103,8 +112,20 @@ class OverInTimeOperator(Operator):
             self._metrics.count(EXPIRED, int(expired.size))
             self._metrics.state_entries = len(self._rows)
 
-    def _pass(self, due: np.ndarray, time_us: int, out: Output) -> None:
-        """Give the due rows their values, and keep of their partitions what later rows need."""
+    def _by_partition(self, due: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield due rows in pieces of about as many as may be emitted at once; those of one partition stay together."""
+        if due.size <= LIMITS.piece_rows:
+            yield due
+            return
+        slots = self._rows.slots(due)
+        order = np.argsort(slots, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(slots[order])) + 1, due.size)
+        starts = np.append(0, ends[:-1])
+        for first, last in cut(ends - starts, ends.size, LIMITS.piece_rows):
+            yield due[order[starts[first] : ends[last - 1]]]
+
+    def _passed(self, due: np.ndarray, time_us: int) -> Batch:
+        """Return the due rows with their values, and keep of their partitions what later rows need."""
         rows, totals = self._rows, self._totals
         totals.reserve()
         touched = self._distinct.of(rows.slots(due), self._keys.capacity)
@@ -120,13 +141,14 @@ class OverInTimeOperator(Operator):
         values = self._values.of(part, groups, before)
         wanted = np.flatnonzero(np.arange(ids.size) >= first)
         fresh = part.rows.take(array_of(wanted))
-        out.collect(Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema)))
+        result = Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema))
         if self._keeps_totals:
             begins = wanted[groups.firsts[wanted] == wanted]
             totals.add(part.slots[wanted], fresh, part.slots[begins])
         if self._ends is not None:
             self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
         self._keep(part, ids[part.origins], first, time_us)
+        return result
 
     def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
         here = np.arange(ids.size)

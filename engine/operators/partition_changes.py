@@ -10,7 +10,7 @@ import pyarrow as pa
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels.columns import words
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
 from engine.partitions import Partitions, partitioned
 from engine.state.join_side import JoinSide
 from engine.state.key_index import KeyIndex
@@ -21,6 +21,8 @@ from engine.state.row_order import RowOrder
 from engine.state.slot_sets import DistinctSlots
 from engine.window_rows import WindowRows
 from planner.physical import OverSpec, PartitionTopSpec
+
+_NO_LIMIT = np.iinfo(np.int64).max
 
 
 class PartitionChanges(Operator):
@@ -37,6 +39,7 @@ class PartitionChanges(Operator):
         self._input = spec.input_schema.to_arrow()
         self._schema = spec.schema.to_arrow()
         self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        self._most_copies = _NO_LIMIT
         self._distinct = DistinctSlots()
         self._watermark_us = MIN_WATERMARK_US
 
@@ -57,7 +60,10 @@ class PartitionChanges(Operator):
         """Return the output columns of whole partitions."""
         raise AssertionError(type(self))
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._take(batch, out))
+
+    def _take(self, batch: Batch, out: Output) -> Rest:
         if self._placing is not None:
             batch = self._placing.place(batch, self._watermark_us).batch
         batch = self._rows.consolidated(batch, keep=True)
@@ -74,21 +80,21 @@ class PartitionChanges(Operator):
         for some in self._rows.at_once(touched):
             mine = np.flatnonzero(np.isin(slots, some))
             whole = mine.size == slots.size
-            self._change(some, batch if whole else batch.take(mine), slots if whole else slots[mine], out)
+            yield from self._change(some, batch if whole else batch.take(mine), slots if whole else slots[mine], out)
         self._metrics.state_entries = len(self._rows)
 
-    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> None:
+    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> Rest:
         """Change whole partitions, and give what that changes of what they show."""
         before = self._shown(touched)
         emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
         change = difference(before, self._shown(touched))
-        if change is not None:
-            out.collect(change)
         self._keys.remove(emptied)
+        if change is not None:
+            yield from given(change, out)
 
     def _shown(self, slots: np.ndarray) -> Batch:
         positions, ids = self._rows.links.expand(slots)
-        counts = np.maximum(self._rows.store.weights(ids), 0)
+        counts = np.clip(self._rows.store.weights(ids), 0, self._most_copies)
         if (counts != 1).any():
             positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
         part = partitioned(self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids))

@@ -10,7 +10,7 @@ from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.accumulators import Accumulators
 from engine.state.rows_behind import RowsBehind, Turns, less
@@ -50,13 +50,14 @@ class SessionAggregateOperator(Operator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"sessions": self._state, "behind": self._behind}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._time_column))
             sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
             self._accumulators.add(sessions, batch.rows, batch.weights)
         self._count_entries()
+        return None
 
     def _count_entries(self) -> None:
         self._metrics.state_entries = len(self._state) + len(self._behind)
@@ -70,14 +71,17 @@ class SessionAggregateOperator(Operator):
         batch = without_late(turns.batch, late, turns.reached, self._metrics)
         self._accumulators.add(sessions[~late], batch.rows, batch.weights)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         turns = self._behind.turns(time_us)
         if turns is not None:
             self._take_turns(turns)
         state = self._state
         ended = state.ended(time_us)
         if ended.size:
-            out.collect(self._batch(ended))
+            yield from given(self._batch(ended), out)
             state.remove(ended)
             self._metrics.windows_closed += int(ended.size)
         self._count_entries()

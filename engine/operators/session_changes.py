@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, Output
+from engine.operator import Context, Output, Rest, begun, given
 from engine.operators.gives_changes import GivesChanges
 from engine.operators.session_aggregate import SessionAggregateOperator
 from engine.state.row_difference import difference
@@ -28,14 +28,17 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         super().open(context)
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._change(batch, out))
+
+    def _change(self, batch: Batch, out: Output) -> Rest:
         batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
         if batch.num_rows:
             before = self._shown(batch)
             times = col.words(batch.rows.column(self._time_column))
             sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
             self._accumulators.add(sessions, batch.rows, batch.weights)
-            self._changes.add(difference(before, self._shown(batch)), out)
+            yield from self._changes.add(difference(before, self._shown(batch)), out)
         self._count_entries()
 
     def _shown(self, batch: Batch) -> Batch:
@@ -43,22 +46,22 @@ class SessionChangesOperator(GivesChanges, SessionAggregateOperator):
         sessions = self._state.of_keys([batch.rows.column(key) for key in self._keys], batch.num_rows)
         return self._batch(sessions if self._emission.early else sessions[self._state.bounds(sessions)[1] < self._watermark_us])
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         turns = self._behind.turns(time_us)
         if turns is not None:
             before = self._shown(turns.batch)
             self._take_turns(turns)
-            self._changes.add(difference(before, self._shown(turns.batch)), out)
+            yield from self._changes.add(difference(before, self._shown(turns.batch)), out)
         state = self._state
         ended = state.ended(time_us)
         closing = ended[state.bounds(ended)[1] >= self._watermark_us]
         if closing.size:
             self._metrics.windows_closed += int(closing.size)
             if not self._emission.early:
-                out.collect(self._batch(closing))
-            self._changes.give(out)
+                yield from given(self._batch(closing), out)
+            yield from self._changes.give(out)
         else:
-            self._changes.give_due(out)
+            yield from self._changes.give_due(out)
         over = ended[state.bounds(ended)[1] < max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us]
         if over.size:
             state.remove(over)

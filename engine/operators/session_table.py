@@ -12,7 +12,7 @@ from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output
+from engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.accumulators import Accumulators
 from engine.state.rows_behind import RowsBehind, Turns
@@ -52,12 +52,16 @@ class SessionTableOperator(Operator):
         return {"sessions": self._sessions, "rows": self._rows, "behind": self._behind}
 
     def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics).repeated()
+        batch = self._behind.timely(batch, self._watermark_us, 0, self._metrics)
         if batch.num_rows:
             times = col.words(batch.rows.column(self._window.time_column))
             self._sessions.open([batch.rows.column(key) for key in self._window.partition_keys], times, times + self._window.size_us)
-            self._rows.link(batch.rows)
+            self._link(batch)
         self._count_entries()
+
+    def _link(self, batch: Batch) -> None:
+        for rows in batch.single_rows():
+            self._rows.link(rows.rows)
 
     def _count_entries(self) -> None:
         self._metrics.state_entries = len(self._rows) + len(self._behind)
@@ -68,20 +72,21 @@ class SessionTableOperator(Operator):
         times = col.words(rows.column(self._window.time_column))
         keys = [rows.column(key) for key in self._window.partition_keys]
         late = self._sessions.open_in_turn(keys, times, self._window.size_us, turns.reached) < 0
-        batch = without_late(turns.batch, late, turns.reached, self._metrics).repeated()
-        if batch.num_rows:
-            self._rows.link(batch.rows)
+        self._link(without_late(turns.batch, late, turns.reached, self._metrics))
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         turns = self._behind.turns(time_us)
         if turns is not None:
             for first, end in pairwise([*np.unique(turns.reached, return_index=True)[1].tolist(), turns.reached.size]):
-                self._close(int(turns.reached[first]), out)  # one session after the other: a row is found in its session by key and time
+                yield from self._close(int(turns.reached[first]), out)  # one session after the other: a row is found in its session by key and time
                 self._take_turns(turns.of(np.arange(first, end)))
-        self._go_on(time_us, out)
+        yield from self._go_on(time_us, out)
 
-    def _go_on(self, time_us: int, out: Output) -> None:
-        self._close(time_us, out)
+    def _go_on(self, time_us: int, out: Output) -> Rest:
+        yield from self._close(time_us, out)
         self._watermark_us = time_us
         if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US:
             out.watermark(time_us - 1)
@@ -89,17 +94,17 @@ class SessionTableOperator(Operator):
     def on_idle(self, out: Output) -> None:
         out.idle()
 
-    def _close(self, time_us: int, out: Output) -> None:
+    def _close(self, time_us: int, out: Output) -> Rest:
         """Give and forget the sessions that are over."""
         ended = self._sessions.ended(time_us)
         if ended.size:
-            self._give(ended, out)
+            yield from given(self._rows_of(ended), out)
             self._sessions.remove(ended)
             self._metrics.windows_closed += int(ended.size)
         self._count_entries()
 
-    def _give(self, ended: np.ndarray, out: Output) -> None:
-        """Find the rows of sessions by key and time: a row is in the last session of its key that has begun, if that is over."""
+    def _rows_of(self, ended: np.ndarray) -> Batch:
+        """Return and forget the rows of sessions, found by key and time: a row is in the last session of its key that has begun, if that is over."""
         keys, (starts, ends) = self._sessions.key_slots(ended), self._sessions.bounds(ended)
         held = np.unique(keys)
         positions, ids = self._rows.passed.expand(held)
@@ -118,5 +123,5 @@ class SessionTableOperator(Operator):
         columns = list(rows.columns)
         for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
             columns.append(array_of(times[session]).view(field.type))
-        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
         self._rows.forget(ids[row], ids[:0])
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

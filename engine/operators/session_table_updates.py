@@ -8,7 +8,7 @@ import pyarrow as pa
 from engine.arrays import array_of
 from engine.elements import Batch
 from engine.in_time import in_time
-from engine.operator import Context, KeyedState, Output
+from engine.operator import Context, KeyedState, Output, Rest
 from engine.operators.session_table import SessionTableOperator
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.key_index import KeyIndex
@@ -38,18 +38,20 @@ class SessionTableUpdatesOperator(SessionTableOperator):
             self._keys.remove(self._held.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
             self._metrics.state_entries = len(self._held)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
-        self._go_on(time_us, out)
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        yield from self._go_on(time_us, out)
 
-    def _close(self, time_us: int, out: Output) -> None:
+    def _close(self, time_us: int, out: Output) -> Rest:
         ended = self._held.ended(time_us)
         if len(ended):
-            counts = self._held.store.weights(ended.ids)
-            rows = self._held.store.take(np.repeat(ended.ids, counts))
-            columns, session = list(rows.columns), np.repeat(ended.of, counts)
+            columns = list(self._held.store.take(ended.ids).columns)
             for times, field in zip((ended.starts, ended.ends, ended.ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
-                columns.append(array_of(times[session]).view(field.type))
-            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+                columns.append(array_of(times[ended.of]).view(field.type))
+            rows = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._held.store.weights(ended.ids))
+            for number, piece in enumerate(rows.single_rows()):
+                if number:
+                    yield
+                out.collect(piece)
             self._metrics.windows_closed += len(ended)
         self._held.forget(ended, time_us)
         self._metrics.state_entries = len(self._held)

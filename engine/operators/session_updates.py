@@ -9,7 +9,7 @@ from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import without_late
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Output
+from engine.operator import Context, KeyedState, Output, Rest, begun, given
 from engine.operators.session_changes import SessionChangesOperator
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.key_index import KeyIndex
@@ -38,7 +38,10 @@ class SessionUpdatesOperator(SessionChangesOperator):
     def keyed_states(self) -> dict[str, KeyedState]:
         return {"rows": self._rows}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._change(batch, out))
+
+    def _change(self, batch: Batch, out: Output) -> Rest:
         batch = self._rows.consolidated(self._in_time(batch), keep=True)
         if not batch.num_rows:
             return
@@ -49,7 +52,7 @@ class SessionUpdatesOperator(SessionChangesOperator):
         if before is not None:
             after = self._now_shown(touched)
             assert after is not None
-            self._changes.add(difference(before, after), out)
+            yield from self._changes.add(difference(before, after), out)
         self._index.remove(emptied)
         self._metrics.state_entries = len(self._rows)
 
@@ -70,16 +73,19 @@ class SessionUpdatesOperator(SessionChangesOperator):
         sessions = self._rows.of_slots(slots)
         return self._results(sessions if self._emission.early else sessions.kept(sessions.ends < self._watermark_us))
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         ended = self._rows.ended(time_us)
         closing = ended.kept(ended.ends >= self._watermark_us)
         if len(closing):
             self._metrics.windows_closed += len(closing)
             if not self._emission.early:
-                out.collect(self._results(closing))
-            self._changes.give(out)
+                yield from given(self._results(closing), out)
+            yield from self._changes.give(out)
         else:
-            self._changes.give_due(out)
+            yield from self._changes.give_due(out)
         over_us = max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
         self._rows.forget(ended.kept(ended.ends < over_us), over_us)
         self._metrics.state_entries = len(self._rows)

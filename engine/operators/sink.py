@@ -11,9 +11,10 @@ from engine.connectors.build import sink_writer
 from engine.connectors.sink import Origin, SinkRequest
 from engine.elements import Batch
 from engine.failpoints import failpoint
+from engine.fold import weights_of
 from engine.job_options import JobOptions
 from engine.operator import Context, ListState, Operator, Output, Rest, begun
-from engine.row_pieces import LIMITS
+from engine.row_pieces import copies_at_once
 from planner.physical import SinkSpec
 
 
@@ -83,7 +84,7 @@ class SinkOperator(Operator, ListState):
 
     def _in_pieces(self, batch: Batch) -> Rest:
         """Write rows, one of a great weight bit by bit; changes of a key stay together, the client is given weights."""
-        for number, piece in enumerate(batch.copies(LIMITS.piece_rows)):
+        for number, piece in enumerate(batch.copies(copies_at_once(weights_of(batch), batch.rows))):
             if number:
                 yield
             self._write(piece)

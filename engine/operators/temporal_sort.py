@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.in_time import in_time
 from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, ListState, Operator, Output
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
 from engine.operators.window_aggregate import WINDOW_TIME_US
 from engine.state.reached_time import ReachedTime
 from engine.state.row_order import RowOrder
@@ -42,14 +43,20 @@ class TemporalSortOperator(Operator):
             self._rows.add(Batch(batch.rows, batch.weights))
             self._metrics.state_entries = len(self._rows)
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         """Rows of a window come until the watermark has reached its end, which is later than their time."""
         self._passed.us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
         due = self._rows.due(self._passed.us)
         if due is None:
             return
+        due = due.take(self._order.sorted(due.rows))
         if due.weights is not None:
-            due = due.take(np.repeat(np.arange(due.num_rows), np.maximum(due.weights, 0)))
-        if due.num_rows:
-            out.collect(Batch(due.rows.take(array_of(self._order.sorted(due.rows)))))
+            due = replace(due, weights=np.maximum(due.weights, 0))
+        for number, piece in enumerate(due.single_rows()):
+            if number:
+                yield
+            out.collect(Batch(piece.rows))
         self._metrics.state_entries = len(self._rows)

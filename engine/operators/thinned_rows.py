@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.elements import Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, Output
+from engine.operator import Context, Output, Rest, begun
 from engine.operators.gives_thinned import GivesThinned
 from engine.thinned_changes import ThinnedChanges
 from planner.physical import ThinnedRowsSpec
@@ -20,5 +20,5 @@ class ThinnedRowsOperator(GivesThinned):
     def open(self, context: Context) -> None:
         self._changes = ThinnedChanges(self._every_us, self._schema, context.clock)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        self._changes.add(batch, out)
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._changes.add(batch, out))

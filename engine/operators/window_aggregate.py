@@ -13,7 +13,8 @@ from engine.arrays import array_of
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
+from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
+from engine.row_pieces import LIMITS
 from engine.state.accumulators import Accumulators
 from engine.state.slot_sets import number_runs
 from engine.state.window_state import WindowState
@@ -24,7 +25,6 @@ from planner.windowing import Windowing, WindowKind
 
 WINDOW_TIME_US = 1000
 """``window_time`` is one millisecond before the window's end."""
-_PAIRS_AT_ONCE = 1 << 20
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 
 
@@ -57,12 +57,13 @@ class WindowAggregateOperator(Operator):
     def list_states(self) -> dict[str, ListState]:
         return {**super().list_states(), "passed": self._state.closed}
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         placed = self._rows.place(batch, self._watermark_us)
         if placed.ends.size:
             self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
             self._will_close(placed.ends)
             self._metrics.state_entries = len(self._state)
+        return None
 
     def on_watermark(self, time_us: int, out: Output) -> Rest | None:
         return begun(self._pass_time(time_us, out))
@@ -79,7 +80,7 @@ class WindowAggregateOperator(Operator):
         for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
             if number:
                 yield
-            out.collect(batch)
+            yield from given(batch, out)
 
     def _will_close(self, ends: np.ndarray) -> None:
         """Let people see when the next window closes."""
@@ -111,23 +112,28 @@ class WindowAggregateOperator(Operator):
         positions, entries = self._state.entries_of(slices[due])
         if isinstance(self._window, Windowing):
             starts = windows.window_start(ends, self._window)
-        yield self._batch(self._accumulators, entries, self._state.key_slots(entries), starts[positions], ends[positions])
+        for first in range(0, max(entries.size, 1), LIMITS.piece_rows):
+            at, some = positions[first : first + LIMITS.piece_rows], entries[first : first + LIMITS.piece_rows]
+            yield self._batch(self._accumulators, some, self._state.key_slots(some), starts[at], ends[at])
 
     def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
         """Merge, for each window that ends now, the entries of its slices by key; as many windows at once as fit."""
         for of_slice, window_ends in self._due_pairs(ends, time_us):
             yield from self._merged_windows(slices, ends, of_slice, window_ends)
 
-    def _merged_windows(self, slices: np.ndarray, ends: np.ndarray, of_slice: np.ndarray, window_ends: np.ndarray) -> Iterator[Batch]:
+    def _merged_windows(
+        self, slices: np.ndarray, ends: np.ndarray, of_slice: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None
+    ) -> Iterator[Batch]:
+        """Return the rows of whole windows, given as (slice, window's end); where given, of ``wanted`` keys (by slot)."""
         order = np.lexsort((of_slice, window_ends))
         of_slice, window_ends = of_slice[order], window_ends[order]
         distinct, first_pair = np.unique(window_ends, return_index=True)
-        self._metrics.windows_closed += int(distinct.size)
+        self._metrics.windows_closed += int(distinct.size) if wanted is None else 0
         sizes = np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair) if distinct.size else np.zeros(0, np.int64)
         bounds = np.append(first_pair, window_ends.size)
         for first, last in _runs(sizes):
             pairs = slice(bounds[first], bounds[last])
-            yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs])
+            yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs], wanted)
 
     def _due_pairs(self, ends: np.ndarray, time_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``.
@@ -143,7 +149,7 @@ class WindowAggregateOperator(Operator):
             open_ = np.flatnonzero(first <= last_of_all)
             if not open_.size:
                 return
-            after_us = int(first[open_].min()) + step * (max(1, _PAIRS_AT_ONCE // ends.size) - 1)
+            after_us = int(first[open_].min()) + step * (max(1, LIMITS.merged_pairs // ends.size) - 1)
             last = np.minimum(last_of_all, after_us)
             counts = np.where(last >= first, (last - first) // step + 1, 0)
             positions = np.repeat(np.arange(ends.size), counts)
@@ -186,11 +192,11 @@ class WindowAggregateOperator(Operator):
 
 
 def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Cut windows of these many entries into runs of at most ``_PAIRS_AT_ONCE`` entries (one window at least)."""
+    """Cut windows of these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window at least)."""
     total = np.cumsum(sizes)
     first = 0
     while first < sizes.size:
         before = total[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(total, before + _PAIRS_AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(total, before + LIMITS.merged_pairs, side="right")))
         yield first, last
         first = last

@@ -8,9 +8,10 @@ import pyarrow as pa
 from engine import windows
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
-from engine.operator import Context, Output, Rest
+from engine.operator import Context, Output, Rest, begun
 from engine.operators.gives_changes import GivesChanges
 from engine.operators.window_aggregate import WindowAggregateOperator
+from engine.row_pieces import LIMITS, cut
 from engine.state.row_difference import difference
 from engine.thinned_changes import ThinnedChanges
 from engine.window_rows import PlacedRows
@@ -33,10 +34,35 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         super().open(context)
         self._changes = ThinnedChanges(self._emission.every_us, self._schema, context.clock)
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
         placed = self._rows.place(batch, self._watermark_us)
-        if not placed.ends.size:
+        return begun(self._change(placed, out)) if placed.ends.size else None
+
+    def _change(self, placed: PlacedRows, out: Output) -> Rest:
+        """Take rows, so many at once that what they change of windows already given is not too much together."""
+        counts = self._window_counts(placed)
+        if int(counts.sum()) <= LIMITS.merged_pairs:
+            yield from self._take(placed, out)
             return
+        for first, last in cut(counts, counts.size, LIMITS.merged_pairs):
+            if first:
+                yield
+            starts, missed = (None if values is None else values[first:last] for values in (placed.starts, placed.missed))
+            yield from self._take(PlacedRows(placed.batch.slice(first, last - first), placed.ends[first:last], starts, missed), out)
+
+    def _window_counts(self, placed: PlacedRows) -> np.ndarray:
+        """Return how many windows rows fall in."""
+        if not isinstance(self._window, Windowing):
+            return np.ones(placed.ends.size, np.int64)
+        first, last = self._window_span(placed, self._window)
+        return (last - first) // windows.slice_size(self._window) + 1
+
+    def _window_span(self, placed: PlacedRows, window: Windowing) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the first and the last window of rows."""
+        first = placed.ends if placed.missed is None else placed.ends + placed.missed * windows.slice_size(window)
+        return first, windows.last_window_end(placed.ends, window)
+
+    def _take(self, placed: PlacedRows, out: Output) -> Rest:
         keys = [placed.batch.rows.column(key) for key in self._keys]
         touched = self._given_windows(placed)
         if not touched.size:
@@ -44,7 +70,7 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         else:
             before = self._shown(touched, keys, placed.ends.size)
             self._state.add(keys, placed)
-            self._changes.add(difference(before, self._shown(touched, keys, placed.ends.size)), out)
+            yield from self._changes.add(difference(before, self._shown(touched, keys, placed.ends.size)), out)
         self._will_close(placed.ends)
         self._metrics.state_entries = len(self._state)
 
@@ -55,8 +81,7 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         ends = placed.ends
         if isinstance(self._window, Windowing):
             step = windows.slice_size(self._window)
-            first = ends if placed.missed is None else ends + placed.missed * step
-            spans = np.unique(np.stack([first, windows.last_window_end(ends, self._window)]), axis=1)
+            spans = np.unique(np.stack(self._window_span(placed, self._window)), axis=1)
             counts = (spans[1] - spans[0]) // step + 1
             nth = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             ends = np.repeat(spans[0], counts) + nth * step
@@ -82,18 +107,21 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         return self._batch(self._accumulators, entries, state.key_slots(entries), starts[positions], ends[positions])
 
     def _shown_sliding(self, window_ends: np.ndarray, slices: np.ndarray, ends: np.ndarray, wanted: np.ndarray) -> Batch:
+        found, at_once = [self._nothing], max(1, LIMITS.merged_pairs // max(ends.size, 1))
+        for first in range(0, window_ends.size, at_once):
+            of_slice, of_window = self._pairs(window_ends[first : first + at_once], ends)
+            found += self._merged_windows(slices, ends, of_slice, of_window, wanted)
+        return Batch(pa.concat_batches([batch.rows for batch in found])) if len(found) > 2 else found[-1]
+
+    def _pairs(self, window_ends: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (position of a slice, end of a window that holds it) for some windows."""
         assert isinstance(self._window, Windowing)
         last = windows.last_window_end(ends, self._window)
         low, high = np.searchsorted(window_ends, ends), np.searchsorted(window_ends, last, side="right")
         counts = np.maximum(high - low, 0)
         of_slice = np.repeat(np.arange(ends.size), counts)
         nth = np.arange(of_slice.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        of_window = window_ends[low[of_slice] + nth]
-        order = np.lexsort((of_slice, of_window))
-        if not order.size:
-            return self._nothing
-        of_slice = of_slice[order]
-        return self._merged(slices[of_slice], ends[of_slice], of_window[order], wanted)
+        return of_slice, window_ends[low[of_slice] + nth]
 
     def _pass_time(self, time_us: int, out: Output) -> Rest:
         slices, ends, starts = self._state.slices()
@@ -104,8 +132,8 @@ class WindowChangesOperator(GivesChanges, WindowAggregateOperator):
         else:
             yield from self._give_closing(slices, ends, starts, time_us, out)
         if closes:
-            self._changes.give(out)
+            yield from self._changes.give(out)
         else:
-            self._changes.give_due(out)
+            yield from self._changes.give_due(out)
         self._watermark_us = time_us
         self._free(slices, ends, max(time_us, MIN_WATERMARK_US + self._emission.lateness_us) - self._emission.lateness_us)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from engine.elements import MIN_WATERMARK_US, Batch
 from engine.job_options import JobOptions
 from engine.kernels.columns import words
-from engine.operator import Context, Output
+from engine.operator import Context, Output, Rest, begun, given
 from engine.operators.first_rows import FirstRowsOperator
 from engine.partitions import Partitions, partitioned
 from engine.state.partition_ends import PartitionEnds
@@ -30,8 +30,8 @@ class WindowTopOperator(FirstRowsOperator):
         self._placing = WindowRows(self._window, context.metrics)
         self._ends: PartitionEnds | None = None
 
-    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
-        super().on_batch(self._placing.place(batch, self._watermark_us).batch, port, out)
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return super().on_batch(self._placing.place(batch, self._watermark_us).batch, port, out)
 
     def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
         self._noted().note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
@@ -49,14 +49,17 @@ class WindowTopOperator(FirstRowsOperator):
             self._ends.note(slots, words(held.column(self._window.end_column)), self._keys.capacity)
         return self._ends
 
-    def on_watermark(self, time_us: int, out: Output) -> None:
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
         self._watermark_us = time_us
         ended = self._noted().due(self._keys.live_slots(), time_us)
         if not ended.size:
             return
         positions, ids = self._rows.links.expand(ended)
         part = partitioned(self._rows.store.take(ids), positions, self._order, self._rows.store.arrived(ids))
-        out.collect(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)))
+        yield from given(self._ranked(part.rows, self._peers.ranks(part, self._spec.rank)), out)
         self._rows.remove(ids)
         self._keys.remove(ended)
         if self._best is not None:

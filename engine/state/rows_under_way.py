@@ -7,6 +7,9 @@ import pyarrow as pa
 
 from engine.arrays import array_of, numbers_of
 from engine.elements import Batch
+from engine.fold import weights_of
+from engine.frozen_state import COPIES
+from engine.row_pieces import batches_of
 
 _ON_TIME = -(2**63)
 
@@ -26,7 +29,7 @@ class RowsUnderWay:
         return bool(self._restored)
 
     def hold(self, batches: list[Batch]) -> None:
-        """Declare the batches under way; they have no weights."""
+        """Declare the batches under way; no weight of theirs is negative."""
         self._held = batches
 
     def take(self) -> list[Batch]:
@@ -41,10 +44,17 @@ class RowsUnderWay:
         names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
         table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
         told = [array_of(np.full(rows, self._group, np.uint16)), array_of(np.concatenate([*behind, np.zeros(0, np.int64)]))]
-        return pa.table([*told, *table.columns], names=names)
+        found = pa.table([*told, *table.columns], names=names)
+        if all(batch.weights is None for batch in batches):
+            return found
+        return found.append_column(COPIES, array_of(np.concatenate([weights_of(batch) for batch in batches])))
 
     def restore(self, part: pa.Table) -> None:
-        part = part.combine_chunks()
-        for rows in pa.Table.from_arrays(part.columns[2:], schema=self._schema).combine_chunks().to_batches():
-            behind = numbers_of(part.column("behind"))
-            self._restored.append(Batch(rows, None, None if (behind == _ON_TIME).all() else behind))
+        width, start = len(self._schema), 0
+        behind = numbers_of(part.column("behind"))
+        weights = numbers_of(part.column(COPIES)) if COPIES in part.column_names[width + 2 :] else None
+        for rows in batches_of(pa.Table.from_arrays(part.columns[2 : width + 2], schema=self._schema)):
+            here = slice(start, start + rows.num_rows)
+            start += rows.num_rows
+            late = not (behind[here] == _ON_TIME).all()
+            self._restored.append(Batch(rows, None if weights is None else weights[here], behind[here] if late else None))

@@ -11,9 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT
 from client.session import Session
 from engine.elements import Batch
+from engine.job_options import JobOptions
+from engine.operators.build import build_operator
+from engine.operators.limit import LimitOperator
+from engine.operators.lookup_join import LookupJoinOperator
 from engine.row_pieces import LIMITS, cut, joined, row_sizes
+from engine.state.rows_under_way import RowsUnderWay
+from planner.expressions import AggregateCall, SortKey
+from planner.over import RUNNING
+from planner.physical import LimitSpec, OverSpec, PartitionTopSpec
+from tests.engine.operators.changelogs import Collected, batch_of, context, listed
+from tests.engine.operators.harness import done
+from tests.engine.operators.partition_runs import SCHEMA, START, column
 
 CHANGES = "'connector' = 'filesystem', 'format' = 'debezium-json', 'source.replay' = 'true'"
 LINES = "'connector' = 'filesystem', 'format' = 'json', 'source.replay' = 'true'"
@@ -48,6 +61,25 @@ QUERIES = {
     "cumulate": f"SELECT k, window_start, window_end, x FROM {WINDOWS.format('CUMULATE')}",
     "hop aggregate": f"SELECT window_start, COUNT(*) AS n, MIN(k) AS m FROM {WINDOWS.format('HOP')} GROUP BY window_start, window_end",
     "cumulate aggregate": f"SELECT k, window_end, COUNT(*) AS n FROM {WINDOWS.format('CUMULATE')} GROUP BY k, window_start, window_end",
+    "tumble aggregate": "SELECT k, window_end, COUNT(*) AS n FROM TABLE(TUMBLE(TABLE e, DESCRIPTOR(ts), INTERVAL '8' SECOND))"
+    " GROUP BY k, window_start, window_end",
+    "early hop": f"SELECT k, window_end, COUNT(*) AS n FROM {WINDOWS.format('HOP')} GROUP BY k, window_start, window_end EMIT CHANGES",
+    "early cumulate": f"SELECT k, window_end, MIN(ts) AS n FROM {WINDOWS.format('CUMULATE')} GROUP BY k, window_start, window_end EMIT CHANGES"
+    " EVERY INTERVAL '1' SECOND WITH LATENESS INTERVAL '3' SECOND",
+    "over changes": "SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY id) AS x FROM s",
+    "top of changes": "SELECT id, r FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, id) AS r FROM s) AS q WHERE r <= 4",
+    "rank of changes": "SELECT v, r FROM (SELECT v, RANK() OVER (PARTITION BY k ORDER BY v) AS r FROM s) AS q WHERE r <= 4",
+    "top of rows": "SELECT k, v FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS r FROM f) AS q WHERE r <= 4",
+    "over in time": "SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS 2 PRECEDING) AS x FROM f",
+    "session table": "SELECT k, window_end FROM TABLE(SESSION(TABLE f PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))",
+    "session aggregate": "SELECT k, window_end, COUNT(*) AS n FROM TABLE(SESSION(TABLE f PARTITION BY k, DESCRIPTOR(ts), INTERVAL '2' SECOND))"
+    " GROUP BY k, window_start, window_end",
+    "window top": "SELECT k, v FROM (SELECT k, v, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v, k) AS r"
+    " FROM TABLE(TUMBLE(TABLE f, DESCRIPTOR(ts), INTERVAL '8' SECOND))) AS q WHERE r <= 3",
+    "final": "SELECT k, COUNT(*) AS n FROM s GROUP BY k EMIT FINAL",
+    "in order": "SELECT k, v, ts FROM f ORDER BY ts",
+    "match": "SELECT k, n FROM f MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES COUNT(A.v) AS n AFTER MATCH SKIP PAST LAST ROW"
+    " PATTERN (A+ B) DEFINE B AS B.v > 4) AS m",
     "grouping sets": "SELECT k, v, COUNT(*) AS n FROM s GROUP BY CUBE (k, v)",
 }
 SIZES = {"one row": (1, 1 << 20), "three rows": (3, 1 << 20), "few bytes": (1 << 16, 64)}
@@ -104,6 +136,7 @@ def test_the_answer_does_not_depend_on_the_size_of_pieces(session: Session, monk
     for rows, size in SIZES.values():
         monkeypatch.setattr(LIMITS, "piece_rows", rows)
         monkeypatch.setattr(LIMITS, "piece_bytes", size)
+        monkeypatch.setattr(LIMITS, "merged_pairs", 5)
         assert answer() == expected
     monkeypatch.setattr(LIMITS, "batch_bytes", 100)
     assert answer() == expected
@@ -150,3 +183,78 @@ def test_a_row_of_a_great_weight_is_written_bit_by_bit() -> None:
     pieces = list(Batch(rows, np.array([1, -7, 2, 1])).copies(4))
     found = [list(zip(piece.rows.column(0).to_pylist(), piece.weights.tolist(), strict=True)) for piece in pieces if piece.weights is not None]
     assert found == [[(1, 1), (2, -3)], [(2, -4)], [(3, 2), (4, 1)]]
+
+
+MANY = 10**12
+"""Copies of a row that nobody could hold one by one."""
+
+
+def test_copies_of_a_row_are_looked_up_as_one(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = QUERIES["lookup left"]
+    once = session.execute(query).final_rows().num_rows
+    take = LookupJoinOperator.on_batch
+    monkeypatch.setattr(LookupJoinOperator, "on_batch", lambda self, batch, *more: take(self, _weighted(batch, MANY), *more))
+    counted = session.execute(f"SELECT COUNT(*) AS n FROM ({query}) AS q").final_rows()
+    assert counted.column("n").to_pylist() == [once * MANY]
+
+
+def _weighted(batch: Batch, weight: int) -> Batch:
+    return Batch(batch.rows, np.full(batch.num_rows, weight), batch.behind)
+
+
+def test_copies_of_rows_under_way_survive_a_restore() -> None:
+    schema, late = pa.schema([("x", pa.int64())]), np.array([7, -(2**63)])
+    plain, copied = Batch(pa.record_batch({"x": [1]})), Batch(pa.record_batch({"x": [2, 3]}), np.array([1, MANY]), late)
+    for held, names in (([plain], ["key_group", "behind", "c0"]), ([plain, copied], ["key_group", "behind", "c0", "copies"])):
+        before, after = RowsUnderWay(schema, 3), RowsUnderWay(schema, 3)
+        before.hold(held)
+        assert before.snapshot().column_names == names, "one without copies is written as ever"
+        after.restore(before.snapshot())
+        again = RowsUnderWay(schema, 3)
+        again.restore(after.snapshot())
+        (batch,) = again.take()
+        expected = [change for one in held for change in listed(one)]
+        assert listed(batch) == expected
+        assert batch.behind is None if len(held) == 1 else batch.behind.tolist() == [-(2**63), *late]
+
+
+@pytest.mark.parametrize("insert_only", [True, False])
+def test_of_copies_of_a_row_only_those_that_can_be_shown_are_looked_at(insert_only: bool) -> None:
+    order = (SortKey(column(2), False, False),)
+    operator = build_operator(PartitionTopSpec("t", "top", SCHEMA, SCHEMA, (0,), order, "row_number", 3, False, None, insert_only), JobOptions())
+    operator.open(context())
+    out = Collected()
+    row, first = (1, START, 5, "a"), (1, START, 1, "b")
+    done(operator.on_batch(batch_of([(row, MANY)], SCHEMA.to_arrow()), 0, out))
+    done(operator.on_batch(batch_of([(first, 1)], SCHEMA.to_arrow()), 0, out))
+    assert out.folded() == {row: 2, first: 1}
+
+
+def test_a_limit_of_copies_makes_no_rows_of_them() -> None:
+    numbers = Schema((Field("n", BIGINT),))
+    operator, out = LimitOperator(LimitSpec("id", "limit", numbers, MANY, 5), JobOptions()), Collected()
+    for value in range(3):
+        operator.on_batch(Batch(pa.record_batch({"n": [value]}), np.array([MANY // 2])), 0, out)
+    assert out.changes() == [((0,), MANY // 2 - 5), ((1,), MANY // 2), ((2,), 5)]
+
+
+def test_what_a_partition_changes_is_emitted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the default sizes, as a control, it is one batch; nothing is left to emit then."""
+    call = AggregateCall("count", (), BIGINT, False)
+    schema = Schema((*SCHEMA.fields, Field("n", BIGINT)))
+    spec = OverSpec("o", "over", schema, SCHEMA, (0,), (SortKey(column(2), False, False),), RUNNING, (call,), None, False, 0, False)
+    rows = batch_of([((1, START, value, "a"), 1) for value in range(10)], SCHEMA.to_arrow())
+    before_all = batch_of([((1, START, -1, "a"), 1)], SCHEMA.to_arrow())
+    for piece_rows, sizes, changed in ((1 << 16, [10], [21]), (4, [4, 4, 2], [4, 4, 4, 4, 4, 1])):
+        monkeypatch.setattr(LIMITS, "piece_rows", piece_rows)
+        operator, out = build_operator(spec, JobOptions()), Collected()
+        operator.open(context())
+        rest = operator.on_batch(rows, 0, out)
+        assert [batch.num_rows for batch in out.batches] == sizes[:1] and (rest is None) == (len(sizes) == 1)
+        done(rest)
+        assert [batch.num_rows for batch in out.batches] == sizes
+        done(operator.on_batch(before_all, 0, out))
+        assert [batch.num_rows for batch in out.batches[len(sizes) :]] == changed
+        signs = [weight > 0 for batch in out.batches[len(sizes) :] for _, weight in listed(batch)]
+        assert signs == sorted(signs), "all that is retracted goes before what replaces it"
+        assert sorted(row[-1] for row in out.folded()) == list(range(1, 12))

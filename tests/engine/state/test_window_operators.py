@@ -15,6 +15,7 @@ from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
 from engine.kernels.hash import stable_hash
 from engine.kernels.partition import partition
 from engine.operators.build import build_operator
+from engine.row_pieces import LIMITS
 from planner.expressions import AggregateCall, Column
 from planner.logical import Phase
 from planner.physical import WindowAggregateSpec
@@ -272,7 +273,7 @@ def test_attached_windows():
 
 
 def test_windows_without_keys_and_many_at_once(monkeypatch):
-    monkeypatch.setattr("engine.operators.window_aggregate._PAIRS_AT_ONCE", 3)
+    monkeypatch.setattr(LIMITS, "merged_pairs", 3)
     operator, out = opened(build_operator(spec(Windowing(WindowKind.HOP, 0, 12, 4), ()), OPTIONS)), Folded()
     operator.on_batch(batch_of(INPUT.to_arrow(), [(t, "x", 1) for t in range(100)]), 0, out)
     done(operator.on_watermark(MAX_WATERMARK_US, out))
