@@ -62,7 +62,7 @@ def drop_unfilled(session: Session, table: Table, made: tuple[Path, ...], error:
     session.bad_records.forget(table.name)
     session.keep_catalogs()
     _remove_empty(made)
-    sentence = f"table {table.name} is dropped again: no row of it was committed"
+    sentence = f"table {table.name} is dropped again: {'nothing fills it' if job is None else 'no row of it was committed'}"
     if isinstance(error, PenstockError):
         error.detail = sentence if error.detail is None else f"{error.detail}\n{sentence}"
     else:
@@ -83,8 +83,11 @@ def _missing_directories(table: Table) -> tuple[Path, ...]:
     text = table.options.get("path", "").removeprefix("file://")
     if table.connector != "filesystem" or not text or "://" in text:
         return ()
-    path = Path(text).expanduser().absolute()
-    return tuple(each for each in (path, *path.parents) if not each.exists())
+    try:
+        path = Path(text).expanduser().absolute()
+        return tuple(each for each in (path, *path.parents) if not each.exists())
+    except (OSError, RuntimeError):  # not ours to look at, or no home: the sink says what is wrong with it
+        return ()
 
 
 def _remove_empty(directories: tuple[Path, ...]) -> None:

@@ -80,7 +80,7 @@ def test_a_table_of_a_query_that_fails_before_a_row_is_committed_is_dropped(conn
 def test_a_table_of_a_query_whose_job_cannot_be_submitted_is_dropped(connection: Connection, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     connection.execute(f"SET 'execution.checkpointing.dir' = '{tmp_path}/file'")
-    with pytest.raises(penstock.Error, match="table made is dropped again"):
+    with pytest.raises(penstock.Error, match="table made is dropped again: nothing fills it"):
         connection.execute(FILLED.format(tmp_path / "made", ROWS + 1))
     assert "made" not in {name for name, *_ in connection.execute("SHOW TABLES").fetchall()}
 
