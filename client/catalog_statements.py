@@ -75,7 +75,10 @@ def _has_checkpoint(job: Job) -> bool:
         return job.metrics().last_checkpoint is not None
     from engine.checkpoint_reader import CheckpointReader  # only where a job with state has failed
 
-    return bool(CheckpointReader(job.checkpoint_storage).lines())
+    try:
+        return bool(CheckpointReader(job.checkpoint_storage).lines())
+    except (PenstockError, OSError):  # a state nobody can read: perhaps that is what the job failed of
+        return True
 
 
 def _missing_directories(table: Table) -> tuple[Path, ...]:
