@@ -109,7 +109,7 @@ def _list(session: Session, kind: nodes.ShowKind, like: str | None, here: Place)
 def _held(session: Session, view: MaterializedView) -> tuple[str | None, ...]:
     """What is to be told of a materialized view: its job, and the rows of its state now."""
     job, contents = session.views.job(view.name), session.views.tables.find(view.name)
-    rows = None if contents is None else str(contents.state()[1].num_rows)
+    rows = None if contents is None else str(sum(batch.num_rows for batch in contents.state()[1]))
     return view.name, None if job is None else job.job_id, None if job is None else str(job.state), rows, view.query
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.elements import Batch
-from engine.row_pieces import TooLarge, batches_of, taken
+from engine.row_pieces import batches_of, taken
 from engine.row_sums import summed
 
 
@@ -29,14 +29,15 @@ class Fold:
         if not self._positive and self._pending_rows > max(100_000, self._folded.num_rows):
             self._consolidate()
 
-    def weighted(self) -> Batch:
-        """Return the rows that are there now with their weights, those below zero too."""
+    def weighted(self) -> list[Batch]:
+        """Return the rows that are there now with their weights, those below zero too, in as few batches as Arrow can hold them in: none for none."""
         self._consolidate()
-        found = batches_of(self._folded)
-        if len(found) > 1:
-            raise TooLarge(self._folded.nbytes)
-        rows = found[0] if found else pa.RecordBatch.from_arrays([pa.array([], field.type) for field in self._schema], schema=self._schema)
-        return Batch(rows, None if (self._counts == 1).all() else self._counts)
+        found, first = [], 0
+        for rows in batches_of(self._folded):
+            counts = self._counts[first : first + rows.num_rows]
+            found.append(Batch(rows, None if (counts == 1).all() else counts))
+            first += rows.num_rows
+        return found
 
     def rows(self) -> pa.Table:
         """Return the rows that are there now, each as often as its weight says."""

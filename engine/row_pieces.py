@@ -151,6 +151,13 @@ def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> 
     return [pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first] for first, last in bounds]
 
 
+def as_one(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """Return batches end to end as one, that of no rows when there are none. Raises ``TooLarge``."""
+    if (size := sum(batch.nbytes for batch in batches)) > LIMITS.array_bytes:
+        raise TooLarge(size)
+    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+
+
 def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
     """Return a table as one batch, none when it is empty, or as few as Arrow can hold it in."""
     return [batch for batch in joined(table.to_batches()) if batch.num_rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict, deque
 
@@ -38,24 +39,24 @@ class MaterializedContents:
         self._changed = threading.Condition()
         self._fold = Fold(schema)
         self._version = 0
-        self._begun: dict[int, Batch] = {}
+        self._begun: dict[int, list[Batch]] = {}
         self._fresh = True
         self._attempt = 0
         self._staged: dict[int, list[Batch]] = {}
-        self._log: deque[tuple[int, Batch]] = deque(maxlen=CHANGES_KEPT)
+        self._log: deque[tuple[int, list[Batch]]] = deque(maxlen=CHANGES_KEPT)
         self._snapshots: OrderedDict[int, pa.Table] = OrderedDict()
         self._finished = False
         self._error: PenstockError | None = None
 
     # -- the job's side
 
-    def begin(self, attempt: int, subtask: int, parallelism: int, rows: Batch) -> None:
+    def begin(self, attempt: int, subtask: int, parallelism: int, rows: list[Batch]) -> None:
         """Take what a subtask begins with, its part of the checkpoint it goes on from; with another attempt the job was deployed anew."""
         with self._changed:
             if attempt != self._attempt:
                 self._attempt, self._begun, self._staged, self._fresh = attempt, {}, {}, True
             self._begun[subtask] = rows
-            if self._version == 0 and len(self._begun) == parallelism and any(part.num_rows for part in self._begun.values()):
+            if self._version == 0 and len(self._begun) == parallelism and any(batch.num_rows for part in self._begun.values() for batch in part):
                 self._advance([])
 
     def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
@@ -73,14 +74,15 @@ class MaterializedContents:
     def _advance(self, changes: list[Batch]) -> None:
         delta = Fold(self.schema)
         if self._fresh:  # the state before is that of another attempt, perhaps of another process
-            for batch in (*self._begun.values(), negated(self._fold.weighted())):
+            for batch in (*itertools.chain(*self._begun.values()), *map(negated, self._fold.weighted())):
                 delta.add(batch)
             self._fresh = False
         for batch in changes:
             delta.add(batch)
         summed = delta.weighted()
-        if summed.num_rows or self._version == 0:
-            self._fold.add(summed)
+        if summed or self._version == 0:
+            for batch in summed:
+                self._fold.add(batch)
             self._version += 1
             self._log.append((self._version, summed))
             self._changed.notify_all()
@@ -126,9 +128,9 @@ class MaterializedContents:
         with self._changed:
             if version <= 0 or (self._version > version and self._log[0][0] > version + 1):
                 return None
-            return self._version, [changes for number, changes in self._log if number > version]
+            return self._version, [batch for number, changes in self._log if number > version for batch in changes]
 
-    def state(self) -> tuple[int, Batch]:
+    def state(self) -> tuple[int, list[Batch]]:
         """Return the version now and all rows with their weights."""
         with self._changed:
             return self._version, self._fold.weighted()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from engine.databases.lookup_client import Answer
 from engine.elements import Batch
 from engine.kernels import columns as col
-from engine.row_pieces import LIMITS, cut, cut_pairs, row_sizes, widest_row
+from engine.row_pieces import LIMITS, as_one, cut, cut_pairs, row_sizes, widest_row
 from engine.state.key_index import KeyIndex
 
 
@@ -53,7 +53,7 @@ class Asked:
         numbers, rows = self.known_at, self.known
         if self.answer is not None and self.answer.rows is not None:
             numbers = np.concatenate([numbers, self.missing[self.answer.places]])
-            rows = pa.concat_batches([rows, self.answer.rows]) if rows.num_rows else self.answer.rows
+            rows = as_one([rows, self.answer.rows], rows.schema) if rows.num_rows else self.answer.rows
         order = np.argsort(numbers, kind="stable")
         return numbers[order], rows.take(pa.array(order))
 

@@ -20,6 +20,7 @@ from engine.databases.database import Database, Select
 from engine.databases.opening import opened
 from engine.databases.scanning import select_of
 from engine.operator import Services
+from engine.row_pieces import as_one
 from engine.state.key_index import KeyIndex
 from engine.threads import EngineThread
 from planner.expressions import Expression
@@ -145,7 +146,7 @@ class LookupClient:
                 break
             answer.retries += 1
             more, at = self._of(index, self._sent(index.keys(missing), answer, connection))
-            rows, places = pa.concat_batches([rows, more]), np.concatenate([places, at])
+            rows, places = as_one([rows, more], rows.schema), np.concatenate([places, at])
         return rows, places
 
     def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
@@ -179,7 +180,7 @@ class _Reading:
         assert keys is None, "a table that is read whole is asked for no key"
         what, schema = self._what, self._what.schema
         batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches() if batch.num_rows]
-        return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], what.schema)
+        return as_one(batches, what.schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         from engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
@@ -212,7 +213,7 @@ class _Connection:
         schema = self._what.schema
         if keys is None:
             batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)]
-            return pa.concat_batches(batches) if batches else pa.RecordBatch.from_pylist([], schema)
+            return as_one(batches, schema)
         named = pa.RecordBatch.from_arrays(keys, names=[select.fields[place].name for place in self._what.keys])
         return pa.RecordBatch.from_arrays(database.found(select, named).columns, schema=schema)
 

@@ -243,7 +243,7 @@ class ViewBegun:
     view: str
     subtask: int
     parallelism: int
-    rows: Batch
+    rows: tuple[Batch, ...]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class JobStores:
             case BadRecordsSeen(table, records):
                 services.get(BadRecords).add(table, list(records))
             case ViewBegun(view, subtask, parallelism, rows):
-                services.get(MaterializedTables).contents(view).begin(self._attempt, subtask, parallelism, rows)
+                services.get(MaterializedTables).contents(view).begin(self._attempt, subtask, parallelism, list(rows))
             case ViewStaged(view, checkpoint_id, changes):
                 services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
             case ViewCompleted(view, checkpoint_id):

@@ -48,8 +48,8 @@ class SentView(MaterializedContents):
         super().__init__(name, pa.schema([]))
         self._send = send
 
-    def begin(self, attempt: int, subtask: int, parallelism: int, rows: Batch) -> None:
-        self._send(ViewBegun(self.name, subtask, parallelism, rows))
+    def begin(self, attempt: int, subtask: int, parallelism: int, rows: list[Batch]) -> None:
+        self._send(ViewBegun(self.name, subtask, parallelism, tuple(rows)))
 
     def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
         for batch in changes:

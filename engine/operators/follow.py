@@ -57,16 +57,17 @@ class FollowOperator(PolledOperator):
         known = self._view.since(self._version)
         if known is None:
             self._version, state = self._view.state()
-            changes = self._summed([state, negated(self._given.weighted())])
+            changes = self._summed([*state, *map(negated, self._given.weighted())])
         else:
             self._version, pieces = known
             changes = self._summed(pieces)
-        self._given.add(changes)
-        rows = changes.rows.select(self._columns) if self._columns else empty_columns(changes.num_rows)
-        shown = Batch(rows, changes.weights)
-        out.collect(shown if self._keep is None else shown.filter(self._keep(shown.rows)))
+        for batch in changes:
+            self._given.add(batch)
+            rows = batch.rows.select(self._columns) if self._columns else empty_columns(batch.num_rows)
+            shown = Batch(rows, batch.weights)
+            out.collect(shown if self._keep is None else shown.filter(self._keep(shown.rows)))
 
-    def _summed(self, pieces: list[Batch]) -> Batch:
+    def _summed(self, pieces: list[Batch]) -> list[Batch]:
         fold = Fold(self._schema)
         for piece in pieces:
             fold.add(piece)

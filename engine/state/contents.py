@@ -33,17 +33,20 @@ class Contents(KeyedState):
         self._fold.add(batch)
         self._snapshot = None
 
-    def weighted(self) -> Batch:
+    def weighted(self) -> list[Batch]:
         """Return all rows with their weights."""
         return self._fold.weighted()
 
     def snapshot(self) -> pa.Table:
         if self._snapshot is None:
-            rows = self._fold.weighted()
-            columns = [array_of(np.full(rows.num_rows, self._group, np.uint16)), array_of(weights_of(rows)), *rows.rows.columns]
             named = [pa.field(f"c{i}", field.type, metadata={_NAME: field.name}) for i, field in enumerate(self._schema)]
-            self._snapshot = pa.table(columns, schema=pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named]))
+            schema = pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named])
+            self._snapshot = pa.Table.from_batches([self._marked(rows, schema) for rows in self._fold.weighted()], schema)
         return self._snapshot
+
+    def _marked(self, rows: Batch, schema: pa.Schema) -> pa.RecordBatch:
+        groups = array_of(np.full(rows.num_rows, self._group, np.uint16))
+        return pa.RecordBatch.from_arrays([groups, array_of(weights_of(rows)), *rows.rows.columns], schema=schema)
 
     def restore(self, part: pa.Table) -> None:
         for piece in part.combine_chunks().to_batches():

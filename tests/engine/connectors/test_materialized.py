@@ -29,9 +29,9 @@ def test_a_deployment_begins_with_all_its_parts(before: tuple[int, ...], order: 
     """However many subtasks of the first deployment had begun when it failed, the second's view is what the second began with."""
     view = MaterializedContents("v", SCHEMA)
     for subtask in before:
-        view.begin(1, subtask, 3, rows(subtask * 10))
+        view.begin(1, subtask, 3, [rows(subtask * 10)])
     for subtask in order:
-        view.begin(2, subtask, 3, rows(subtask * 10))
+        view.begin(2, subtask, 3, [rows(subtask * 10)])
         view.stage(7, [rows(subtask * 10 + 1)])
     view.complete(7)
     assert held(view) == [0, 1, 10, 11, 20, 21]
@@ -39,9 +39,9 @@ def test_a_deployment_begins_with_all_its_parts(before: tuple[int, ...], order: 
 
 def test_what_a_lost_deployment_staged_is_forgotten() -> None:
     view = MaterializedContents("v", SCHEMA)
-    view.begin(1, 0, 1, rows())
+    view.begin(1, 0, 1, [rows()])
     view.stage(3, [rows(5)])
-    view.begin(2, 0, 1, rows())
+    view.begin(2, 0, 1, [rows()])
     view.stage(4, [rows(6)])
     view.complete(4)
     assert held(view) == [6]
