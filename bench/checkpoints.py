@@ -14,11 +14,11 @@ from bench.checkpoint_states import STATES
 from bench.data import ROWS, events
 from bench.latency import run as paced
 from bench.queries import QUESTIONS, Question, events_ddl
-from engine.chain import OperatorSnapshot
-from engine.job_messages import TaskId
-from engine.layers import Layers
-from engine.local_storage import LocalStorage
-from engine.snapshot_writer import SnapshotWriter
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.job_messages import TaskId
+from penstock.engine.layers import Layers
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.snapshot_writer import SnapshotWriter
 
 STALL_MS = 50.0
 ADDED_MS = 100.0

@@ -8,11 +8,11 @@ import tempfile
 import time
 from collections.abc import Callable
 
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Decimal, Timestamp
-from engine.databases.database import BATCH_ROWS, Select
-from engine.databases.postgres import PostgresConnection
-from engine.databases.tuples import rows_of
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Decimal, Timestamp
+from penstock.engine.databases.database import BATCH_ROWS, Select
+from penstock.engine.databases.postgres import PostgresConnection
+from penstock.engine.databases.tuples import rows_of
 
 FIELDS = tuple(Field(name, kind) for name, kind in zip("kgfsdtb", (BIGINT, INT, DOUBLE, STRING, Decimal(12, 2), Timestamp(6), BOOLEAN), strict=True))
 _FACTS = (

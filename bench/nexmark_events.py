@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.nexmark_options import NEXMARK_TABLES
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from engine.clock import SystemClock
-from engine.connectors.nexmark_source import NexmarkSource
-from engine.connectors.source import ScanRequest
-from engine.operator import Services
+from penstock.catalog.nexmark_options import NEXMARK_TABLES
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.engine.clock import SystemClock
+from penstock.engine.connectors.nexmark_source import NexmarkSource
+from penstock.engine.connectors.source import ScanRequest
+from penstock.engine.operator import Services
 
 KINDS = ("person", "auction", "bid")
 FORMATS = ("parquet", "csv")

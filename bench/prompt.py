@@ -13,7 +13,7 @@ WAIT_S = 20.0
 pid, terminal = pty.fork()
 if pid == 0:
     os.environ["TERM"] = "xterm"
-    os.execv(sys.executable, [sys.executable, "-m", "repl.cli"])
+    os.execv(sys.executable, [sys.executable, "-m", "penstock.repl.cli"])
 seen = b""
 deadline = time.monotonic() + WAIT_S
 while b"penstock>" not in seen and time.monotonic() < deadline:

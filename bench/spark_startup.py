@@ -36,7 +36,7 @@ def _ways(label: str, folder: Path, environment: dict[str, str], runs: int) -> N
     kept = ("--set", "spark.keep-alive=1 min")
     _timed(folder, environment, *kept)
     _line(f"{label}, kept alive", [_timed(folder, environment, *kept) for _ in range(runs)])
-    subprocess.run([sys.executable, "-m", "repl.cli", "spark", "stop"], check=True, capture_output=True, env=environment)
+    subprocess.run([sys.executable, "-m", "penstock.repl.cli", "spark", "stop"], check=True, capture_output=True, env=environment)
 
 
 def _line(label: str, times: list[tuple[float, float]]) -> None:
@@ -68,7 +68,7 @@ def _await_archive(directory: Path) -> None:
 
 def _timed(folder: Path, environment: dict[str, str], *words: str) -> tuple[float, float]:
     table = f"CREATE TABLE n (n BIGINT) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{folder}/n.csv')"
-    command = [sys.executable, "-m", "repl.cli", *words, "-c", table, "-c", "SELECT COUNT(*) FROM n"]
+    command = [sys.executable, "-m", "penstock.repl.cli", *words, "-c", table, "-c", "SELECT COUNT(*) FROM n"]
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=environment)
     wall_s, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

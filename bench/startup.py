@@ -17,8 +17,8 @@ _STREAM = (
 )
 COMMANDS = (
     ("import penstock", (sys.executable, "-c", "import penstock"), 0.4),
-    ("penstock --help", (sys.executable, "-m", "repl.cli", "--help"), 0.4),
-    ("first row, no state, command line", (sys.executable, "-m", "repl.cli", "-c", _STREAM + "SELECT k FROM ticks LIMIT 1"), 1.0),
+    ("penstock --help", (sys.executable, "-m", "penstock.repl.cli", "--help"), 0.4),
+    ("first row, no state, command line", (sys.executable, "-m", "penstock.repl.cli", "-c", _STREAM + "SELECT k FROM ticks LIMIT 1"), 1.0),
     ("first row, GROUP BY, API", (sys.executable, "-m", "bench.first_row"), 1.0),
     ("first row, GROUP BY, 2 workers, API", (sys.executable, "-m", "bench.first_row", "processes"), 1.5),
     ("prompt of the shell", (sys.executable, "-m", "bench.prompt"), 0.6),

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.past import COLUMNS, ROWS, past
-from catalog.errors import PenstockError
-from engine.connectors.filesystem_reader import FilesystemReader
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors.filesystem_reader import FilesystemReader
 
 _QUERY = "SELECT k, u, v, ts FROM past WHERE k >= 0"
 _given = 0

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.collecting_functions import COLLECTING
-from catalog.function_rules import Function, Mismatch, Operand, Typing, averaged, constant_result, logic, ordered, summed
-from catalog.statistics_functions import STATISTICS
-from catalog.types import BIGINT, Null, is_integer, is_numeric
+from penstock.catalog.collecting_functions import COLLECTING
+from penstock.catalog.function_rules import (
+    Function,
+    Mismatch,
+    Operand,
+    Typing,
+    averaged,
+    constant_result,
+    logic,
+    ordered,
+    summed,
+)
+from penstock.catalog.statistics_functions import STATISTICS
+from penstock.catalog.types import BIGINT, Null, is_integer, is_numeric
 
 
 def logic_count(operands: Sequence[Operand]) -> Typing:

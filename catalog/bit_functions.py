@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.coercion import common_type
-from catalog.function_rules import Function, Mismatch, Operand, Rule, Typing, fixed, wanted
-from catalog.types import (
+from penstock.catalog.coercion import common_type
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Rule, Typing, fixed, wanted
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from copy import copy
 
-from catalog.databases import Databases, Place, place_of
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
-from catalog.tables import MaterializedView, Table, View
+from penstock.catalog.databases import Databases, Place, place_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
+from penstock.catalog.tables import MaterializedView, Table, View
 
 Relation = Table | View
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from catalog.types import (
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.coercion import is_orderable
-from catalog.function_rules import Function, Mismatch, Operand, Typing, fixed
-from catalog.types import BIGINT, STRING, Array, DataType, Map, Null
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Typing, fixed
+from penstock.catalog.types import BIGINT, STRING, Array, DataType, Map, Null
 
 
 def _told_apart(operand: Operand, position: int) -> DataType:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from catalog.database_options import DATABASE_SINK_OPTIONS, DATABASES, FILE_DATABASE_OPTIONS, LOOKUP_OPTIONS, POSTGRES_OPTIONS, check_database
-from catalog.datagen_options import DATAGEN_OPTIONS
-from catalog.errors import PenstockError, Span
-from catalog.filesystem_options import CHANGELOG_FORMATS, FILESYSTEM_OPTIONS, RELOAD_OPTION, split_suffixes
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.nexmark_options import NEXMARK_OPTIONS
-from catalog.options import Option, OptionKind, OptionValue
-from catalog.schema import Field, Schema
-from catalog.secrets import MASK, names_secret, redact_url
-from catalog.spark_options import SPARK, SPARK_OPTIONS
-from catalog.tables import Table
-from catalog.types import BIGINT, STRING, DataType, TimestampLtz
+from penstock.catalog.database_options import (
+    DATABASE_SINK_OPTIONS,
+    DATABASES,
+    FILE_DATABASE_OPTIONS,
+    LOOKUP_OPTIONS,
+    POSTGRES_OPTIONS,
+    check_database,
+)
+from penstock.catalog.datagen_options import DATAGEN_OPTIONS
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.filesystem_options import (
+    CHANGELOG_FORMATS,
+    FILESYSTEM_OPTIONS,
+    RELOAD_OPTION,
+    split_suffixes,
+)
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.nexmark_options import NEXMARK_OPTIONS
+from penstock.catalog.options import Option, OptionKind, OptionValue
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.secrets import MASK, names_secret, redact_url
+from penstock.catalog.spark_options import SPARK, SPARK_OPTIONS
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BIGINT, STRING, DataType, TimestampLtz
 
 
 class Boundedness(StrEnum):

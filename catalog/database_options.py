@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import re
 
-from catalog.errors import PenstockError, Span
-from catalog.filesystem_options import RELOAD
-from catalog.options import Option, OptionKind
-from catalog.schema import Field
-from catalog.types import Binary, Boolean, Date, Decimal, Double, Float, String, is_integer, is_timestamp
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.filesystem_options import RELOAD
+from penstock.catalog.options import Option, OptionKind
+from penstock.catalog.schema import Field
+from penstock.catalog.types import (
+    Binary,
+    Boolean,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    String,
+    is_integer,
+    is_timestamp,
+)
 
 DATABASES = ("postgres", "sqlite", "duckdb")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import field
 
-from catalog.errors import PenstockError, Span
-from catalog.external import ExternalCatalog
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.external import ExternalCatalog
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
 
 DEFAULT_CATALOG = "default_catalog"
 DEFAULT_DATABASE = "default_database"

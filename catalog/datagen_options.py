@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.options import Option, OptionKind
+from penstock.catalog.options import Option, OptionKind
 
 FIELD_KINDS = ("random", "sequence", "now")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from catalog.frozen import dataclass
-from catalog.secrets import KNOWN, MASK, masked
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.secrets import KNOWN, MASK, masked
 
 DETAILS_MOST = 24  # VERIFY's twenty rows, what becomes of the state of most queries
 _LONG_WORD = re.compile(r"[\w$]{65,}")  # a name nobody reads to its end

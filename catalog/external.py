@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # tables know their places, and places the catalogs they are in
-    from catalog.tables import Table
+    from penstock.catalog.tables import Table
 
 
 class ExternalCatalog(Protocol):

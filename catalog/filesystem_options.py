@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.options import Option, OptionKind
+from penstock.catalog.options import Option, OptionKind
 
 FORMATS = ("csv", "json", "parquet", "arrow", "debezium-json")
 CHANGELOG_FORMATS = frozenset({"debezium-json"})  # each record is a change: rows are added, replaced and taken back

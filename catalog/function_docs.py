@@ -1,20 +1,20 @@
-"""The page of functions, written from the registry: ``python -m catalog.function_docs > docs/FUNCTIONS.md``."""
+"""The page of functions, written from the registry: ``python -m penstock.catalog.function_docs > docs/FUNCTIONS.md``."""
 
 from __future__ import annotations
 
 import sys
 
-from catalog.aggregate_functions import AGGREGATES
-from catalog.function_rules import Function
-from catalog.functions import SCALAR_FAMILIES
-from catalog.table_functions import TABLE_FUNCTIONS
-from catalog.window_functions import WINDOW_FUNCTIONS
+from penstock.catalog.aggregate_functions import AGGREGATES
+from penstock.catalog.function_rules import Function
+from penstock.catalog.functions import SCALAR_FAMILIES
+from penstock.catalog.table_functions import TABLE_FUNCTIONS
+from penstock.catalog.window_functions import WINDOW_FUNCTIONS
 
 _UNSPOKEN = ("sum0",)
 
 _HEAD = """# Functions
 
-Written by `python -m catalog.function_docs`; do not edit. Values are those of Spark SQL in ANSI mode: overflow, division by zero and a value
+Written by `python -m penstock.catalog.function_docs`; do not edit. Values are those of Spark SQL in ANSI mode: overflow, division by zero and a value
 that cannot be read raise an error that shows the expression and the row; `TRY_CAST` gives NULL instead. A function of a NULL is NULL unless it
 says otherwise.
 

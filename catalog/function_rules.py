@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from catalog.coercion import as_decimal, common_type, common_type_of, decimal_result, implicit_cast, is_interval, is_orderable
-from catalog.frozen import dataclass
-from catalog.types import (
+from penstock.catalog.coercion import (
+    as_decimal,
+    common_type,
+    common_type_of,
+    decimal_result,
+    implicit_cast,
+    is_interval,
+    is_orderable,
+)
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.aggregate_functions import AGGREGATES
-from catalog.bit_functions import BIT_FUNCTIONS
-from catalog.coercion import can_cast, common_type
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.function_rules import Function, Mismatch, Operand
-from catalog.json_functions import JSON
-from catalog.lambda_functions import LAMBDAS
-from catalog.names import did_you_mean
-from catalog.nested_functions import NESTED
-from catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
-from catalog.string_functions import STRINGS
-from catalog.table_functions import table_function_names
-from catalog.time_functions import TIMES
-from catalog.types import DataType
-from catalog.window_functions import WINDOW_FUNCTIONS
-from catalog.word_functions import DAYS, NUMBERS, WORDS
+from penstock.catalog.aggregate_functions import AGGREGATES
+from penstock.catalog.bit_functions import BIT_FUNCTIONS
+from penstock.catalog.coercion import can_cast, common_type
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.function_rules import Function, Mismatch, Operand
+from penstock.catalog.json_functions import JSON
+from penstock.catalog.lambda_functions import LAMBDAS
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.nested_functions import NESTED
+from penstock.catalog.scalar_functions import CONDITIONALS, MATHEMATICS, OPERATORS, TRIES
+from penstock.catalog.string_functions import STRINGS
+from penstock.catalog.table_functions import table_function_names
+from penstock.catalog.time_functions import TIMES
+from penstock.catalog.types import DataType
+from penstock.catalog.window_functions import WINDOW_FUNCTIONS
+from penstock.catalog.word_functions import DAYS, NUMBERS, WORDS
 
 __all__ = [
     "AGGREGATE_NAMES",

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.bit_functions import function_of as of
-from catalog.function_rules import Function, Mismatch, Operand, Typing, fixed, wanted
-from catalog.types import BOOLEAN, INT, NULL, STRING, Array, DataType, DayTimeInterval, Map, Null, Row, String, YearMonthInterval
+from penstock.catalog.bit_functions import function_of as of
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Typing, fixed, wanted
+from penstock.catalog.types import (
+    BOOLEAN,
+    INT,
+    NULL,
+    STRING,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Map,
+    Null,
+    Row,
+    String,
+    YearMonthInterval,
+)
 
 _TEXT = fixed(STRING, result=STRING)
 _COUNT = fixed(STRING, result=INT)

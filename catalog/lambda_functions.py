@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.function_rules import Function, Mismatch, Operand, Typing
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Typing
 
 
 def with_function(operands: Sequence[Operand]) -> Typing:

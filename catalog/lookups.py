@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.connectors import connector_of, is_in_database
-from catalog.database_options import LOOKUP_OPTIONS
-from catalog.filesystem_options import RELOAD
-from catalog.options import OptionValue
-from catalog.tables import Table
+from penstock.catalog.connectors import connector_of, is_in_database
+from penstock.catalog.database_options import LOOKUP_OPTIONS
+from penstock.catalog.filesystem_options import RELOAD
+from penstock.catalog.options import OptionValue
+from penstock.catalog.tables import Table
 
 _DEFAULTS = {declared.key: declared.default for declared in LOOKUP_OPTIONS}
 

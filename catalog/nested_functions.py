@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.function_rules import Function, fixed
-from catalog.nested_rules import (
+from penstock.catalog.function_rules import Function, fixed
+from penstock.catalog.nested_rules import (
     array_element,
     array_of,
     at_zone,
@@ -27,7 +27,7 @@ from catalog.nested_rules import (
     sized,
     with_element,
 )
-from catalog.types import BIGINT, BOOLEAN, INT, STRING, Array, Map
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, Array, Map
 
 CONSTRUCTORS: tuple[Function, ...] = (
     Function("array", "array(a, b, ..)", "An array; also ARRAY[a, b, ..].", array_of, (0, None), nullable=False),

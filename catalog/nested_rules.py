@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from zoneinfo import available_timezones
 
-from catalog.coercion import common_type, common_type_of, is_orderable
-from catalog.function_rules import Mismatch, Operand, Rule, Typing, concatenated, wanted
-from catalog.names import did_you_mean
-from catalog.types import (
+from penstock.catalog.coercion import common_type, common_type_of, is_orderable
+from penstock.catalog.function_rules import Mismatch, Operand, Rule, Typing, concatenated, wanted
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import (
     BOOLEAN,
     INT,
     NULL,

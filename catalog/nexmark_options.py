@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.options import Option, OptionKind
-from catalog.schema import Field
-from catalog.types import BIGINT, INT, STRING, TIMESTAMP, DataType, Row, to_arrow
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.options import Option, OptionKind
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, DataType, Row, to_arrow
 
 NEXMARK_OPTIONS = (
     Option("table", OptionKind.ENUM, "events", "one kind of event by itself, or all of them", ("events", "person", "auction", "bid")),

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from enum import StrEnum
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
 
 OptionValue = None | bool | int | str
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.schema import Schema
-from catalog.types import DataType
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import DataType
 
 
 class CallMode(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.function_rules import (
+from penstock.catalog.function_rules import (
     Function,
     add,
     arithmetic,
@@ -24,8 +24,8 @@ from catalog.function_rules import (
     subtract,
     zero_if_null,
 )
-from catalog.nested_rules import concatenated_values
-from catalog.types import BOOLEAN, DOUBLE, STRING
+from penstock.catalog.nested_rules import concatenated_values
+from penstock.catalog.types import BOOLEAN, DOUBLE, STRING
 
 OPERATORS: tuple[Function, ...] = (
     Function("add", "a + b", "Sum of numbers; a date or timestamp moved by an interval; two intervals added.", add, (2, 2), fallible=True),

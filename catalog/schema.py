@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.types import DataType, to_arrow
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import DataType, to_arrow
 
 
 class Role(StrEnum):

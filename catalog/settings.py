@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.secrets import KNOWN, MASK, names_secret, redact_url
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.secrets import KNOWN, MASK, names_secret, redact_url
 
 SettingValue = bool | int | str
 SPARK = "spark."

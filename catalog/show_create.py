@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from catalog.connectors import redacted
-from catalog.python_functions import FunctionEntry
-from catalog.tables import MaterializedView, Table, View
-from catalog.types import Array, DataType, Map, Row
+from penstock.catalog.connectors import redacted
+from penstock.catalog.python_functions import FunctionEntry
+from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.types import Array, DataType, Map, Row
 
 
 def create_statement(relation: Table | View, *, redact: bool = True) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.filesystem_options import RELOAD_OPTION
-from catalog.options import Option
-from catalog.tables import Table
+from penstock.catalog.filesystem_options import RELOAD_OPTION
+from penstock.catalog.options import Option
+from penstock.catalog.tables import Table
 
 SPARK = "spark"
 SETTING_PREFIX = "spark."

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.coercion import is_interval
-from catalog.function_rules import Function, Mismatch, Operand, Typing, fixed, wanted
-from catalog.types import BIGINT, DOUBLE, INT, DataType, Date, Null, String, Time, is_integer, is_numeric, is_timestamp
+from penstock.catalog.coercion import is_interval
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Typing, fixed, wanted
+from penstock.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    DataType,
+    Date,
+    Null,
+    String,
+    Time,
+    is_integer,
+    is_numeric,
+    is_timestamp,
+)
 
 _NUMBER = fixed(DOUBLE, result=DOUBLE)
 

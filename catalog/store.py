@@ -7,11 +7,16 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from catalog.catalog import Catalog
-from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place, place_of
-from catalog.errors import Kind, PenstockError
-from catalog.show_create import create_statement, function_statement, quoted_name, quoted_text
-from catalog.tables import MaterializedView, View
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place, place_of
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.show_create import (
+    create_statement,
+    function_statement,
+    quoted_name,
+    quoted_text,
+)
+from penstock.catalog.tables import MaterializedView, View
 
 FORMAT = 1
 

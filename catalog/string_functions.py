@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.function_rules import Function, fixed
-from catalog.nested_rules import concatenated_values, reversed_value
-from catalog.types import BIGINT, BOOLEAN, INT, STRING
+from penstock.catalog.function_rules import Function, fixed
+from penstock.catalog.nested_rules import concatenated_values, reversed_value
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
 
 _TEXT = fixed(STRING, result=STRING)
 _TEXT_TO_INT = fixed(STRING, result=INT)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.coercion import common_type_of
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.function_rules import Mismatch, Operand, wanted
-from catalog.names import did_you_mean
-from catalog.nested_rules import sequence
-from catalog.schema import Field
-from catalog.types import BIGINT, INT, STRING, Array, DataType, Map, Null, Row, is_integer
+from penstock.catalog.coercion import common_type_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.function_rules import Mismatch, Operand, wanted
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.nested_rules import sequence
+from penstock.catalog.schema import Field
+from penstock.catalog.types import (
+    BIGINT,
+    INT,
+    STRING,
+    Array,
+    DataType,
+    Map,
+    Null,
+    Row,
+    is_integer,
+)
 
 TableTyping = tuple[tuple[DataType, ...], tuple[Field, ...]]
 TableRule = Callable[[Sequence[Operand]], TableTyping]

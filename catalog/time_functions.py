@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.function_rules import Function, Mismatch, Operand, Typing, fixed, moment, of_moment, wanted
-from catalog.names import did_you_mean
-from catalog.types import (
+from penstock.catalog.function_rules import (
+    Function,
+    Mismatch,
+    Operand,
+    Typing,
+    fixed,
+    moment,
+    of_moment,
+    wanted,
+)
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import (
     BIGINT,
     DATE,
     DOUBLE,

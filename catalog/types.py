@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
 
 MAX_DECIMAL_PRECISION = 38
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.bit_functions import function_of as of
-from catalog.function_rules import Function, Mismatch, Operand, Rule, Typing, fixed, wanted
-from catalog.types import (
+from penstock.catalog.bit_functions import function_of as of
+from penstock.catalog.function_rules import Function, Mismatch, Operand, Rule, Typing, fixed, wanted
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.task_figures import TaskFigures
+    from penstock.engine.task_figures import TaskFigures
 
 _MUCH = 0.5
 _SOME = 0.1

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from client.results import Result, note_result
-from planner import statement_nodes as nodes
-from planner.alteration_nodes import AlterTable, RenameTable
-from planner.binder import Binder
-from planner.logical import Sink
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.client.results import Result, note_result
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_nodes import AlterTable, RenameTable
+from penstock.planner.binder import Binder
+from penstock.planner.logical import Sink
 
 if TYPE_CHECKING:
-    from client.running import Road
-    from client.session import Session
-    from engine.job import Job
+    from penstock.client.running import Road
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
 
 CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | AlterTable
 
@@ -73,7 +73,7 @@ def _has_checkpoint(job: Job) -> bool:
     """Return whether a job has completed a checkpoint, in this process or, as its state says, before."""
     if job.metrics().last_checkpoint is not None or job.checkpoint_storage is None:
         return job.metrics().last_checkpoint is not None
-    from engine.checkpoint_reader import CheckpointReader  # only where a job with state has failed
+    from penstock.engine.checkpoint_reader import CheckpointReader  # only where a job with state has failed
 
     try:
         return bool(CheckpointReader(job.checkpoint_storage).lines())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.change_rows import OP_FIELD, change_rows, with_op_column
-from engine.elements import Batch
+from penstock.engine.arrays import array_of
+from penstock.engine.change_rows import OP_FIELD, change_rows, with_op_column
+from penstock.engine.elements import Batch
 
 
 def op_rows(batch: Batch, upsert_key: tuple[int, ...] | None) -> pa.RecordBatch:

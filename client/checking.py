@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from client.catalog_statements import declare_filled
-from client.materialized_views import declare_view
-from client.scripts import PlacedStatement, placed_statements
-from client.statements_run import run_statement
-from planner import place_nodes
-from planner import statement_nodes as nodes
-from planner.alteration_nodes import AlterTable
-from planner.lexical import scan
-from planner.statements import split_script
+from penstock.catalog.errors import PenstockError
+from penstock.client.catalog_statements import declare_filled
+from penstock.client.materialized_views import declare_view
+from penstock.client.scripts import PlacedStatement, placed_statements
+from penstock.client.statements_run import run_statement
+from penstock.planner import place_nodes
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_nodes import AlterTable
+from penstock.planner.lexical import scan
+from penstock.planner.statements import split_script
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 MAX_ERRORS = 20
 _HARMLESS = (

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from client.changelog import new_rows
-from client.exceptions import DataError, InterfaceError, ProgrammingError, client_error
-from client.results import Result
-from engine.clock import SystemClock
+from penstock.catalog.errors import PenstockError
+from penstock.client.changelog import new_rows
+from penstock.client.exceptions import DataError, InterfaceError, ProgrammingError, client_error
+from penstock.client.results import Result
+from penstock.engine.clock import SystemClock
 
 if TYPE_CHECKING:
-    from catalog.schema import Schema
-    from client.session import Session
-    from engine.job import Job
-    from planner.logical import LogicalPlan
+    from penstock.catalog.schema import Schema
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
+    from penstock.planner.logical import LogicalPlan
 
 Row = tuple[Any, ...]
 _POLL_S = 0.1

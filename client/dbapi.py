@@ -8,18 +8,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
-from catalog.python_functions import PythonFunction
-from client import exceptions
-from client.cursor import Cursor
-from client.exceptions import NotSupportedError, client_error
-from client.metrics_statements import metrics_now
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_functions import PythonFunction
+from penstock.client import exceptions
+from penstock.client.cursor import Cursor
+from penstock.client.exceptions import NotSupportedError, client_error
+from penstock.client.metrics_statements import metrics_now
+from penstock.client.session import Session
 
 if TYPE_CHECKING:
-    from engine.job import Job
-    from engine.metric_registry import Metric
-    from planner.table_api import Table
+    from penstock.engine.job import Job
+    from penstock.engine.metric_registry import Metric
+    from penstock.planner.table_api import Table
 
 
 def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 
 
 class Warning(Exception):  # the name PEP 249 asks for
@@ -99,3 +99,7 @@ __all__ = [
     "Span",
     "Warning",
 ]
+
+
+for _error in (Warning, Error, *Error.__subclasses__(), *DatabaseError.__subclasses__()):
+    _error.__module__ = "penstock"  # what a traceback says, and what a program imports

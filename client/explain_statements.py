@@ -6,19 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from client.results import Result, verbatim_result
-from optimizer.annotations import all_notes, changelog_notes, facts_of
-from planner import explain
-from planner import statement_nodes as nodes
-from planner.describe import operator_name
-from planner.logical import BoundedInput, LogicalPlan, Sink
-from planner.statement_nodes import ExplainStage
+from penstock.client.results import Result, verbatim_result
+from penstock.optimizer.annotations import all_notes, changelog_notes, facts_of
+from penstock.planner import explain
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.describe import operator_name
+from penstock.planner.logical import BoundedInput, LogicalPlan, Sink
+from penstock.planner.statement_nodes import ExplainStage
 
 if TYPE_CHECKING:
-    from client.history import History
-    from client.running import Road
-    from client.session import Session
-    from planner.physical import JobGraph
+    from penstock.client.history import History
+    from penstock.client.running import Road
+    from penstock.client.session import Session
+    from penstock.planner.physical import JobGraph
 
 Trace = list[tuple[str, LogicalPlan, LogicalPlan]]
 _DEFAULT = (ExplainStage.LOGICAL, ExplainStage.OPTIMIZED, ExplainStage.PHYSICAL)
@@ -62,7 +62,7 @@ def stage_text(session: Session, road: Road, trace: Trace, stage: ExplainStage) 
 
 
 def _of_history(session: Session, history: History) -> str:
-    from client.history import history_text  # it lists files: only where there is a history
+    from penstock.client.history import history_text  # it lists files: only where there is a history
 
     return history_text(history, lambda: session.backends)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from engine.connectors.collect import ResultChannels
-from engine.elements import Batch
-from engine.threads import EngineThread
+from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.elements import Batch
+from penstock.engine.threads import EngineThread
 
 if TYPE_CHECKING:
-    from engine.bounded.backend import BoundedResult
-    from engine.job import Job
+    from penstock.engine.bounded.backend import BoundedResult
+    from penstock.engine.job import Job
 
 
 class Feed(Protocol):

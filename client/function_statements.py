@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError, Span
-from catalog.functions import function_names
-from catalog.python_functions import FunctionEntry, PythonAggregate, PythonFunction, PythonScalar, PythonTable
-from catalog.table_functions import table_function_names
-from client.results import Result, note_result
-from planner import statement_nodes as nodes
-from planner.over import OVER_ONLY
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions import function_names
+from penstock.catalog.python_functions import (
+    FunctionEntry,
+    PythonAggregate,
+    PythonFunction,
+    PythonScalar,
+    PythonTable,
+)
+from penstock.catalog.table_functions import table_function_names
+from penstock.client.results import Result, note_result
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.over import OVER_ONLY
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 
 def change_functions(session: Session, node: nodes.CreateFunction | nodes.DropFunction) -> Result:

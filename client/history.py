@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from catalog.frozen import dataclass
-from catalog.settings import Settings
-from engine.clock import SystemClock
-from engine.connectors.build import source_connector
-from engine.connectors.file_listing import FileSplit
-from engine.connectors.source import ScanRequest
-from engine.operator import Services
-from optimizer.history import HistoryPart, history_parts
-from optimizer.properties import PlanFacts
-from planner.backend_words import speaks
-from planner.explain import explain
-from planner.history import HistoryWish
-from planner.history_graph import Loaded, history_graph, loaded
-from planner.logical import LogicalPlan
-from planner.physical import HistorySpec, JobGraph, SourceSpec
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.settings import Settings
+from penstock.engine.clock import SystemClock
+from penstock.engine.connectors.build import source_connector
+from penstock.engine.connectors.file_listing import FileSplit
+from penstock.engine.connectors.source import ScanRequest
+from penstock.engine.operator import Services
+from penstock.optimizer.history import HistoryPart, history_parts
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.backend_words import speaks
+from penstock.planner.explain import explain
+from penstock.planner.history import HistoryWish
+from penstock.planner.history_graph import Loaded, history_graph, loaded
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.physical import HistorySpec, JobGraph, SourceSpec
 
 if TYPE_CHECKING:
-    from engine.bounded.backend import BoundedBackends
+    from penstock.engine.bounded.backend import BoundedBackends
 
 
 @dataclass(frozen=True)

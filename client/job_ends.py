@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from catalog.errors import Kind, PenstockError
-from client.job_statements import rows_out
-from client.results import Result, note_result
-from engine.clock import SystemClock
-from engine.job_state import JobState
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.job_statements import rows_out
+from penstock.client.results import Result, note_result
+from penstock.engine.clock import SystemClock
+from penstock.engine.job_state import JobState
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from engine.job import Job
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
 
 HoldJob = Callable[["Job | None"], None]
 STOP_S = 60.0

@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from client.bottleneck import bottleneck
-from client.job_statements import find_job, moment_text, rows_out, state_text
-from client.results import Result, verbatim_result
-from engine.job_state import JobState
-from planner import explain
-from planner import statement_nodes as nodes
+from penstock.client.bottleneck import bottleneck
+from penstock.client.job_statements import find_job, moment_text, rows_out, state_text
+from penstock.client.results import Result, verbatim_result
+from penstock.engine.job_state import JobState
+from penstock.planner import explain
+from penstock.planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from engine.job import Job
-    from engine.job_metrics import JobMetrics, OperatorReport
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
+    from penstock.engine.job_metrics import JobMetrics, OperatorReport
 
 
 def explain_job(session: Session, node: nodes.ExplainJob) -> Result:

@@ -7,18 +7,24 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from client.results import Result
-from engine.checkpoint_reader import CheckpointReader
-from engine.checkpoint_store import CURRENT
-from engine.job_record import JOB, JobRecord, decode_record, recorded_name, refuse_withheld
-from engine.local_storage import LocalStorage
-from engine.manifest import Role
-from engine.storage import directory_name
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.client.results import Result
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.checkpoint_store import CURRENT
+from penstock.engine.job_record import (
+    JOB,
+    JobRecord,
+    decode_record,
+    recorded_name,
+    refuse_withheld,
+)
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import Role
+from penstock.engine.storage import directory_name
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 
 @dataclass(frozen=True)

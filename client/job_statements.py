@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from client.results import Result, note_result, rows_result, text_rows
-from client.running import graph_at
-from engine.job_state import JobState
-from planner import statement_nodes as nodes
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.client.results import Result, note_result, rows_result, text_rows
+from penstock.client.running import graph_at
+from penstock.engine.job_state import JobState
+from penstock.planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from engine.deploy.worker_process import WorkerProcess
-    from engine.job import Job
-    from engine.job_metrics import JobMetrics, OperatorReport
+    from penstock.client.session import Session
+    from penstock.engine.deploy.worker_process import WorkerProcess
+    from penstock.engine.job import Job
+    from penstock.engine.job_metrics import JobMetrics, OperatorReport
 
 _STOP_TIMEOUT_S = 60.0
 _LOOK_S = 0.01
@@ -72,7 +72,7 @@ def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drai
         raise PenstockError("STA-3041", f"{note} after {_STOP_TIMEOUT_S:.0f} s, so no savepoint was written", hint=hint, sqlstate="57014")
     if job.error is not None:
         raise job.error
-    from engine.savepoints import write_savepoint
+    from penstock.engine.savepoints import write_savepoint
 
     assert job.checkpoint_storage is not None
     path = write_savepoint(job.checkpoint_storage, job.job_id, directory)

@@ -6,21 +6,21 @@ import shutil
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError, Span
-from catalog.tables import MaterializedView, Table
-from client.results import Result, note_result
-from client.running import Road, Started, submit_over_state
-from engine.connectors.materialized import MaterializedContents, MaterializedTables
-from engine.connectors.materialized_source import FIRST_STATE_S
-from engine.job_state import JobState
-from engine.threads import EngineThread
-from planner import statement_nodes as nodes
-from planner.binder import Binder
-from planner.logical import LogicalPlan, Scan, Sink
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.tables import MaterializedView, Table
+from penstock.client.results import Result, note_result
+from penstock.client.running import Road, Started, submit_over_state
+from penstock.engine.connectors.materialized import MaterializedContents, MaterializedTables
+from penstock.engine.connectors.materialized_source import FIRST_STATE_S
+from penstock.engine.job_state import JobState
+from penstock.engine.threads import EngineThread
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.binder import Binder
+from penstock.planner.logical import LogicalPlan, Scan, Sink
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from engine.job import Job
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
 
 REFRESH_MS = 200
 
@@ -101,8 +101,8 @@ def declare_view(session: Session, node: nodes.CreateMaterializedView) -> Road:
 
 def _filled(session: Session, road: Road) -> Job:
     """Start the job of a view; when it does not start there is no view."""
-    from engine.job_options import JobOptions
-    from engine.storage import directory_name
+    from penstock.engine.job_options import JobOptions
+    from penstock.engine.storage import directory_name
 
     assert road.graph is not None
     assert isinstance(road.plan, Sink)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import Kind, PenstockError
-from client.prometheus import CONTENT_TYPE, exposition
-from engine.clock import Clock, SystemClock
-from engine.metric_registry import metrics_of
-from engine.network.admission import Admission, AdmissionLimits
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.prometheus import CONTENT_TYPE, exposition
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.metric_registry import metrics_of
+from penstock.engine.network.admission import Admission, AdmissionLimits
 
 if TYPE_CHECKING:
-    from engine.job import Job
+    from penstock.engine.job import Job
 
 HOST = "127.0.0.1"
 LIMITS = AdmissionLimits(strangers=64, hello_ms=10_000.0)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from client.job_statements import find_job
-from client.results import Result, rows_result
-from client.show_statements import matches
-from planner import statement_nodes as nodes
+from penstock.client.job_statements import find_job
+from penstock.client.results import Result, rows_result
+from penstock.client.show_statements import matches
+from penstock.planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
-    from catalog.errors import Span
-    from client.session import Session
-    from engine.metric_registry import Metric
+    from penstock.catalog.errors import Span
+    from penstock.client.session import Session
+    from penstock.engine.metric_registry import Metric
 
 
 def show_metrics(session: Session, node: nodes.ShowMetrics) -> Result:
@@ -34,7 +34,7 @@ def show_metrics(session: Session, node: nodes.ShowMetrics) -> Result:
 
 def metrics_now(session: Session, job_id: str | None = None, like: str | None = None, span: Span | None = None) -> list[Metric]:
     """Return the metrics of one job, or of all, whose names match. CLI-6030 when there is no such job."""
-    from engine.metric_registry import metrics_of  # what a job counts: not before somebody asks
+    from penstock.engine.metric_registry import metrics_of  # what a job counts: not before somebody asks
 
     jobs = session.jobs() if job_id is None else [find_job(session, job_id, span)]
     return [metric for job in jobs for metric in metrics_of(job.job_id, job.metrics()) if matches(metric.name, like)]

@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import numbers_of
-from engine.expressions.compiler import compile_expression
-from engine.expressions.nested_order import sort_keys
-from engine.kernels.nested import canonical_text
-from engine.row_pieces import batches_of, taken
-from planner.expressions import Column, SortKey
+from penstock.engine.arrays import numbers_of
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.nested_order import sort_keys
+from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.row_pieces import batches_of, taken
+from penstock.planner.expressions import Column, SortKey
 
 
 def ordered(rows: pa.Table, keys: tuple[SortKey, ...]) -> pa.Table:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.spark_options import CATALOG_KEYS, SETTING_PREFIX, SPARK
-from catalog.store import CatalogStore
-from catalog.tables import MaterializedView
-from client.results import Result, note_result
-from planner import place_nodes as nodes
-from planner.statement_nodes import Name
+from penstock.catalog.databases import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.spark_options import CATALOG_KEYS, SETTING_PREFIX, SPARK
+from penstock.catalog.store import CatalogStore
+from penstock.catalog.tables import MaterializedView
+from penstock.client.results import Result, note_result
+from penstock.planner import place_nodes as nodes
+from penstock.planner.statement_nodes import Name
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 _TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SPARK: frozenset(CATALOG_KEYS)}
 
@@ -71,7 +71,7 @@ def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
     if kind == "file" and "path" not in options:
         raise PenstockError("SQL-1503", "a file catalog needs the option 'path'", span=name.span, hint="a directory, made when it is missing")
     if kind == SPARK:
-        from engine.bounded.spark_catalog import SparkCatalog  # starts nothing before a name of it is used
+        from penstock.engine.bounded.spark_catalog import SparkCatalog  # starts nothing before a name of it is used
 
         made = session.catalog.databases.add_external(name.text, options, SparkCatalog(options), node.if_not_exists, name.span)
         return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from engine.metric_registry import Metric, MetricKind, declaration
+from penstock.engine.metric_registry import Metric, MetricKind, declaration
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _UNIT_WORDS = {"ms": ("seconds", 1e-3), "us": ("seconds", 1e-6), "bytes": ("bytes", 1.0), "permille": ("ratio", 1e-3), "ms/s": ("ratio", 1e-3)}

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.python_functions import FunctionEntry, PythonFunction
-from catalog.settings import Settings
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.python_functions import FunctionEntry, PythonFunction
+from penstock.catalog.settings import Settings
 
 
 class PythonModules:

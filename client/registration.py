@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from catalog.catalog import Catalog
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Role, Schema
-from catalog.settings import parse_duration_ms
-from catalog.tables import Table, WatermarkRule
-from catalog.types import DAY_TIME_INTERVAL, is_timestamp
-from engine.connectors.registered import RegisteredTables
-from planner.expressions import Call, Column, Expression, Literal
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Role, Schema
+from penstock.catalog.settings import parse_duration_ms
+from penstock.catalog.tables import Table, WatermarkRule
+from penstock.catalog.types import DAY_TIME_INTERVAL, is_timestamp
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.planner.expressions import Call, Column, Expression, Literal
 
 
 def register(

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import STRING, from_arrow
-from client.changelog import change_schema, new_rows, op_rows
-from client.feeds import BackendFeed, Feed, TableFeed
-from engine.clock import Clock, SystemClock
-from engine.elements import Batch
-from engine.fold import Fold
-from planner.expressions import SortKey
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import STRING, from_arrow
+from penstock.client.changelog import change_schema, new_rows, op_rows
+from penstock.client.feeds import BackendFeed, Feed, TableFeed
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold
+from penstock.planner.expressions import SortKey
 
 if TYPE_CHECKING:
-    from engine.job import Job
+    from penstock.engine.job import Job
 
 _SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at the latest after it
 
@@ -170,7 +170,7 @@ class Result:
         """Return folded rows in the order the statement asked for; without one, rows that replace each other stand by their key."""
         if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
             return rows
-        from client.ordering import by_columns, ordered  # compiles expressions: only when there is an order
+        from penstock.client.ordering import by_columns, ordered  # compiles expressions: only when there is an order
 
         return ordered(rows, self.shape.order) if self.shape.order else by_columns(rows, self.shape.upsert_key or ())
 

@@ -6,28 +6,28 @@ import itertools
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.settings import Settings
-from catalog.tables import Table
-from client.feeds import BackendFeed, JobFeed, TableFeed
-from client.results import Result, Shape, note_result
-from optimizer.edges import lay_edges
-from optimizer.partitioning import is_gathered_by
-from optimizer.properties import PlanFacts
-from planner.expressions import SortKey
-from planner.late_columns import late_tables
-from planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
-from planner.physical import JobGraph, SinkSpec
-from planner.physical_planner import plan_job
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import Table
+from penstock.client.feeds import BackendFeed, JobFeed, TableFeed
+from penstock.client.results import Result, Shape, note_result
+from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.partitioning import is_gathered_by
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.expressions import SortKey
+from penstock.planner.late_columns import late_tables
+from penstock.planner.logical import Limit, LogicalPlan, Project, Sink, Sort, TopN
+from penstock.planner.physical import JobGraph, SinkSpec
+from penstock.planner.physical_planner import plan_job
 
 if TYPE_CHECKING:
-    from client.history import History
-    from client.session import Session
-    from engine.bounded.backend import BoundedBackends
-    from engine.job import Job
-    from engine.job_options import JobOptions
+    from penstock.client.history import History
+    from penstock.client.session import Session
+    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.job import Job
+    from penstock.engine.job_options import JobOptions
 
 FOREIGN_STATE = "STA-3007"
 
@@ -121,7 +121,7 @@ def _written(sink: Sink, road: Road, backends: BoundedBackends) -> Result:
 
 def submit(road: Road, session: Session) -> Result:
     """Submit a job and return its result: the rows of a query as they come, or just the job of an INSERT."""
-    from engine.job_options import JobOptions
+    from penstock.engine.job_options import JobOptions
 
     assert road.graph is not None
     session.backends.default = road.switches.backend
@@ -152,7 +152,7 @@ def submit(road: Road, session: Session) -> Result:
 
 def _told_at_start(road: Road, options: JobOptions, job_id: str | None) -> tuple[str, ...]:
     """What whoever starts a job should know when it has no state of its own: of other jobs that keep some."""
-    from client.job_records import left_behind  # it reads checkpoints: the engine is not loaded before a job starts
+    from penstock.client.job_records import left_behind  # it reads checkpoints: the engine is not loaded before a job starts
 
     if options.state_dir is None or job_id is None or options.savepoint is not None or not options.state_dir.is_dir():
         return ()

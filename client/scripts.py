@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError, SourceText, Span
-from catalog.frozen import dataclass
-from planner.statement_nodes import Statement
-from planner.statements import parse_script
+from penstock.catalog.errors import PenstockError, SourceText, Span
+from penstock.catalog.frozen import dataclass
+from penstock.planner.statement_nodes import Statement
+from penstock.planner.statements import parse_script
 
 _OF_QUERIES = ("BND-5003", "BND-5012")
 """What a backend says of a query in words of its own."""

@@ -11,49 +11,63 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.catalog import Catalog
-from catalog.connectors import Boundedness, boundedness
-from catalog.databases import Place
-from catalog.errors import PenstockError, SourceText
-from catalog.python_functions import PythonFunction, PythonFunctions
-from catalog.settings import Settings
-from catalog.store import CatalogStore
-from catalog.tables import Table as TableNoun
-from client.function_statements import register_function
-from client.job_ends import HoldJob, hold_no_job, start_or_finish, stop_jobs, tell_stderr, wait_for_job
-from client.materialized_views import RunningViews
-from client.python_modules import PythonModules
-from client.results import Result
-from client.running import Road, Started, Switches, backend_result, submit
-from client.scripts import PlacedStatement, placed_statements
-from client.spoken import Spoken
-from client.statements_run import run_statement
-from engine.connectors.bad_record_store import BadRecords
-from engine.connectors.collect import ResultChannels
-from engine.connectors.late_row_store import LateRows
-from engine.connectors.print_stream import PrintStream
-from engine.connectors.registered import RegisteredTables
-from engine.operator import Services
-from engine.threads import close_at_exit, closed
-from optimizer.bounded import choose_runtime, optimize_sharing
-from optimizer.edges import lay_edges
-from optimizer.history import no_stream, wish_of
-from optimizer.optimizer import Observer, optimize
-from optimizer.properties import PlanFacts
-from optimizer.sinks import check_order, check_sinks
-from planner.backend_words import speaks
-from planner.binder import Binder
-from planner.logical import LogicalPlan, Sink
-from planner.physical_planner import plan_job
-from planner.size_limits import check_plan
-from planner.statement_nodes import CreateTableAs, Explain, Insert, Query, StatementSet, Subscribe
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.databases import Place
+from penstock.catalog.errors import PenstockError, SourceText
+from penstock.catalog.python_functions import PythonFunction, PythonFunctions
+from penstock.catalog.settings import Settings
+from penstock.catalog.store import CatalogStore
+from penstock.catalog.tables import Table as TableNoun
+from penstock.client.function_statements import register_function
+from penstock.client.job_ends import (
+    HoldJob,
+    hold_no_job,
+    start_or_finish,
+    stop_jobs,
+    tell_stderr,
+    wait_for_job,
+)
+from penstock.client.materialized_views import RunningViews
+from penstock.client.python_modules import PythonModules
+from penstock.client.results import Result
+from penstock.client.running import Road, Started, Switches, backend_result, submit
+from penstock.client.scripts import PlacedStatement, placed_statements
+from penstock.client.spoken import Spoken
+from penstock.client.statements_run import run_statement
+from penstock.engine.connectors.bad_record_store import BadRecords
+from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.connectors.late_row_store import LateRows
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.operator import Services
+from penstock.engine.threads import close_at_exit, closed
+from penstock.optimizer.bounded import choose_runtime, optimize_sharing
+from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.history import no_stream, wish_of
+from penstock.optimizer.optimizer import Observer, optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.sinks import check_order, check_sinks
+from penstock.planner.backend_words import speaks
+from penstock.planner.binder import Binder
+from penstock.planner.logical import LogicalPlan, Sink
+from penstock.planner.physical_planner import plan_job
+from penstock.planner.size_limits import check_plan
+from penstock.planner.statement_nodes import (
+    CreateTableAs,
+    Explain,
+    Insert,
+    Query,
+    StatementSet,
+    Subscribe,
+)
 
 if TYPE_CHECKING:
-    from client.metrics_server import MetricsServer
-    from engine.bounded.backend import BoundedBackends
-    from engine.job import Job
-    from engine.job_manager import JobManager
-    from planner.table_api import Table
+    from penstock.client.metrics_server import MetricsServer
+    from penstock.engine.bounded.backend import BoundedBackends
+    from penstock.engine.job import Job
+    from penstock.engine.job_manager import JobManager
+    from penstock.planner.table_api import Table
 
 
 class Session:
@@ -149,7 +163,7 @@ class Session:
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
         if wish is None:
             return Road(bound, plan, switches, facts, laid, graph)
-        from client.history import planned_history  # it lists files: only where a history is wanted
+        from penstock.client.history import planned_history  # it lists files: only where a history is wanted
 
         return Road(bound, plan, switches, facts, laid, graph, planned_history(wish, laid, graph, facts, self.settings))
 
@@ -210,8 +224,8 @@ class Session:
     # -- tables of the program
 
     def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
-        """Make a table of the program readable under a name; see ``client.registration``."""
-        from client.registration import register
+        """Make a table of the program readable under a name; see ``penstock.client.registration``."""
+        from penstock.client.registration import register
 
         with self._lock:
             register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
@@ -223,7 +237,7 @@ class Session:
 
     def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
         """Return a table or view as a Table API object; ``run`` takes its finished plans (by default ``run_plan``)."""
-        from planner.table_api import open_table  # the fluent way in: for programs that use it
+        from penstock.planner.table_api import open_table  # the fluent way in: for programs that use it
 
         with self._lock:
             return open_table(name, Binder(self.catalog, self.settings), run or self.run_plan)
@@ -240,7 +254,7 @@ class Session:
         """Learn of a new table: where a user sits, Spark is started in the background as soon as there is a bounded table to read."""
         wanted = self.warms_backend and self.settings.get("bounded.backend") == "spark" and self.settings.get("execution.runtime-mode") != "streaming"
         if wanted and boundedness(table) is Boundedness.BOUNDED and Path(table.options.get("path", "")).exists():
-            from engine.bounded.spark import SparkBackend
+            from penstock.engine.bounded.spark import SparkBackend
 
             self.warms_backend = False
             if isinstance(spark := self.backends.backend("spark"), SparkBackend):
@@ -266,7 +280,7 @@ class Session:
     @cached_property
     def backends(self) -> BoundedBackends:
         """The bounded backends; each is started when a plan needs it."""
-        from engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
+        from penstock.engine.bounded.backend import BoundedBackends  # numba, duckdb, pyspark: not before a plan needs them
 
         return BoundedBackends(Services(*self._tables), settings=self.settings)
 
@@ -280,7 +294,7 @@ class Session:
         """The job manager of this process, started by the first job."""
         with self._lock:
             if self._job_manager is None:
-                from engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
+                from penstock.engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
                 self._job_manager = JobManager(Services(self.channels, *self._tables, self.print_stream, self.backends))
                 close_at_exit(self.close)
@@ -292,7 +306,7 @@ class Session:
 
     def job_id_for(self, name: str, state_dir: Path) -> str:
         """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
-        from client.job_records import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
+        from penstock.client.job_records import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
 
         if self.adopting is not None:
             job_id, self.adopting = self.adopting, None
@@ -322,7 +336,7 @@ class Session:
             return
         serving = None
         if port:
-            from client.metrics_server import MetricsServer  # a web server: only where one is asked for
+            from penstock.client.metrics_server import MetricsServer  # a web server: only where one is asked for
 
             serving = MetricsServer(self.jobs, port)
         if before is not None:

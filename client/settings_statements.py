@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from client.results import Result, note_result, text_rows
-from planner import statement_nodes as nodes
+from penstock.client.results import Result, note_result, text_rows
+from penstock.planner import statement_nodes as nodes
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 
 def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
@@ -35,7 +35,7 @@ def change_settings(session: Session, node: nodes.Set | nodes.Reset) -> Result:
 
 def all_settings(session: Session, like: str | None = None) -> Result:
     """Return every setting with its value, where that comes from, and what it is for."""
-    from client.show_statements import matches
+    from penstock.client.show_statements import matches
 
     settings = session.settings
     rows = [

@@ -5,23 +5,29 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from catalog.connectors import CONNECTORS, Boundedness, Connector, boundedness, takes_changes
-from catalog.databases import Place
-from catalog.functions import function_kinds
-from catalog.schema import Role
-from catalog.show_create import create_statement
-from catalog.spark_options import SPARK
-from catalog.tables import MaterializedView, Table, View
-from client.function_statements import python_function_rows
-from client.job_statements import list_jobs
-from client.place_statements import place_named
-from client.results import Result, text_rows, verbatim_result
-from client.settings_statements import all_settings
-from planner import statement_nodes as nodes
-from planner.statement_nodes import Name
+from penstock.catalog.connectors import (
+    CONNECTORS,
+    Boundedness,
+    Connector,
+    boundedness,
+    takes_changes,
+)
+from penstock.catalog.databases import Place
+from penstock.catalog.functions import function_kinds
+from penstock.catalog.schema import Role
+from penstock.catalog.show_create import create_statement
+from penstock.catalog.spark_options import SPARK
+from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.client.function_statements import python_function_rows
+from penstock.client.job_statements import list_jobs
+from penstock.client.place_statements import place_named
+from penstock.client.results import Result, text_rows, verbatim_result
+from penstock.client.settings_statements import all_settings
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.statement_nodes import Name
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 _ATTRIBUTES = {Role.EVENT_TIME: "event time", Role.PROCESSING_TIME: "processing time", Role.WINDOW_TIME: "event time"}
 

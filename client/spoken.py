@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from catalog.secrets import holds_secrets
-from planner import place_nodes
-from planner import statement_nodes as nodes
-from planner.alteration_nodes import AlterTable
+from penstock.catalog.secrets import holds_secrets
+from penstock.planner import place_nodes
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_nodes import AlterTable
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from engine.job_record import JobRecord
+    from penstock.client.session import Session
+    from penstock.engine.job_record import JobRecord
 
 MAKES_NAMES = (
     nodes.CreateTable,
@@ -53,7 +53,7 @@ class Spoken:
 
     def record(self, session: Session, name: str) -> JobRecord | None:
         """Return the record of a job that is started now; None for one no statement alone makes."""
-        from engine.job_record import JobRecord  # the engine: not before a job is started
+        from penstock.engine.job_record import JobRecord  # the engine: not before a job is started
 
         if not self.current or self.has_params:
             return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import Kind, PenstockError
-from client import (
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.client import (
     catalog_statements,
     explain_statements,
     function_statements,
@@ -20,13 +20,13 @@ from client import (
     subscription,
     verification,
 )
-from client.results import Result
-from planner import place_nodes
-from planner import statement_nodes as nodes
-from planner.alteration_nodes import AlterTable
+from penstock.client.results import Result
+from penstock.planner import place_nodes
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_nodes import AlterTable
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 
 def run_statement(session: Session, node: nodes.Statement, params: Sequence[Any] = ()) -> Result:

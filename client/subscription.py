@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import STRING
-from client.changelog import op_rows
-from client.feeds import Feed
-from client.results import Result, Shape
-from engine.change_rows import OP_FIELD
-from engine.elements import Batch
-from planner import statement_nodes as nodes
-from planner.logical import Sort
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import STRING
+from penstock.client.changelog import op_rows
+from penstock.client.feeds import Feed
+from penstock.client.results import Result, Shape
+from penstock.engine.change_rows import OP_FIELD
+from penstock.engine.elements import Batch
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.logical import Sort
+from penstock.planner.syntax import span_of
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 
 class ChangesFeed:

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from client.results import Result, note_result
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.row_sums import group_numbers, summed
-from optimizer.properties import PlanFacts
-from planner import statement_nodes as nodes
-from planner.recorded import up_to
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.client.results import Result, note_result
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.row_sums import group_numbers, summed
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.recorded import up_to
 
 if TYPE_CHECKING:
-    from client.running import Road
-    from client.session import Session
-    from engine.compared_rows import ComparedRows
+    from penstock.client.running import Road
+    from penstock.client.session import Session
+    from penstock.engine.compared_rows import ComparedRows
 
 BACKENDS = ("spark", "duckdb")
 SHOWN_ROWS = 20
@@ -75,7 +75,7 @@ def verify(session: Session, node: nodes.Verify) -> Result:
 
 def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
     """Run both ways, one after the other, and compare part by part: memory holds a part of the rows, whatever their number."""
-    from engine.compared_rows import ComparedRows  # its kernels: not before something is compared
+    from penstock.engine.compared_rows import ComparedRows  # its kernels: not before something is compared
 
     streamed = session.start(stream)
     rows = ComparedRows(streamed.arrow_schema, directory)
@@ -132,7 +132,7 @@ class DifferenceSoFar:
 
 def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
     """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
-    from engine.compared_rows import ComparedRows
+    from penstock.engine.compared_rows import ComparedRows
 
     rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
     for side, table in ((1, ours), (-1, theirs)):

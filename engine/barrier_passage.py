@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from engine.chain import OperatorSnapshot
-from engine.elements import Barrier, Element
-from engine.in_flight import ChannelRows, Way, kept
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.elements import Barrier, Element
+from penstock.engine.in_flight import ChannelRows, Way, kept
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.errors import Kind, PenstockError
-from engine.elements import Barrier
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.elements import Barrier
 
 
 class Alignment:

@@ -8,17 +8,26 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
-from engine.frozen_state import Snapshot
-from engine.layers import Layers
-from engine.marker_path import MarkerPath
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, Operator, Output, Rest, SourceOperator, SourceStatus, SplitEvent, begun
-from engine.operator_news import KeysKnown
-from engine.record_writer import TaskOutput
-from engine.row_pieces import LIMITS, cut, row_sizes
-from engine.state_budget import StateBudget
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
+from penstock.engine.frozen_state import Snapshot
+from penstock.engine.layers import Layers
+from penstock.engine.marker_path import MarkerPath
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import (
+    Context,
+    Operator,
+    Output,
+    Rest,
+    SourceOperator,
+    SourceStatus,
+    SplitEvent,
+    begun,
+)
+from penstock.engine.operator_news import KeysKnown
+from penstock.engine.record_writer import TaskOutput
+from penstock.engine.row_pieces import LIMITS, cut, row_sizes
+from penstock.engine.state_budget import StateBudget
 
 
 @dataclass(frozen=True)
@@ -348,7 +357,7 @@ class OperatorChain:
             self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
 
     def _measure(self, chained: ChainedOperator, budget: StateBudget | None) -> None:
-        from engine.state_size import StateSize  # only jobs with state need to know
+        from penstock.engine.state_size import StateSize  # only jobs with state need to know
 
         states, metrics = chained.operator.keyed_states().values(), chained.metrics
         name = chained.context.name

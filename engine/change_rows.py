@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, texts
-from engine.elements import Batch
-from engine.row_sums import group_numbers, summed
+from penstock.engine.arrays import array_of, texts
+from penstock.engine.elements import Batch
+from penstock.engine.row_sums import group_numbers, summed
 
 OP_FIELD = pa.field("op", pa.string())
 OPS = ("+I", "-U", "+U", "-D")

@@ -2,7 +2,7 @@
 
 Operators are the same when they mean the same: the same rows of the same tables, whatever stands above them. Sources and their watermarks also when
 only other columns or rows are read, for they go on from where they are. Sinks of one table are the same. Operators whose types are wider than they
-were, or whose rows have columns that were added to the end of a table, take the state there is when it is migrated (``engine.migration``).
+were, or whose rows have columns that were added to the end of a table, take the state there is when it is migrated (``penstock.engine.migration``).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from enum import StrEnum
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.manifest import Manifest, Migration, OperatorEntry, Role
-from engine.migration import Migrations, Obstacle
-from engine.plan_identity import PlanIdentity
-from engine.restore import check_rows_in_flight
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.manifest import Manifest, Migration, OperatorEntry, Role
+from penstock.engine.migration import Migrations, Obstacle
+from penstock.engine.plan_identity import PlanIdentity
+from penstock.engine.restore import check_rows_in_flight
 
 ALLOWED = "execution.state-recovery.ignore-unclaimed-state"
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from engine.elements import Barrier, Batch, Element, EndOfInput
+from penstock.engine.elements import Barrier, Batch, Element, EndOfInput
 
 Wakeup = Callable[[], None]
 CHANNEL_BYTES = 16 << 20

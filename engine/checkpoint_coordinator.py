@@ -9,13 +9,20 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Protocol
 
-from catalog.frozen import dataclass
-from engine.clock import Clock
-from engine.failpoints import failpoint
-from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskMessage, TriggerCheckpoint
-from engine.job_options import JobOptions
-from engine.snapshots import WrittenTask
-from engine.task_figures import TaskFigures
+from penstock.catalog.frozen import dataclass
+from penstock.engine.clock import Clock
+from penstock.engine.failpoints import failpoint
+from penstock.engine.job_messages import (
+    CheckpointComplete,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TaskMessage,
+    TriggerCheckpoint,
+)
+from penstock.engine.job_options import JobOptions
+from penstock.engine.snapshots import WrittenTask
+from penstock.engine.task_figures import TaskFigures
 
 HISTORY = 100
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.checkpoint_coordinator import CheckpointKind
-from engine.checkpoint_store import CheckpointStore
-from engine.clock import Clock
-from engine.failpoints import failpoint
-from engine.job_messages import SnapshotTaken, TaskEnded, TaskId
-from engine.manifest import Manifest
-from engine.snapshots import WrittenTask
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.checkpoint_coordinator import CheckpointKind
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.clock import Clock
+from penstock.engine.failpoints import failpoint
+from penstock.engine.job_messages import SnapshotTaken, TaskEnded, TaskId
+from penstock.engine.manifest import Manifest
+from penstock.engine.snapshots import WrittenTask
 
 if TYPE_CHECKING:
-    from engine.plan_identity import PlanIdentity
+    from penstock.engine.plan_identity import PlanIdentity
 
 RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
 

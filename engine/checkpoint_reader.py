@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.checkpoint_store import CURRENT
-from engine.manifest import Manifest, check_version, decode_manifest, unseal
-from engine.snapshots import check_file, damaged, read_items, read_state
-from engine.storage import Storage
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.checkpoint_store import CURRENT
+from penstock.engine.manifest import Manifest, check_version, decode_manifest, unseal
+from penstock.engine.snapshots import check_file, damaged, read_items, read_state
+from penstock.engine.storage import Storage
 
 _MANIFEST = re.compile(r"chk-(\d+)\.manifest\.json")
 

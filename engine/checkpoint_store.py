@@ -14,16 +14,34 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.chain import OperatorSnapshot
-from engine.failpoints import failpoint, is_armed
-from engine.job_messages import TaskId
-from engine.job_record import JOB, OWNER, JobOwner, JobRecord, decode_owner, encode_owner, encode_record, recorded_name
-from engine.manifest import FORMAT, VERSION, Manifest, check_version, decode_manifest, encode_manifest, seal, unseal
-from engine.snapshot_writer import SnapshotWriter
-from engine.snapshots import WrittenTask, check_file, damaged
-from engine.storage import Storage, locked
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.failpoints import failpoint, is_armed
+from penstock.engine.job_messages import TaskId
+from penstock.engine.job_record import (
+    JOB,
+    OWNER,
+    JobOwner,
+    JobRecord,
+    decode_owner,
+    encode_owner,
+    encode_record,
+    recorded_name,
+)
+from penstock.engine.manifest import (
+    FORMAT,
+    VERSION,
+    Manifest,
+    check_version,
+    decode_manifest,
+    encode_manifest,
+    seal,
+    unseal,
+)
+from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.snapshots import WrittenTask, check_file, damaged
+from penstock.engine.storage import Storage, locked
 
 CURRENT = "CURRENT"
 FINISHED = "FINISHED"

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 
 _LAST_PORT = 65535
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.fold import weights_of
-from engine.kernels.hash import stable_hash
-from engine.kernels.partition import counting_sort
-from engine.row_pieces import joined
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.fold import weights_of
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.row_pieces import joined
 
 PARTS = 64
 ROWS_HELD = 1 << 19

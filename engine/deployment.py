@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.chain import ChainedOperator, OperatorChain
-from engine.channels import Channel, Wakeup
-from engine.clock import Clock
-from engine.connectors.late_row_store import late_log
-from engine.in_flight import Way
-from engine.input_gate import InputGate
-from engine.job_messages import OperatorTold, TaskId, TaskReport
-from engine.job_options import JobOptions
-from engine.manifest import Manifest
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, Operator, RestoredFrom, Services
-from engine.placement import AllHere, ChannelEnds, Placement
-from engine.record_writer import RecordWriter, TaskOutput, record_writer
-from engine.restore import Restorer
-from engine.spill_files import SpillFiles
-from engine.state.key_groups import key_group_range
-from engine.state_budget import StateBudget
-from engine.storage import Storage
-from engine.task import Task
-from planner.edges import Forward
-from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec, OperatorSpec, SnapshotJoinSpec
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.chain import ChainedOperator, OperatorChain
+from penstock.engine.channels import Channel, Wakeup
+from penstock.engine.clock import Clock
+from penstock.engine.connectors.late_row_store import late_log
+from penstock.engine.in_flight import Way
+from penstock.engine.input_gate import InputGate
+from penstock.engine.job_messages import OperatorTold, TaskId, TaskReport
+from penstock.engine.job_options import JobOptions
+from penstock.engine.manifest import Manifest
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, Operator, RestoredFrom, Services
+from penstock.engine.placement import AllHere, ChannelEnds, Placement
+from penstock.engine.record_writer import RecordWriter, TaskOutput, record_writer
+from penstock.engine.restore import Restorer
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state.key_groups import key_group_range
+from penstock.engine.state_budget import StateBudget
+from penstock.engine.storage import Storage
+from penstock.engine.task import Task
+from penstock.planner.edges import Forward
+from penstock.planner.physical import (
+    Chain,
+    ChainEdge,
+    JobGraph,
+    JoinSpec,
+    OperatorSpec,
+    SnapshotJoinSpec,
+)
 
 BuildOperator = Callable[[OperatorSpec, JobOptions], Operator]
 Channels = list[list[ChannelEnds]]

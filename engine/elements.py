@@ -9,8 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, is_true
-from engine.row_pieces import LIMITS, copies_at_once, cut_pairs, row_sizes, widest_row
+from penstock.engine.arrays import array_of, is_true
+from penstock.engine.row_pieces import LIMITS, copies_at_once, cut_pairs, row_sizes, widest_row
 
 MIN_WATERMARK_US = -(2**63)
 MAX_WATERMARK_US = 2**63 - 1

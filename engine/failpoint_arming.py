@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from catalog.errors import PenstockError
-from catalog.settings import parse_duration_ms
-from engine.failpoints import POINTS, arm, check_point
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import parse_duration_ms
+from penstock.engine.failpoints import POINTS, arm, check_point
 
 VARIABLE = "PENSTOCK_FAILPOINTS"
 _ENABLED = "PENSTOCK_TEST"

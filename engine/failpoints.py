@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
 
 POINTS: dict[str, str] = {
     # The coordinator.

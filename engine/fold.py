@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.row_pieces import batches_of, taken
-from engine.row_sums import summed
+from penstock.engine.elements import Batch
+from penstock.engine.row_pieces import batches_of, taken
+from penstock.engine.row_sums import summed
 
 
 class Fold:

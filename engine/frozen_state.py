@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of
 
 SLOT = "@slot"
 """The column behind ``key_group`` that tells entries of one task apart: of two with one slot, the one of the later layer counts."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.row_pieces import LIMITS, cut
+from penstock.engine.elements import Batch
+from penstock.engine.row_pieces import LIMITS, cut
 
 
 def gathered(pieces: Sequence[Batch]) -> list[Batch]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engine.clock import Clock
-from engine.elements import Batch
-from engine.gathered import gathered
-from engine.job_options import JobOptions
+from penstock.engine.clock import Clock
+from penstock.engine.elements import Batch
+from penstock.engine.gathered import gathered
+from penstock.engine.job_options import JobOptions
 
 BATCHES_AT_ONCE = 4
 _SMALL = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.job_messages import TaskId
-from engine.rescaling import RescaleRequested
+from penstock.engine.job_messages import TaskId
+from penstock.engine.rescaling import RescaleRequested
 
 
 class HistoryPhase:

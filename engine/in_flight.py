@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import numbers_of
-from engine.elements import Batch, Element
-from planner.edges import Edge, Partition
+from penstock.engine.arrays import numbers_of
+from penstock.engine.elements import Batch, Element
+from penstock.planner.edges import Edge, Partition
 
 RESERVED = "@"
 """How names of states begin that no operator declares."""
@@ -49,8 +49,8 @@ class Way:
         return (np.arange(rows) * self.max_parallelism // max(rows, 1)).astype(np.uint16)
 
     def _keyed(self, piece: Batch) -> np.ndarray:
-        from engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
-        from engine.state.key_groups import groups_of_hashes
+        from penstock.engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
+        from penstock.engine.state.key_groups import groups_of_hashes
 
         assert isinstance(self.edge, Partition)
         if not self.edge.keys:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.kernels import columns as col
-from engine.metrics import OperatorMetrics
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.kernels import columns as col
+from penstock.engine.metrics import OperatorMetrics
 
 
 def in_time(batch: Batch, time_column: int, own_us: int, slack_us: int, metrics: OperatorMetrics) -> Batch:

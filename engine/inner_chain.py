@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.chain import ChainedOperator, OperatorChain
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups
-from engine.operators.build import build_operator
-from engine.operators.source import SourceOperator
-from engine.record_writer import TaskOutput
-from planner.physical import OperatorSpec, SourceSpec
+from penstock.engine.chain import ChainedOperator, OperatorChain
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups
+from penstock.engine.operators.build import build_operator
+from penstock.engine.operators.source import SourceOperator
+from penstock.engine.record_writer import TaskOutput
+from penstock.planner.physical import OperatorSpec, SourceSpec
 
 
 class _Hands(TaskOutput):

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from catalog.frozen import dataclass
-from engine.barriers import Alignment, newest
-from engine.channels import ConsumerChannel
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.failpoints import failpoint
-from engine.in_flight import ChannelRows
-from engine.task_figures import Queues
+from penstock.catalog.frozen import dataclass
+from penstock.engine.barriers import Alignment, newest
+from penstock.engine.channels import ConsumerChannel
+from penstock.engine.elements import (
+    MAX_WATERMARK_US,
+    MIN_WATERMARK_US,
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.failpoints import failpoint
+from penstock.engine.in_flight import ChannelRows
+from penstock.engine.task_figures import Queues
 
 
 @dataclass(frozen=True)

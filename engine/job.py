@@ -6,19 +6,19 @@ import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from engine.checkpoint_coordinator import CheckpointInfo
-from engine.job_messages import CancelRequested, StopRequested
-from engine.job_metrics import JobMetrics
-from engine.job_state import JobState
-from engine.network.admission import Refusals, refusals_of_row_listeners
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint_coordinator import CheckpointInfo
+from penstock.engine.job_messages import CancelRequested, StopRequested
+from penstock.engine.job_metrics import JobMetrics
+from penstock.engine.job_state import JobState
+from penstock.engine.network.admission import Refusals, refusals_of_row_listeners
 
 if TYPE_CHECKING:
-    from engine.changed_query import StateDiff
-    from engine.deploy.process_workers import ProcessWorkers
-    from engine.job_master import JobMaster
-    from engine.rescaling import RescaleRequested
-    from engine.storage import Storage
+    from penstock.engine.changed_query import StateDiff
+    from penstock.engine.deploy.process_workers import ProcessWorkers
+    from penstock.engine.job_master import JobMaster
+    from penstock.engine.rescaling import RescaleRequested
+    from penstock.engine.storage import Storage
 
 
 class Job:

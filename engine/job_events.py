@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.checkpoint_coordinator import CheckpointCoordinator
-from engine.checkpoint_store import CheckpointStore
-from engine.clock import Clock
-from engine.job_messages import OperatorTold
-from engine.manifest import Manifest
-from engine.operator_news import Recovered, Warned
-from engine.restart import RestartBudget
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.checkpoint_coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.clock import Clock
+from penstock.engine.job_messages import OperatorTold
+from penstock.engine.manifest import Manifest
+from penstock.engine.operator_news import Recovered, Warned
+from penstock.engine.restart import RestartBudget
 
 KEPT = 100
 

@@ -10,30 +10,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import Kind, PenstockError
-from engine.changed_query import continued
-from engine.checkpoint_store import CheckpointStore, Opened
-from engine.clock import Clock, SystemClock
-from engine.deployment import BuildOperator, Deployer
-from engine.job import Job
-from engine.job_master import JobMaster, Posted
-from engine.job_options import JobOptions
-from engine.local_storage import LocalStorage
-from engine.memory_storage import MemoryStorage
-from engine.operator import Services
-from engine.operators.build import build_operator
-from engine.plan_identity import PlanIdentity, plan_identity
-from engine.rescaling import RescaleRequested
-from engine.savepoints import start_from
-from engine.storage import Storage, check_name, directory_name
-from engine.task_manager import IoThread, ThreadedWorkers
-from engine.threads import EngineThread
-from planner.physical import JobGraph
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.changed_query import continued
+from penstock.engine.checkpoint_store import CheckpointStore, Opened
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.deployment import BuildOperator, Deployer
+from penstock.engine.job import Job
+from penstock.engine.job_master import JobMaster, Posted
+from penstock.engine.job_options import JobOptions
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operator import Services
+from penstock.engine.operators.build import build_operator
+from penstock.engine.plan_identity import PlanIdentity, plan_identity
+from penstock.engine.rescaling import RescaleRequested
+from penstock.engine.savepoints import start_from
+from penstock.engine.storage import Storage, check_name, directory_name
+from penstock.engine.task_manager import IoThread, ThreadedWorkers
+from penstock.engine.threads import EngineThread
+from penstock.planner.physical import JobGraph
 
 if TYPE_CHECKING:
-    from engine.deploy.process_runtime import ProcessRuntime
-    from engine.deploy.process_workers import ProcessWorkers
-    from engine.deploy.worker_process import WorkerProcess
+    from penstock.engine.deploy.process_runtime import ProcessRuntime
+    from penstock.engine.deploy.process_workers import ProcessWorkers
+    from penstock.engine.deploy.worker_process import WorkerProcess
 
 History = Callable[[], JobGraph]
 RENEW_MS = 2_000.0
@@ -209,7 +209,7 @@ class JobManager:
         """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held the same way."""
         kind = options.cluster if options.deployment == "spark" else options.deployment
         if kind not in self._runtimes:
-            from engine.deploy.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
+            from penstock.engine.deploy.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
 
             self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
         return self._runtimes[kind]

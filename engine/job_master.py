@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.chain import failure_in
-from engine.channels import Wakeup, no_wakeup
-from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointKind, LastCheckpoint
-from engine.checkpoint_io import (
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.chain import failure_in
+from penstock.engine.channels import Wakeup, no_wakeup
+from penstock.engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointKind, LastCheckpoint
+from penstock.engine.checkpoint_io import (
     CheckpointFailed,
     EndWritten,
     FinishRecorded,
@@ -28,11 +28,11 @@ from engine.checkpoint_io import (
     retired,
     storage_failure,
 )
-from engine.checkpoint_store import CheckpointStore, Opened
-from engine.deployment import Deployer, Deployment, RestorePoint
-from engine.history_phase import HistoryPhase
-from engine.job_events import JobEvents
-from engine.job_messages import (
+from penstock.engine.checkpoint_store import CheckpointStore, Opened
+from penstock.engine.deployment import Deployer, Deployment, RestorePoint
+from penstock.engine.history_phase import HistoryPhase
+from penstock.engine.job_events import JobEvents
+from penstock.engine.job_messages import (
     CancelRequested,
     CompletionTaken,
     EndSource,
@@ -46,15 +46,15 @@ from engine.job_messages import (
     TasksReleased,
     TasksStarted,
 )
-from engine.job_metrics import JobMetrics, has_delivered, job_metrics
-from engine.job_state import JobState, check_transition
-from engine.manifest import Manifest
-from engine.plan_identity import PlanIdentity
-from engine.rescaling import RescaleRequested
-from engine.restart import RestartBudget
-from engine.runtime_filters import RuntimeFilters
-from engine.task_handle import TaskHandle
-from engine.workers import Workers
+from penstock.engine.job_metrics import JobMetrics, has_delivered, job_metrics
+from penstock.engine.job_state import JobState, check_transition
+from penstock.engine.manifest import Manifest
+from penstock.engine.plan_identity import PlanIdentity
+from penstock.engine.rescaling import RescaleRequested
+from penstock.engine.restart import RestartBudget
+from penstock.engine.runtime_filters import RuntimeFilters
+from penstock.engine.task_handle import TaskHandle
+from penstock.engine.workers import Workers
 
 Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from catalog.frozen import dataclass
-from engine.chain import OperatorSnapshot
-from engine.operator_news import KeysKnown, News
+from penstock.catalog.frozen import dataclass
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.operator_news import KeysKnown, News
 
 
 @dataclasses.dataclass(frozen=True, order=True)

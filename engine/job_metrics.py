@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointInfo
-from engine.job_events import JobEvent
-from engine.metrics import SplitProgress
-from engine.network.admission import Refusals
-from engine.task_figures import OperatorFigures, TaskFigures
-from engine.task_handle import TaskHandle
-from planner.physical import JobGraph, SinkSpec
+from penstock.catalog.frozen import dataclass
+from penstock.engine.checkpoint_coordinator import CheckpointCoordinator, CheckpointInfo
+from penstock.engine.job_events import JobEvent
+from penstock.engine.metrics import SplitProgress
+from penstock.engine.network.admission import Refusals
+from penstock.engine.task_figures import OperatorFigures, TaskFigures
+from penstock.engine.task_handle import TaskHandle
+from penstock.planner.physical import JobGraph, SinkSpec
 
 
 @dataclasses.dataclass

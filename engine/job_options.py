@@ -6,11 +6,17 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.cluster_options import ClusterOptions
-from engine.job_record import JobRecord
-from engine.restart import ExponentialDelay, FailureRate, FixedDelay, NoRestart, RestartStrategy
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.cluster_options import ClusterOptions
+from penstock.engine.job_record import JobRecord
+from penstock.engine.restart import (
+    ExponentialDelay,
+    FailureRate,
+    FixedDelay,
+    NoRestart,
+    RestartStrategy,
+)
 
 
 class SettingValues(Protocol):

@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
 
 JOB = "JOB"
 OWNER = "OWNER"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 
 class JobState(StrEnum):

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import is_true
-from engine.formats.skipping import is_ranged
-from engine.operator_news import JoinKeys
-from engine.state.key_index import KeyIndex
+from penstock.engine.arrays import is_true
+from penstock.engine.formats.skipping import is_ranged
+from penstock.engine.operator_news import JoinKeys
+from penstock.engine.state.key_index import KeyIndex
 
 KEYS_MOST = 10_000
 RANGE_KEYS_MOST = 1_000_000

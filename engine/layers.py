@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from engine.frozen_state import FrozenState, Snapshot
-from engine.operator import KeyedState, TrackedState
+from penstock.catalog.frozen import dataclass
+from penstock.engine.frozen_state import FrozenState, Snapshot
+from penstock.engine.operator import KeyedState, TrackedState
 
 MOST_LAYERS = 16
 """So many layers a restore reads at most; the next checkpoint is whole again."""

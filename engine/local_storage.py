@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from catalog.errors import Kind, PenstockError
-from engine.failpoints import failpoint
-from engine.storage import check_name, locked
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.failpoints import failpoint
+from penstock.engine.storage import check_name, locked
 
 LOCK = "LOCK"
 LEASE_S = 30.0  # a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that lives is busy with

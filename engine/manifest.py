@@ -9,12 +9,25 @@ from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.job_messages import TaskId
-from engine.snapshots import FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, damaged
-from engine.storage import check_name
-from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.job_messages import TaskId
+from penstock.engine.snapshots import (
+    FileEntry,
+    GroupEntry,
+    ItemsPart,
+    KeyedPart,
+    WrittenTask,
+    damaged,
+)
+from penstock.engine.storage import check_name
+from penstock.planner.state_meaning import (
+    CarriedColumn,
+    DeclaredColumn,
+    DeclaredTable,
+    PlanMeaning,
+    StateMeaning,
+)
 
 FORMAT = "penstock-checkpoint"
 VERSION = (1, 4)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.clock import Clock
-from engine.elements import LatencyMarker
-from engine.latency_histogram import LatencyHistogram
-from engine.record_writer import TaskOutput
+from penstock.engine.clock import Clock
+from penstock.engine.elements import LatencyMarker
+from penstock.engine.latency_histogram import LatencyHistogram
+from penstock.engine.record_writer import TaskOutput
 
 if TYPE_CHECKING:
-    from engine.chain import ChainedOperator
+    from penstock.engine.chain import ChainedOperator
 
 
 class MarkerPath:

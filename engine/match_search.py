@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.kernels import row_matches as kernel
-from engine.kernels.row_programs import NO_DIVISION, OVERFLOW
-from engine.partitions import Partitions
-from engine.row_tests import RowTests
-from planner.match_recognize import SkipTo
-from planner.physical import MatchSpec
-from planner.row_automaton import automaton_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.kernels import row_matches as kernel
+from penstock.engine.kernels.row_programs import NO_DIVISION, OVERFLOW
+from penstock.engine.partitions import Partitions
+from penstock.engine.row_tests import RowTests
+from penstock.planner.match_recognize import SkipTo
+from penstock.planner.physical import MatchSpec
+from penstock.planner.row_automaton import automaton_of
 
 MOST_STEPS = 10_000_000
 """How many rows may be tried for one match."""

@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.types import BOOLEAN
-from engine.arrays import array_of
-from engine.expressions.compiler import compile_expression
-from engine.expressions.site import EvaluationContext
-from engine.match_search import Matches
-from engine.over_values import OverValues
-from engine.partitions import Partitions
-from engine.peers import PeerGroups
-from engine.row_tests import earlier
-from engine.state.accumulators import Accumulators
-from planner.expressions import Column
-from planner.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
-from planner.over import Frame, FrameUnit
-from planner.physical import MatchSpec
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import BOOLEAN
+from penstock.engine.arrays import array_of
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.match_search import Matches
+from penstock.engine.over_values import OverValues
+from penstock.engine.partitions import Partitions
+from penstock.engine.peers import PeerGroups
+from penstock.engine.row_tests import earlier
+from penstock.engine.state.accumulators import Accumulators
+from penstock.planner.expressions import Column
+from penstock.planner.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
+from penstock.planner.over import Frame, FrameUnit
+from penstock.planner.physical import MatchSpec
 
 _SO_FAR = Frame(FrameUnit.ROWS, None, 0)
 

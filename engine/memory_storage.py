@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.failpoints import failpoint
-from engine.storage import check_name
+from penstock.engine.failpoints import failpoint
+from penstock.engine.storage import check_name
 
 
 @dataclass

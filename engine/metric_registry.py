@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 
-from catalog.frozen import dataclass
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
-from engine.job_metrics import JobMetrics
-from engine.task_figures import OperatorFigures, TaskFigures
+from penstock.catalog.frozen import dataclass
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
+from penstock.engine.job_metrics import JobMetrics
+from penstock.engine.task_figures import OperatorFigures, TaskFigures
 
 
 class MetricKind(StrEnum):

@@ -9,9 +9,9 @@ from dataclasses import field
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.latency_histogram import LatencyHistogram
-from engine.time_spent import TimeSpent
+from penstock.catalog.frozen import dataclass
+from penstock.engine.latency_histogram import LatencyHistogram
+from penstock.engine.time_spent import TimeSpent
 
 LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
 """Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from engine.frozen_state import OPTIONAL
-from engine.snapshots import plain_type
+from penstock.engine.frozen_state import OPTIONAL
+from penstock.engine.snapshots import plain_type
 
 _ROW_COLUMN = re.compile(r"c(\d+)")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from catalog.frozen import dataclass
-from engine.manifest import Manifest, Migration, Role
-from engine.plan_identity import PlanIdentity
-from planner.state_meaning import CarriedColumn, DeclaredTable
-from planner.widening import crosses_words, keeps_layout
+from penstock.catalog.frozen import dataclass
+from penstock.engine.manifest import Manifest, Migration, Role
+from penstock.engine.plan_identity import PlanIdentity
+from penstock.planner.state_meaning import CarriedColumn, DeclaredTable
+from penstock.planner.widening import crosses_words, keeps_layout
 
 _SUMS = re.compile(r"\ba\d+_\d+ ")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.arrays import truths
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.in_time import without_late
-from engine.kernels import columns as col
-from engine.metrics import OperatorMetrics
+from penstock.engine.arrays import truths
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import without_late
+from penstock.engine.kernels import columns as col
+from penstock.engine.metrics import OperatorMetrics
 
 
 def on_time(batch: Batch, time_column: int, slack_us: int, watermark_us: int, metrics: OperatorMetrics) -> Batch:

@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from engine.clock import Clock
-from engine.elements import Batch
-from engine.metrics import OperatorMetrics
-from engine.operator_news import KeysKnown, News
+from penstock.engine.clock import Clock
+from penstock.engine.elements import Batch
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator_news import KeysKnown, News
 
 
 class Output(Protocol):

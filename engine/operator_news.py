@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog.frozen import dataclass
+from penstock.catalog.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from catalog.types import to_arrow
-from engine.arrays import array_of, truths
-from engine.expressions.compiler import compile_expression
-from engine.expressions.site import EvaluationContext
-from engine.kernels import columns as col
-from engine.kernels import frames as kernel
-from engine.partitions import Partitions
-from engine.peers import PeerGroups, Peers
-from engine.state.accumulators import Accumulators
-from planner.expressions import AggregateCall, Literal, SortKey
-from planner.over import PLACES, RANKS, Frame, FrameUnit
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import to_arrow
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import frames as kernel
+from penstock.engine.partitions import Partitions
+from penstock.engine.peers import PeerGroups, Peers
+from penstock.engine.state.accumulators import Accumulators
+from penstock.planner.expressions import AggregateCall, Literal, SortKey
+from penstock.planner.over import PLACES, RANKS, Frame, FrameUnit
 
 _ROWS_AT_ONCE = 1 << 20
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of
-from engine.kernels.partition import counting_sort
-from engine.state.row_order import RowOrder
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.state.row_order import RowOrder
 
 _DENSE = 8
 

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import is_true, truths
-from engine.expressions.compiler import compile_expression
-from engine.expressions.site import EvaluationContext
-from engine.kernels import columns as col
-from engine.kernels.nested import canonical_text
-from engine.partitions import Partitions
-from planner.expressions import SortKey
+from penstock.engine.arrays import is_true, truths
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.partitions import Partitions
+from penstock.planner.expressions import SortKey
 
 
 class PeerGroups:

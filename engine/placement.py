@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from catalog.frozen import dataclass
-from engine.channels import ConsumerChannel, ProducerChannel, Wakeup
+from penstock.catalog.frozen import dataclass
+from penstock.engine.channels import ConsumerChannel, ProducerChannel, Wakeup
 
 
 class Placement(Protocol):

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import field
 
-from catalog.frozen import dataclass
-from engine.manifest import OperatorEntry, Role
-from engine.operators.build import keeps_state
-from planner.meaning import table_text
-from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec, WatermarkSpec
-from planner.state_meaning import PlanMeaning
+from penstock.catalog.frozen import dataclass
+from penstock.engine.manifest import OperatorEntry, Role
+from penstock.engine.operators.build import keeps_state
+from penstock.planner.meaning import table_text
+from penstock.planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec, WatermarkSpec
+from penstock.planner.state_meaning import PlanMeaning
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.python_functions import CallMode
-from catalog.types import to_arrow
-from engine.expressions.faults import Fault
-from engine.expressions.python_calls import as_column, called, values_as_column
-from planner.python_aggregates import PythonAggregateCall
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_functions import CallMode
+from penstock.catalog.types import to_arrow
+from penstock.engine.expressions.faults import Fault
+from penstock.engine.expressions.python_calls import as_column, called, values_as_column
+from penstock.planner.python_aggregates import PythonAggregateCall
 
 
 def aggregated(call: PythonAggregateCall, offsets: np.ndarray, columns: list[pa.Array]) -> pa.Array:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.python_functions import CallMode, PythonTable
-from catalog.types import to_arrow
-from engine.expressions.faults import Fault
-from engine.expressions.python_calls import as_column, called, raised, values_as_column
-from engine.row_pieces import LIMITS
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_functions import CallMode, PythonTable
+from penstock.catalog.types import to_arrow
+from penstock.engine.expressions.faults import Fault
+from penstock.engine.expressions.python_calls import as_column, called, raised, values_as_column
+from penstock.engine.row_pieces import LIMITS
 
 Given = tuple[np.ndarray, list[pa.Array]]
 _LOOK_EVERY = 256  # rows of a generator: so often one of them is asked for its size

@@ -6,14 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from catalog.errors import Kind, PenstockError
-from engine.channels import ProducerChannel
-from engine.clock import Clock
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.failpoints import failpoint
-from engine.gathered import gathered
-from engine.in_flight import Way
-from planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.channels import ProducerChannel
+from penstock.engine.clock import Clock
+from penstock.engine.elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.failpoints import failpoint
+from penstock.engine.gathered import gathered
+from penstock.engine.in_flight import Way
+from penstock.planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
 
 
 class RecordWriter:
@@ -111,8 +119,8 @@ class PartitionWriter(RecordWriter):
     def __init__(
         self, targets: Sequence[ProducerChannel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
     ) -> None:
-        from engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
-        from engine.kernels.partition import partition
+        from penstock.engine.kernels.hash import stable_hash  # numba: only jobs that exchange rows pay for it
+        from penstock.engine.kernels.partition import partition
 
         super().__init__(targets)
         self._keys = keys

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from engine.plan_identity import PlanIdentity
-from planner.physical import JobGraph
+from penstock.catalog.frozen import dataclass
+from penstock.engine.plan_identity import PlanIdentity
+from penstock.planner.physical import JobGraph
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from catalog.frozen import dataclass
+from penstock.catalog.frozen import dataclass
 
 JITTER = 0.1
 

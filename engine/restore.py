@@ -8,19 +8,26 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from engine.chain import ChainedOperator, OperatorChain
-from engine.elements import Batch
-from engine.frozen_state import OPTIONAL
-from engine.in_flight import RESERVED, Goal, batches_of, goal_of
-from engine.input_gate import InputGate
-from engine.manifest import Manifest, Migration, OperatorEntry
-from engine.migrated_rows import migrated
-from engine.operator import Context
-from engine.row_pieces import parts_by_group
-from engine.snapshots import KeyedPart, WrittenTask, read_items, read_pieces, read_state, schema_fingerprint
-from engine.storage import Storage
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.engine.chain import ChainedOperator, OperatorChain
+from penstock.engine.elements import Batch
+from penstock.engine.frozen_state import OPTIONAL
+from penstock.engine.in_flight import RESERVED, Goal, batches_of, goal_of
+from penstock.engine.input_gate import InputGate
+from penstock.engine.manifest import Manifest, Migration, OperatorEntry
+from penstock.engine.migrated_rows import migrated
+from penstock.engine.operator import Context
+from penstock.engine.row_pieces import parts_by_group
+from penstock.engine.snapshots import (
+    KeyedPart,
+    WrittenTask,
+    read_items,
+    read_pieces,
+    read_state,
+    schema_fingerprint,
+)
+from penstock.engine.storage import Storage
 
 _VALUES = re.compile(r"list<\w+: ")
 

@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.arrays import array_of
+from penstock.catalog.errors import PenstockError
+from penstock.engine.arrays import array_of
 
 
 @dataclass

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.kernels.columns import words
-from engine.kernels.nested import canonical_text
-from engine.row_pieces import LIMITS, taken
+from penstock.engine.kernels.columns import words
+from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.row_pieces import LIMITS, taken
 
 
 def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
@@ -78,7 +78,7 @@ def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
 
 def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
     """Return a small number per value of a column that no array can hold."""
-    from engine.state.key_index import KeyIndex  # numba: only such results pay for it
+    from penstock.engine.state.key_index import KeyIndex  # numba: only such results pay for it
 
     index = KeyIndex([column.type])
     code = np.concatenate([index.lookup_or_insert([chunk]) for chunk in column.chunks])

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.arrays import array_of, is_true, numbers_of, truths
-from engine.expressions.compiler import compile_expression
-from engine.expressions.site import EvaluationContext
-from engine.kernels import columns as col
-from engine.partitions import Partitions
-from planner.expressions import Expression
-from planner.match_recognize import Definition, RowValue, Value
-from planner.row_program import TOTALS, CellKind, Programs, programs_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of, is_true, numbers_of, truths
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.kernels import columns as col
+from penstock.engine.partitions import Partitions
+from penstock.planner.expressions import Expression
+from penstock.planner.match_recognize import Definition, RowValue, Value
+from penstock.planner.row_program import TOTALS, CellKind, Programs, programs_of
 
 _ALONE, _ALONG = 1, 2
 

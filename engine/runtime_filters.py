@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from engine.job_messages import OperatorTold, TaskId, TaskMessage
-from engine.operator_news import JoinKeys, KeysKnown
-from planner.physical import JobGraph, JoinSpec
-from planner.runtime_filter import RuntimeFilterSpec
+from penstock.engine.job_messages import OperatorTold, TaskId, TaskMessage
+from penstock.engine.operator_news import JoinKeys, KeysKnown
+from penstock.planner.physical import JobGraph, JoinSpec
+from penstock.planner.runtime_filter import RuntimeFilterSpec
 
 
 class FilteredTask(Protocol):
@@ -49,7 +49,7 @@ class RuntimeFilters:
         told[report.task] = report.news
         if len(told) < self._subtasks[join_id]:
             return
-        from engine.join_keys import gathered  # kernels: not before there are keys
+        from penstock.engine.join_keys import gathered  # kernels: not before there are keys
 
         known = gathered(list(told.values()))
         if known.keys is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from engine.checkpoint_reader import CheckpointReader
-from engine.checkpoint_store import CheckpointStore, Opened
-from engine.local_storage import LocalStorage
-from engine.manifest import Manifest
-from engine.snapshots import BLOCK_BYTES, check_file
-from engine.storage import Storage
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.checkpoint_store import CheckpointStore, Opened
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import Manifest
+from penstock.engine.snapshots import BLOCK_BYTES, check_file
+from penstock.engine.storage import Storage
 
 KIND = "savepoint"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from engine.clock import Clock
-from engine.job_messages import TaskFailed, TaskReport
-from engine.task import Did, Task
-from engine.threads import EngineThread
+from penstock.engine.clock import Clock
+from penstock.engine.job_messages import TaskFailed, TaskReport
+from penstock.engine.task import Did, Task
+from penstock.engine.threads import EngineThread
 
 STEPS_IN_A_ROW = 16
 ROW_MS = 20.0

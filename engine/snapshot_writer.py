@@ -13,17 +13,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.arrays import numbers_of
-from engine.chain import OperatorSnapshot
-from engine.failpoints import failpoint
-from engine.frozen_state import FrozenState, Snapshot
-from engine.in_flight import RESERVED
-from engine.job_messages import TaskId
-from engine.row_pieces import LIMITS, joined
-from engine.snapshots import BLOCK_BYTES, FileEntry, GroupEntry, ItemsPart, KeyedPart, WrittenTask, schema_fingerprint
-from engine.storage import Storage
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import numbers_of
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.failpoints import failpoint
+from penstock.engine.frozen_state import FrozenState, Snapshot
+from penstock.engine.in_flight import RESERVED
+from penstock.engine.job_messages import TaskId
+from penstock.engine.row_pieces import LIMITS, joined
+from penstock.engine.snapshots import (
+    BLOCK_BYTES,
+    FileEntry,
+    GroupEntry,
+    ItemsPart,
+    KeyedPart,
+    WrittenTask,
+    schema_fingerprint,
+)
+from penstock.engine.storage import Storage
 
 ALIGNMENT = 8
 STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.arrays import array_of, numbers_of
-from engine.frozen_state import SLOT
-from engine.in_flight import RESERVED
-from engine.job_messages import TaskId
-from engine.row_pieces import LIMITS, cut, taken
-from engine.storage import Storage
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.frozen_state import SLOT
+from penstock.engine.in_flight import RESERVED
+from penstock.engine.job_messages import TaskId
+from penstock.engine.row_pieces import LIMITS, cut, taken
+from penstock.engine.storage import Storage
 
 BLOCK_BYTES = 1 << 20
 MAX_MESSAGE_BYTES = 1 << 31

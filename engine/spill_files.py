@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.local_storage import make_private
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.local_storage import make_private
 
 
 @dataclass

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.spill_files import SpillFiles, let_go, mapped_bytes
-from engine.state_size import StateSize
+from penstock.catalog.errors import PenstockError
+from penstock.engine.spill_files import SpillFiles, let_go, mapped_bytes
+from penstock.engine.state_size import StateSize
 
 _LEAST_PART = 32
 

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.spill_files import ArrayPages, SpilledRows, SpillFiles
+from penstock.engine.elements import Batch
+from penstock.engine.spill_files import ArrayPages, SpilledRows, SpillFiles
 
-_OURS = ("engine.state.", "engine.timers", "engine.elements")
+_OURS = ("penstock.engine.state.", "penstock.engine.timers", "penstock.engine.elements")
 _MANY = 10_000
 
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Protocol
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _PLAIN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,78}[A-Za-z0-9_])?")

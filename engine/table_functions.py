@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import Kind, PenstockError
-from catalog.types import Array, Map, Row, is_integer, to_arrow
-from engine import arrays
-from engine.expressions.columns import aligned, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument
-from engine.expressions.lists import Lists, lists_of
-from engine.expressions.nested_access import alternated
-from engine.expressions.registry import KERNELS
-from engine.expressions.site import EvaluationContext, Site
-from engine.python_tables import Given, PythonTableRows
-from engine.row_pieces import LIMITS
-from planner.expressions import Call
-from planner.unnest import TableCall
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.types import Array, Map, Row, is_integer, to_arrow
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import aligned, nulls_of_any, values_of
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.lists import Lists, lists_of
+from penstock.engine.expressions.nested_access import alternated
+from penstock.engine.expressions.registry import KERNELS
+from penstock.engine.expressions.site import EvaluationContext, Site
+from penstock.engine.python_tables import Given, PythonTableRows
+from penstock.engine.row_pieces import LIMITS
+from penstock.planner.expressions import Call
+from penstock.planner.unnest import TableCall
 
 TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
 """From the columns of the arguments and their length; what is only counted, not there yet, comes in pieces."""

@@ -7,15 +7,23 @@ from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
-from engine.barrier_passage import BarrierPassage
-from engine.chain import OperatorChain, OperatorSnapshot
-from engine.channels import Wakeup, no_wakeup
-from engine.clock import Clock
-from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.failpoints import failpoint
-from engine.in_flight import Way
-from engine.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
-from engine.job_messages import (
+from penstock.engine.barrier_passage import BarrierPassage
+from penstock.engine.chain import OperatorChain, OperatorSnapshot
+from penstock.engine.channels import Wakeup, no_wakeup
+from penstock.engine.clock import Clock
+from penstock.engine.elements import (
+    MAX_WATERMARK_US,
+    Barrier,
+    Batch,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.failpoints import failpoint
+from penstock.engine.in_flight import Way
+from penstock.engine.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
+from penstock.engine.job_messages import (
     CheckpointComplete,
     CompletionTaken,
     EndSource,
@@ -27,13 +35,13 @@ from engine.job_messages import (
     TaskReport,
     TriggerCheckpoint,
 )
-from engine.metrics import TaskMetrics
-from engine.operator import Context
-from engine.operator_news import KeysKnown
-from engine.record_writer import TaskOutput
-from engine.state_budget import StateBudget
-from engine.task_figures import NO_QUEUES, TaskFigures, task_figures
-from engine.time_spent import Spending, TimeSpent
+from penstock.engine.metrics import TaskMetrics
+from penstock.engine.operator import Context
+from penstock.engine.operator_news import KeysKnown
+from penstock.engine.record_writer import TaskOutput
+from penstock.engine.state_budget import StateBudget
+from penstock.engine.task_figures import NO_QUEUES, TaskFigures, task_figures
+from penstock.engine.time_spent import Spending, TimeSpent
 
 TICK_MS = 50.0
 MEASURE_MS = 1_000.0

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any
 
-from catalog.frozen import dataclass
-from engine.latency_histogram import LatencyFigures
-from engine.metrics import OperatorMetrics, SplitProgress, TaskMetrics
-from engine.time_spent import TimeShares
+from penstock.catalog.frozen import dataclass
+from penstock.engine.latency_histogram import LatencyFigures
+from penstock.engine.metrics import OperatorMetrics, SplitProgress, TaskMetrics
+from penstock.engine.time_spent import TimeShares
 
 if TYPE_CHECKING:
-    from engine.job_messages import TaskId
+    from penstock.engine.job_messages import TaskId
 
 
 @dataclass(frozen=True)

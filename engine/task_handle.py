@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from engine.job_messages import TaskId, TaskMessage
-from engine.task_figures import TaskFigures
+from penstock.engine.job_messages import TaskId, TaskMessage
+from penstock.engine.task_figures import TaskFigures
 
 
 class NamedOperator(Protocol):

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.channels import Wakeup
-from engine.clock import Clock
-from engine.deployment import Deployment
-from engine.job_messages import TaskFailed, TasksReleased, TasksStarted
-from engine.slots import Slot
-from engine.task import Task
-from engine.threads import EngineThread
+from penstock.engine.channels import Wakeup
+from penstock.engine.clock import Clock
+from penstock.engine.deployment import Deployment
+from penstock.engine.job_messages import TaskFailed, TasksReleased, TasksStarted
+from penstock.engine.slots import Slot
+from penstock.engine.task import Task
+from penstock.engine.threads import EngineThread
 
 
 class IoThread:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.clock import Clock
-from engine.elements import Batch
-from engine.operator import Output, Rest, given
-from engine.state.row_difference import difference
+from penstock.engine.clock import Clock
+from penstock.engine.elements import Batch
+from penstock.engine.operator import Output, Rest, given
+from penstock.engine.state.row_difference import difference
 
 _ROWS_MAX = 1 << 17
 

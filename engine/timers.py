@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import heap
-from engine.state.word_index import grown
+from penstock.engine.kernels import heap
+from penstock.engine.state.word_index import grown
 
 _FIRST = 64
 

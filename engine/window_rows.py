@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.frozen import dataclass
-from engine import windows
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.in_time import without_late
-from engine.kernels import columns as col
-from engine.metrics import OperatorMetrics
-from planner.windowing import AttachedWindow, Windowing
+from penstock.catalog.frozen import dataclass
+from penstock.engine import windows
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import without_late
+from penstock.engine.kernels import columns as col
+from penstock.engine.metrics import OperatorMetrics
+from penstock.planner.windowing import AttachedWindow, Windowing
 
 
 @dataclass(frozen=True, eq=False)

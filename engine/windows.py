@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.windowing import Windowing, WindowKind
+from penstock.planner.windowing import Windowing, WindowKind
 
 
 def event_times(times: np.ndarray, windowing: Windowing) -> np.ndarray:

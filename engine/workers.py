@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from engine.deployment import Deployment
-from engine.task_handle import TaskHandle
+from penstock.engine.deployment import Deployment
+from penstock.engine.task_handle import TaskHandle
 
 
 class Workers(Protocol):

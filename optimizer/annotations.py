@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optimizer.properties import PlanFacts
-from planner.explain import Annotate
-from planner.logical import Exchange, Join, LogicalPlan, StatementSet
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.explain import Annotate
+from penstock.planner.logical import Exchange, Join, LogicalPlan, StatementSet
 
 
 def facts_of(facts: PlanFacts) -> Callable[[LogicalPlan], dict[str, str]]:

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from catalog.connectors import is_in_database
-from catalog.errors import PenstockError
-from catalog.spark_options import is_in_spark
-from catalog.types import BOOLEAN
-from optimizer.clock_columns import stamp_clock
-from optimizer.emission import settle_emission
-from optimizer.optimizer import Observer, optimize
-from optimizer.properties import PlanFacts
-from optimizer.shared_inputs import RULE, SharedInputs, reads_a_table_twice
-from optimizer.streamable import check_streamable
-from planner.binder_join_time import join_time
-from planner.expressions import Call, Column, Literal, conjuncts
-from planner.logical import BoundedInput, Filter, Join, LogicalPlan, Project, Scan, Sink, StatementSet, WatermarkAssign
-from planner.processing_time import ProcessingTime
-from planner.timed_join import TIME_ROLES
-from planner.timed_join import timed as time_join
+from penstock.catalog.connectors import is_in_database
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.spark_options import is_in_spark
+from penstock.catalog.types import BOOLEAN
+from penstock.optimizer.clock_columns import stamp_clock
+from penstock.optimizer.emission import settle_emission
+from penstock.optimizer.optimizer import Observer, optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.shared_inputs import RULE, SharedInputs, reads_a_table_twice
+from penstock.optimizer.streamable import check_streamable
+from penstock.planner.binder_join_time import join_time
+from penstock.planner.expressions import Call, Column, Literal, conjuncts
+from penstock.planner.logical import (
+    BoundedInput,
+    Filter,
+    Join,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sink,
+    StatementSet,
+    WatermarkAssign,
+)
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.timed_join import TIME_ROLES
+from penstock.planner.timed_join import timed as time_join
 
 
 def optimize_sharing(

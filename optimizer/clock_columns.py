@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
-from optimizer.safety import CLOCK_FUNCTIONS
-from optimizer.substitution import column_of, map_expressions, select_columns
-from planner.expressions import Call, Case, Column, Expression
-from planner.logical import Aggregate, Join, LogicalPlan, Project, TopN, WindowAggregate
-from planner.lookup_join import LookupJoin
-from planner.over import Over, PartitionTop
-from planner.temporal_join import TemporalJoin
+from penstock.catalog.types import BOOLEAN
+from penstock.optimizer.safety import CLOCK_FUNCTIONS
+from penstock.optimizer.substitution import column_of, map_expressions, select_columns
+from penstock.planner.expressions import Call, Case, Column, Expression
+from penstock.planner.logical import (
+    Aggregate,
+    Join,
+    LogicalPlan,
+    Project,
+    TopN,
+    WindowAggregate,
+)
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.temporal_join import TemporalJoin
 
 
 def stamp_clock(plan: LogicalPlan) -> LogicalPlan:

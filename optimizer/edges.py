@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from optimizer.partitioning import is_gathered_by, is_partitioned_by
-from optimizer.properties import PlanFacts
-from planner.edges import ALL, ANY, SINGLE, Broadcast, Edge, Partition, Requirement, Shuffle, by_keys
-from planner.emit import Emit, EmitKind, final_keys
-from planner.late_rows import LateMark
-from planner.logical import Aggregate, Exchange, Join, Limit, LogicalPlan, Phase, Sink, TopN, Union, WindowAggregate, WindowTable
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.parallelism import subtasks
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.windowing import WindowKind
+from penstock.optimizer.partitioning import is_gathered_by, is_partitioned_by
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.edges import (
+    ALL,
+    ANY,
+    SINGLE,
+    Broadcast,
+    Edge,
+    Partition,
+    Requirement,
+    Shuffle,
+    by_keys,
+)
+from penstock.planner.emit import Emit, EmitKind, final_keys
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
+    Aggregate,
+    Exchange,
+    Join,
+    Limit,
+    LogicalPlan,
+    Phase,
+    Sink,
+    TopN,
+    Union,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.parallelism import subtasks
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.windowing import WindowKind
 
 
 def lay_edges(plan: LogicalPlan, parallelism: int, *, facts: PlanFacts | None = None) -> LogicalPlan:

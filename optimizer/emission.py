@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError
-from optimizer.properties import PlanFacts
-from optimizer.sinks import culprit
-from planner.emission import ON_CLOSE
-from planner.emit import Emit, EmitKind, has_windows, with_emission
-from planner.logical import LogicalPlan
+from penstock.catalog.errors import PenstockError
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.sinks import culprit
+from penstock.planner.emission import ON_CLOSE
+from penstock.planner.emit import Emit, EmitKind, has_windows, with_emission
+from penstock.planner.logical import LogicalPlan
 
 
 def settle_emission(plan: LogicalPlan, streaming: bool, facts: PlanFacts) -> LogicalPlan:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 
-from catalog.connectors import file_format, option
-from catalog.errors import PenstockError
-from catalog.filesystem_options import CHANGELOG_FORMATS
-from catalog.frozen import dataclass
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from optimizer.safety import is_deterministic, reads_clock
-from planner.emit import Emit
-from planner.expressions import Column, Expression
-from planner.history import HistoryWish
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.connectors import file_format, option
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.filesystem_options import CHANGELOG_FORMATS
+from penstock.catalog.frozen import dataclass
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.safety import is_deterministic, reads_clock
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.history import HistoryWish
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Exchange,
@@ -36,16 +36,16 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.repeat import Repeat
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.unnest import Unnest
-from planner.windowing import WindowKind
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.repeat import Repeat
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import WindowKind
 
 _TIMELESS = (
     Sink,

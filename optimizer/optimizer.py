@@ -1,32 +1,32 @@
 """The rules, in order, and the loop that applies them.
 
 The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what), ``optimize`` again for the chosen runtime,
-``sinks.check_sinks``, ``edges.lay_edges``, and ``planner.physical_planner.plan_job`` for what our own runtime runs.
+``sinks.check_sinks``, ``edges.lay_edges``, and ``penstock.planner.physical_planner.plan_job`` for what our own runtime runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, MutableMapping
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.schema import Schema
-from optimizer.rules.first_of_partitions import first_of_partitions
-from optimizer.rules.fold_constants import fold_constants
-from optimizer.rules.fuse_windows import fuse_windows
-from optimizer.rules.join_keys_from_filter import join_keys_from_filter
-from optimizer.rules.merge_projects import merge_projects
-from optimizer.rules.narrow_rows import narrow_rows
-from optimizer.rules.prune_columns import prune_columns
-from optimizer.rules.push_filters import push_filters
-from optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
-from optimizer.rules.remove_redundant import remove_redundant
-from optimizer.rules.runtime_filters import runtime_filters
-from optimizer.rules.share_sources import share_sources
-from optimizer.rules.simplify_predicates import simplify_predicates
-from optimizer.rules.split_aggregates import split_aggregates
-from planner.logical import LogicalPlan, StatementSet
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Schema
+from penstock.optimizer.rules.first_of_partitions import first_of_partitions
+from penstock.optimizer.rules.fold_constants import fold_constants
+from penstock.optimizer.rules.fuse_windows import fuse_windows
+from penstock.optimizer.rules.join_keys_from_filter import join_keys_from_filter
+from penstock.optimizer.rules.merge_projects import merge_projects
+from penstock.optimizer.rules.narrow_rows import narrow_rows
+from penstock.optimizer.rules.prune_columns import prune_columns
+from penstock.optimizer.rules.push_filters import push_filters
+from penstock.optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
+from penstock.optimizer.rules.remove_redundant import remove_redundant
+from penstock.optimizer.rules.runtime_filters import runtime_filters
+from penstock.optimizer.rules.share_sources import share_sources
+from penstock.optimizer.rules.simplify_predicates import simplify_predicates
+from penstock.optimizer.rules.split_aggregates import split_aggregates
+from penstock.planner.logical import LogicalPlan, StatementSet
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def optimize(
 
 
 def rule_names() -> list[str]:
-    """Return the names of all rules in the order they run, then of what ``optimizer.bounded`` does between them."""
+    """Return the names of all rules in the order they run, then of what ``penstock.optimizer.bounded`` does between them."""
     return [*(rule.name for rule in RULES), *BETWEEN]
 
 

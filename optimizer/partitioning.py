@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.edges import Forward, Partition
-from planner.emit import Emit
-from planner.expressions import Column
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.planner.edges import Forward, Partition
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import Column
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     Exchange,
     Filter,
@@ -22,12 +22,12 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.temporal_join import TemporalJoin
-from planner.unnest import Unnest
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.unnest import Unnest
 
 Partitioning = frozenset[tuple[int, ...]]
 """Ordered key lists; rows went to the owner of the hash of each of them (several, when a join made columns equal)."""

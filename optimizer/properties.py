@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from catalog.connectors import Boundedness, gives_changes
-from catalog.connectors import boundedness as table_boundedness
-from catalog.tables import Table
-from optimizer.state_bounds import StateBound, state_bound
-from optimizer.unique_keys import Keys, unique_keys
-from planner.emit import Emit, EmitKind
-from planner.expressions import Literal
-from planner.logical import (
+from penstock.catalog.connectors import Boundedness, gives_changes
+from penstock.catalog.connectors import boundedness as table_boundedness
+from penstock.catalog.tables import Table
+from penstock.optimizer.state_bounds import StateBound, state_bound
+from penstock.optimizer.unique_keys import Keys, unique_keys
+from penstock.planner.emit import Emit, EmitKind
+from penstock.planner.expressions import Literal
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Join,
@@ -26,13 +26,13 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.snapshot_join import SnapshotJoin
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.windowing import WindowKind
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.windowing import WindowKind
 
 T = TypeVar("T")
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from catalog.functions import is_deterministic as function_is_deterministic
-from catalog.functions import is_fallible
-from catalog.types import INTEGERS, DataType, Date, Decimal, Double, Float, Null, String, Timestamp, TimestampLtz, is_integer
-from planner.expressions import Call, Cast, Expression
-from planner.python_calls import PythonCall
+from penstock.catalog.functions import is_deterministic as function_is_deterministic
+from penstock.catalog.functions import is_fallible
+from penstock.catalog.types import (
+    INTEGERS,
+    DataType,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    Null,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_integer,
+)
+from penstock.planner.expressions import Call, Cast, Expression
+from penstock.planner.python_calls import PythonCall
 
 CLOCK_FUNCTIONS = frozenset({"proctime", "current_timestamp", "localtimestamp", "current_date"})
 _INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))

@@ -7,14 +7,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from catalog.connectors import SHARED, connector_of
-from catalog.tables import Table
-from catalog.types import BOOLEAN
-from optimizer.optimizer import optimize
-from optimizer.substitution import inline, select_columns
-from planner.expressions import Call, Column, Expression
-from planner.logical import BoundedInput, Filter, LogicalPlan, Project, Scan, WatermarkAssign
-from planner.meaning import Meanings, table_text
+from penstock.catalog.connectors import SHARED, connector_of
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BOOLEAN
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.substitution import inline, select_columns
+from penstock.planner.expressions import Call, Column, Expression
+from penstock.planner.logical import (
+    BoundedInput,
+    Filter,
+    LogicalPlan,
+    Project,
+    Scan,
+    WatermarkAssign,
+)
+from penstock.planner.meaning import Meanings, table_text
 
 RULE = "share_bounded"
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from catalog.connectors import takes_changes, written_changes
-from catalog.database_options import DATABASES
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from optimizer.partitioning import is_gathered_by
-from optimizer.properties import PlanFacts
-from planner.edges import Partition
-from planner.logical import Aggregate, Exchange, Join, LogicalPlan, Scan, Sink, TopN, WindowAggregate
+from penstock.catalog.connectors import takes_changes, written_changes
+from penstock.catalog.database_options import DATABASES
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.optimizer.partitioning import is_gathered_by
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.edges import Partition
+from penstock.planner.logical import (
+    Aggregate,
+    Exchange,
+    Join,
+    LogicalPlan,
+    Scan,
+    Sink,
+    TopN,
+    WindowAggregate,
+)
 
 
 def check_sinks(plan: LogicalPlan, facts: PlanFacts) -> None:

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from catalog.frozen import dataclass
-from planner.describe import duration_text
-from planner.emit import Emit, EmitKind
-from planner.logical import Aggregate, Join, Limit, LogicalPlan, Phase, TopN, WatermarkAssign, WindowAggregate, WindowTable
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.snapshot_join import SnapshotJoin
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.windowing import Windowing, WindowKind
+from penstock.catalog.frozen import dataclass
+from penstock.planner.describe import duration_text
+from penstock.planner.emit import Emit, EmitKind
+from penstock.planner.logical import (
+    Aggregate,
+    Join,
+    Limit,
+    LogicalPlan,
+    Phase,
+    TopN,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.windowing import Windowing, WindowKind
 
 
 class _Facts(Protocol):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError, Span
-from optimizer.properties import PlanFacts
-from optimizer.safety import is_deterministic, reads_clock
-from optimizer.substitution import map_expressions
-from planner.expressions import Call, Expression
-from planner.logical import LogicalPlan, Project, Sink, Sort
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.processing_time import ProcessingTime
-from planner.snapshot_join import SnapshotJoin
-from planner.unnest import Unnest
+from penstock.catalog.errors import PenstockError, Span
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.safety import is_deterministic, reads_clock
+from penstock.optimizer.substitution import map_expressions
+from penstock.planner.expressions import Call, Expression
+from penstock.planner.logical import LogicalPlan, Project, Sink, Sort
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.unnest import Unnest
 
 
 def check_streamable(plan: LogicalPlan, facts: PlanFacts) -> None:

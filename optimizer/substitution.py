@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from planner.expressions import Column, Expression, SortKey
-from planner.logical import Aggregate, Filter, Join, LogicalPlan, Project, Scan, Sort, TopN, WatermarkAssign, WindowAggregate
-from planner.lookup_join import LookupJoin
-from planner.over import Over, PartitionTop
-from planner.unnest import Unnest
+from penstock.planner.expressions import Column, Expression, SortKey
+from penstock.planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sort,
+    TopN,
+    WatermarkAssign,
+    WindowAggregate,
+)
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.unnest import Unnest
 
 
 def inline(expression: Expression, definitions: Sequence[Expression]) -> Expression:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import is_integer
-from planner.emit import Emit
-from planner.expressions import Cast, Column
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.types import is_integer
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import Cast, Column
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Exchange,
@@ -28,13 +28,13 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.unnest import Unnest
-from planner.windowing import AttachedWindow, WindowKind
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import AttachedWindow, WindowKind
 
 Key = frozenset[int]
 Keys = frozenset[Key]

@@ -6,9 +6,16 @@ from typing import Any
 
 from lark import Transformer
 
-from catalog.errors import PenstockError, Span
-from planner import alteration_nodes as nodes
-from planner.statement_nodes import ComputedColumnDef, MetadataColumnDef, Name, OptionEntry, PhysicalColumnDef, WatermarkDef
+from penstock.catalog.errors import PenstockError, Span
+from penstock.planner import alteration_nodes as nodes
+from penstock.planner.statement_nodes import (
+    ComputedColumnDef,
+    MetadataColumnDef,
+    Name,
+    OptionEntry,
+    PhysicalColumnDef,
+    WatermarkDef,
+)
 
 _COLUMNS = (PhysicalColumnDef, ComputedColumnDef, MetadataColumnDef)
 Part = nodes.PlacedColumn | WatermarkDef | tuple[Name, ...]

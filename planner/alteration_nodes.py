@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from planner.statement_nodes import NOWHERE, ColumnDef, Name, OptionEntry, Statement, WatermarkDef
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.planner.statement_nodes import (
+    NOWHERE,
+    ColumnDef,
+    Name,
+    OptionEntry,
+    Statement,
+    WatermarkDef,
+)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError
-from catalog.spark_options import SPARK, is_in_spark
-from catalog.tables import Table
-from planner.logical import LogicalPlan, Scan, Sink
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.spark_options import SPARK, is_in_spark
+from penstock.catalog.tables import Table
+from penstock.planner.logical import LogicalPlan, Scan, Sink
 
 
 def spark_tables(plan: LogicalPlan) -> list[Table]:
@@ -21,8 +21,8 @@ def backend_for(plan: LogicalPlan, wanted: str) -> str:
 
 def speaks(plan: LogicalPlan, backend: str) -> bool:
     """Return whether a backend, by its name, can say a bounded plan."""
-    from planner.duckdb_sql import duckdb_sql  # the words of backends: not before there is a bounded plan
-    from planner.spark_sql import spark_sql
+    from penstock.planner.duckdb_sql import duckdb_sql  # the words of backends: not before there is a bounded plan
+    from penstock.planner.spark_sql import spark_sql
 
     try:
         spark_sql(plan) if backend_for(plan, backend) == SPARK else duckdb_sql(plan)

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from catalog.catalog import Catalog
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from catalog.functions import is_aggregate
-from catalog.python_functions import PythonAggregate
-from catalog.settings import Settings
-from catalog.tables import View
-from planner.scope import Relation
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.functions import is_aggregate
+from penstock.catalog.python_functions import PythonAggregate
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import View
+from penstock.planner.scope import Relation
 
 QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
 

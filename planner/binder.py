@@ -7,29 +7,37 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.catalog import Catalog
-from catalog.databases import Place
-from catalog.errors import PenstockError
-from catalog.schema import Schema
-from catalog.settings import Settings
-from catalog.tables import MaterializedView, Table, View
-from planner.alteration_nodes import AlterTable, RenameTable
-from planner.bind_context import BindContext
-from planner.binder_alterations import altered_declaration
-from planner.binder_copies import copied_table, table_of_query
-from planner.binder_ddl import bind_table
-from planner.binder_history import history_wish, in_one_voice, refuse_history
-from planner.binder_inserts import sink_for
-from planner.binder_late_rows import refuse_late_rows, with_late_rows
-from planner.binder_queries import bind_query
-from planner.binder_tables import bounded
-from planner.lexical import allow_depth
-from planner.logical import LogicalPlan, Sink, Sort, StatementSet
-from planner.scope import Relation
-from planner.statement_nodes import CreateMaterializedView, CreateTable, CreateTableAs, CreateTableLike, CreateView, Insert, Query
-from planner.statement_nodes import StatementSet as StatementSetNode
-from planner.syntax import span_of
-from planner.temporal_sort import TemporalSort, is_kept_by_time
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.databases import Place
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Schema
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.planner.alteration_nodes import AlterTable, RenameTable
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_alterations import altered_declaration
+from penstock.planner.binder_copies import copied_table, table_of_query
+from penstock.planner.binder_ddl import bind_table
+from penstock.planner.binder_history import history_wish, in_one_voice, refuse_history
+from penstock.planner.binder_inserts import sink_for
+from penstock.planner.binder_late_rows import refuse_late_rows, with_late_rows
+from penstock.planner.binder_queries import bind_query
+from penstock.planner.binder_tables import bounded
+from penstock.planner.lexical import allow_depth
+from penstock.planner.logical import LogicalPlan, Sink, Sort, StatementSet
+from penstock.planner.scope import Relation
+from penstock.planner.statement_nodes import (
+    CreateMaterializedView,
+    CreateTable,
+    CreateTableAs,
+    CreateTableLike,
+    CreateView,
+    Insert,
+    Query,
+)
+from penstock.planner.statement_nodes import StatementSet as StatementSetNode
+from penstock.planner.syntax import span_of
+from penstock.planner.temporal_sort import TemporalSort, is_kept_by_time
 
 
 class Binder:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.coercion import is_orderable
-from catalog.errors import PenstockError
-from catalog.functions import Signature, resolve_aggregate, takes_order
-from catalog.python_functions import PythonAggregate
-from catalog.schema import Role
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
-from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced_argument
-from planner.expressions import TRUE, AggregateCall, Call, Case, Column, Direction, Expression, Literal, conjunction
-from planner.python_aggregates import python_aggregate_call
-from planner.syntax import FunctionCall, consume, span_of
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions import Signature, resolve_aggregate, takes_order
+from penstock.catalog.python_functions import PythonAggregate
+from penstock.catalog.schema import Role
+from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, STRING
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.coercions import coerced_argument
+from penstock.planner.expressions import (
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Direction,
+    Expression,
+    Literal,
+    conjunction,
+)
+from penstock.planner.python_aggregates import python_aggregate_call
+from penstock.planner.syntax import FunctionCall, consume, span_of
 
 _PERCENTILES = frozenset({"percentile_cont", "percentile_disc"})
 _POSITIONED = frozenset({"first_value", "last_value"})

@@ -8,16 +8,16 @@ from dataclasses import field, replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field, Role
-from planner.binder_aggregate_calls import bind_aggregate_call
-from planner.binder_expressions import ExpressionBinder
-from planner.expressions import AggregateCall, Column, Expression, Literal
-from planner.grouping_marks import GroupingMark, bits
-from planner.logical import Aggregate, LogicalPlan, Project, WindowAggregate
-from planner.syntax import FunctionCall
-from planner.windowing import AttachedWindow
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Role
+from penstock.planner.binder_aggregate_calls import bind_aggregate_call
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.expressions import AggregateCall, Column, Expression, Literal
+from penstock.planner.grouping_marks import GroupingMark, bits
+from penstock.planner.logical import Aggregate, LogicalPlan, Project, WindowAggregate
+from penstock.planner.syntax import FunctionCall
+from penstock.planner.windowing import AttachedWindow
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.show_create import create_statement
-from catalog.tables import Table
-from planner.alteration_nodes import (
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.show_create import create_statement
+from penstock.catalog.tables import Table
+from penstock.planner.alteration_nodes import (
     Alteration,
     AlterTable,
     ChangeParts,
@@ -22,9 +22,16 @@ from planner.alteration_nodes import (
     ResetOptions,
     SetOptions,
 )
-from planner.statement_nodes import ColumnDef, ComputedColumnDef, CreateTable, Name, OptionEntry, SqlExpression
-from planner.statements import parse_statement
-from planner.syntax import Reference, moved
+from penstock.planner.statement_nodes import (
+    ColumnDef,
+    ComputedColumnDef,
+    CreateTable,
+    Name,
+    OptionEntry,
+    SqlExpression,
+)
+from penstock.planner.statements import parse_statement
+from penstock.planner.syntax import Reference, moved
 
 
 def altered_declaration(statement: AlterTable, table: Table) -> CreateTable:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from catalog.connectors import gives_changes, is_in_database, written_changes
-from catalog.errors import PenstockError
-from catalog.functions import is_deterministic
-from catalog.tables import Table
-from planner.expressions import Call
-from planner.statement_nodes import CreateTable, MetadataColumnDef
+from penstock.catalog.connectors import gives_changes, is_in_database, written_changes
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions import is_deterministic
+from penstock.catalog.tables import Table
+from penstock.planner.expressions import Call
+from penstock.planner.statement_nodes import CreateTable, MetadataColumnDef
 
 
 def check_changes(table: Table, statement: CreateTable) -> None:

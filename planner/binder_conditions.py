@@ -7,12 +7,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from catalog.coercion import common_type_of
-from catalog.errors import PenstockError, Span
-from catalog.types import BOOLEAN, INT, Boolean, DataType, Null
-from planner.coercions import coerced
-from planner.expressions import Call, Case, Cast, Expression, Literal
-from planner.syntax import consume, span_of
+from penstock.catalog.coercion import common_type_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import BOOLEAN, INT, Boolean, DataType, Null
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Call, Case, Cast, Expression, Literal
+from penstock.planner.syntax import consume, span_of
 
 CONDITIONALS = frozenset(("coalesce", "nullif", "if", "nvl2", "zeroifnull", "nullifzero"))
 

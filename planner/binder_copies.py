@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.errors import PenstockError
-from catalog.show_create import create_statement
-from catalog.tables import Table
-from catalog.types import Null
-from planner.scope import Relation
-from planner.statement_nodes import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.show_create import create_statement
+from penstock.catalog.tables import Table
+from penstock.catalog.types import Null
+from penstock.planner.scope import Relation
+from penstock.planner.statement_nodes import (
     ColumnDef,
     ComputedColumnDef,
     CreateTable,
@@ -20,7 +20,7 @@ from planner.statement_nodes import (
     OptionEntry,
     PhysicalColumnDef,
 )
-from planner.statements import parse_statement
+from penstock.planner.statements import parse_statement
 
 
 def copied_table(statement: CreateTableLike, source: Table) -> CreateTable:

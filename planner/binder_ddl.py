@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.connectors import check_options, metadata_keys
-from catalog.database_options import DATABASES, check_database_column
-from catalog.errors import PenstockError
-from catalog.functions import can_cast
-from catalog.names import did_you_mean
-from catalog.nexmark_options import check_nexmark_column
-from catalog.schema import Field, Role, Schema
-from catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
-from catalog.types import is_timestamp
-from planner.bind_context import BindContext
-from planner.binder_changelogs import check_changes
-from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced
-from planner.expressions import Column, Expression, expression_role
-from planner.logical import Values
-from planner.scope import Relation, Scope
-from planner.statement_nodes import ColumnDef, ComputedColumnDef, CreateTable, MetadataColumnDef, Name, PhysicalColumnDef, WatermarkDef
+from penstock.catalog.connectors import check_options, metadata_keys
+from penstock.catalog.database_options import DATABASES, check_database_column
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions import can_cast
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.nexmark_options import check_nexmark_column
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
+from penstock.catalog.types import is_timestamp
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_changelogs import check_changes
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Column, Expression, expression_role
+from penstock.planner.logical import Values
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.statement_nodes import (
+    ColumnDef,
+    ComputedColumnDef,
+    CreateTable,
+    MetadataColumnDef,
+    Name,
+    PhysicalColumnDef,
+    WatermarkDef,
+)
 
 
 def bind_table(statement: CreateTable, context: BindContext) -> Table:

@@ -7,16 +7,16 @@ from datetime import timedelta
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, without_event_time
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.emission import Emission
-from planner.emit import Emit, EmitKind, has_windows, with_emission
-from planner.expressions import Literal
-from planner.logical import Sort
-from planner.scope import Relation, Scope
-from planner.syntax import EmitClause, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, without_event_time
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.emission import Emission
+from penstock.planner.emit import Emit, EmitKind, has_windows, with_emission
+from penstock.planner.expressions import Literal
+from penstock.planner.logical import Sort
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.syntax import EmitClause, span_of
 
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -8,30 +8,30 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.functions import can_cast, is_aggregate, resolve
-from catalog.names import did_you_mean
-from catalog.python_functions import PythonScalar, PythonTable
-from catalog.table_functions import is_table_function
-from catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
-from planner import binder_literals as literals
-from planner.bind_context import BindContext
-from planner.binder_conditions import CONDITIONALS, bind_case, conditional
-from planner.binder_json import CONSTRUCTORS, json_constructor, json_read
-from planner.binder_lambdas import bind_lambda_call, refuse_lambda, takes_lambda
-from planner.binder_nested import element_of, field_of, with_field_names
-from planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
-from planner.binder_spellings import decoded, function_meant, rounded_to, similar
-from planner.coercions import coerced, coerced_argument
-from planner.expressions import Call, Cast, Column, Expression, Literal
-from planner.grouping_marks import GROUPING, GroupingMark
-from planner.lambdas import LambdaVariable
-from planner.lexical import MAX_DEPTH, too_deep
-from planner.match_syntax import Semantics
-from planner.over import OVER_ONLY
-from planner.python_calls import python_call
-from planner.scope import Scope
-from planner.syntax import (
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions import can_cast, is_aggregate, resolve
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.python_functions import PythonScalar, PythonTable
+from penstock.catalog.table_functions import is_table_function
+from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
+from penstock.planner import binder_literals as literals
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_conditions import CONDITIONALS, bind_case, conditional
+from penstock.planner.binder_json import CONSTRUCTORS, json_constructor, json_read
+from penstock.planner.binder_lambdas import bind_lambda_call, refuse_lambda, takes_lambda
+from penstock.planner.binder_nested import element_of, field_of, with_field_names
+from penstock.planner.binder_rows import ROW_COMPARISONS, compared_rows, row_among
+from penstock.planner.binder_spellings import decoded, function_meant, rounded_to, similar
+from penstock.planner.coercions import coerced, coerced_argument
+from penstock.planner.expressions import Call, Cast, Column, Expression, Literal
+from penstock.planner.grouping_marks import GROUPING, GroupingMark
+from penstock.planner.lambdas import LambdaVariable
+from penstock.planner.lexical import MAX_DEPTH, too_deep
+from penstock.planner.match_syntax import Semantics
+from penstock.planner.over import OVER_ONLY
+from penstock.planner.python_calls import python_call
+from penstock.planner.scope import Scope
+from penstock.planner.syntax import (
     AllColumns,
     CastTo,
     ColumnAt,

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.schema import Field
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_windows import WindowArguments, in_its_time, no_time, windowing
-from planner.expressions import Column
-from planner.from_clause import FromClause
-from planner.group_windows import TABLE, window_arguments
-from planner.logical import WindowTable
-from planner.scope import Relation, Scope, ScopeColumn
-from planner.syntax import GroupingSets, Reference, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_windows import WindowArguments, in_its_time, no_time, windowing
+from penstock.planner.expressions import Column
+from penstock.planner.from_clause import FromClause
+from penstock.planner.group_windows import TABLE, window_arguments
+from penstock.planner.logical import WindowTable
+from penstock.planner.scope import Relation, Scope, ScopeColumn
+from penstock.planner.syntax import GroupingSets, Reference, span_of
 
 
 def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext) -> FromClause:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.schema import Field
-from catalog.types import BIGINT
-from planner.binder_aggregates import Groups, group
-from planner.expressions import AggregateCall, Column, Expression, Literal
-from planner.logical import LogicalPlan, Project, Union
-from planner.subqueries import column
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT
+from penstock.planner.binder_aggregates import Groups, group
+from penstock.planner.expressions import AggregateCall, Column, Expression, Literal
+from penstock.planner.logical import LogicalPlan, Project, Union
+from penstock.planner.subqueries import column
 
 
 def group_sets(plan: LogicalPlan, fields: Sequence[Field], sets: Sequence[Sequence[Expression]], calls: Sequence[AggregateCall]) -> Groups:

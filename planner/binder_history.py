@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from planner.hints import SelectHint
-from planner.history import HistoryWish
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.planner.hints import SelectHint
+from penstock.planner.history import HistoryWish
+from penstock.planner.syntax import span_of
 
 BACKENDS = ("spark", "duckdb")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.connectors import connector_of
-from catalog.errors import PenstockError, Span
-from catalog.functions import can_cast
-from catalog.names import did_you_mean
-from catalog.schema import Field
-from catalog.tables import MaterializedView, Table
-from catalog.types import DataType, Null, String
-from planner.coercions import coerced
-from planner.expressions import Column, Expression, Literal
-from planner.logical import LogicalPlan, Project, Sink, Values
-from planner.scope import Relation
-from planner.statement_nodes import Insert, Name
+from penstock.catalog.connectors import connector_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions import can_cast
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field
+from penstock.catalog.tables import MaterializedView, Table
+from penstock.catalog.types import DataType, Null, String
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Column, Expression, Literal
+from penstock.planner.logical import LogicalPlan, Project, Sink, Values
+from penstock.planner.scope import Relation
+from penstock.planner.statement_nodes import Insert, Name
 
 
 def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:

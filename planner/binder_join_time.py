@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import product
 
-from catalog.frozen import dataclass
-from catalog.schema import Role
-from catalog.types import DayTimeInterval, Timestamp, TimestampLtz
-from planner.expressions import Call, Cast, Column, Expression, Literal
-from planner.logical import JoinKind
-from planner.scope import Scope
-from planner.timed_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Role
+from penstock.catalog.types import DayTimeInterval, Timestamp, TimestampLtz
+from penstock.planner.expressions import Call, Cast, Column, Expression, Literal
+from penstock.planner.logical import JoinKind
+from penstock.planner.scope import Scope
+from penstock.planner.timed_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
 
 Roles = Mapping[int, Role]
 """The columns of one side that tell time, by position."""

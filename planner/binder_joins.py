@@ -8,27 +8,44 @@ from functools import partial
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Role
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_join_time import Roles, bounds_times, join_time, time_roles
-from planner.binder_lookup import Looked, in_terms_of, loaded, looked_up, lookup_keys, lookup_plan, refuse_computed, refuse_keyless
-from planner.binder_snapshot import bind_snapshot
-from planner.binder_tables import Source, bind_source, bounded, one_row
-from planner.binder_temporal import as_of_column, split_keys, versions
-from planner.binder_unnest import bind_table_function
-from planner.block_hints import BlockHints, table_name
-from planner.expressions import Column, Expression, conjunction, conjuncts
-from planner.from_clause import Combine, FromClause, Halves, Hinted
-from planner.join_keys import key_pair, with_keys
-from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
-from planner.scope import Scope, ScopeColumn
-from planner.snapshot_join import SnapshotJoin
-from planner.syntax import AsOf, LateralQuery, SnapshotTable, TableFunctionCall, consume, place, span_of
-from planner.temporal_join import TemporalJoin
-from planner.timed_join import TimedJoin, timed
-from planner.unnest import Unnest
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Role
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_join_time import Roles, bounds_times, join_time, time_roles
+from penstock.planner.binder_lookup import (
+    Looked,
+    in_terms_of,
+    loaded,
+    looked_up,
+    lookup_keys,
+    lookup_plan,
+    refuse_computed,
+    refuse_keyless,
+)
+from penstock.planner.binder_snapshot import bind_snapshot
+from penstock.planner.binder_tables import Source, bind_source, bounded, one_row
+from penstock.planner.binder_temporal import as_of_column, split_keys, versions
+from penstock.planner.binder_unnest import bind_table_function
+from penstock.planner.block_hints import BlockHints, table_name
+from penstock.planner.expressions import Column, Expression, conjunction, conjuncts
+from penstock.planner.from_clause import Combine, FromClause, Halves, Hinted
+from penstock.planner.join_keys import key_pair, with_keys
+from penstock.planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from penstock.planner.scope import Scope, ScopeColumn
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.syntax import (
+    AsOf,
+    LateralQuery,
+    SnapshotTable,
+    TableFunctionCall,
+    consume,
+    place,
+    span_of,
+)
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.timed_join import TimedJoin, timed
+from penstock.planner.unnest import Unnest
 
 _KINDS = {
     "INNER": JoinKind.INNER,
@@ -75,7 +92,7 @@ def _first(tree: exp.Expr, context: BindContext) -> FromClause:
 
 
 def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
-    from planner.binder_lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
+    from penstock.planner.binder_lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
 
     return bind_lateral(left, tree, kind, context, condition)
 
@@ -170,7 +187,7 @@ def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContex
 
 
 def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
-    from planner.join_subqueries import join_with_subqueries  # it binds queries, which have a FROM: a cycle of rooms, broken here
+    from penstock.planner.join_subqueries import join_with_subqueries  # it binds queries, which have a FROM: a cycle of rooms, broken here
 
     if isinstance(join.this, AsOf | SnapshotTable):
         hint = "put it among the conditions of WHERE"

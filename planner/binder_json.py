@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from catalog.errors import PenstockError, Span
-from catalog.function_rules import Mismatch
-from catalog.json_functions import readable
-from catalog.types import INT, STRING, DataType
-from planner.expressions import Call, Expression, Literal
-from planner.type_text import parse_type
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.function_rules import Mismatch
+from penstock.catalog.json_functions import readable
+from penstock.catalog.types import INT, STRING, DataType
+from penstock.planner.expressions import Call, Expression, Literal
+from penstock.planner.type_text import parse_type
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from catalog.coercion import common_type, is_orderable
-from catalog.errors import PenstockError, Span
-from catalog.lambda_functions import LAMBDA_NAMES
-from catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
-from planner.coercions import coerced
-from planner.expressions import Call, Expression
-from planner.lambdas import Lambda, LambdaVariable
-from planner.syntax import FunctionCall, LambdaFunction, span_of
+from penstock.catalog.coercion import common_type, is_orderable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.lambda_functions import LAMBDA_NAMES
+from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Call, Expression
+from penstock.planner.lambdas import Lambda, LambdaVariable
+from penstock.planner.syntax import FunctionCall, LambdaFunction, span_of
 
 if TYPE_CHECKING:
-    from planner.binder_expressions import ExpressionBinder
+    from penstock.planner.binder_expressions import ExpressionBinder
 
 _OF_MAPS = ("map_filter", "transform_keys", "transform_values")
 _CONDITIONS = ("filter", "exists", "forall", "map_filter")

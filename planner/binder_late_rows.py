@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.connectors import connector_of
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from catalog.tables import Table
-from planner.binder_inserts import storable
-from planner.coercions import coerced
-from planner.expressions import Column, Expression, Literal
-from planner.late_rows import LateMark, late_part, timely_part
-from planner.logical import LogicalPlan, Project, Sink, StatementSet, WindowAggregate, WindowTable
-from planner.syntax import span_of
+from penstock.catalog.connectors import connector_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.tables import Table
+from penstock.planner.binder_inserts import storable
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Column, Expression, Literal
+from penstock.planner.late_rows import LateMark, late_part, timely_part
+from penstock.planner.logical import (
+    LogicalPlan,
+    Project,
+    Sink,
+    StatementSet,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.syntax import span_of
 
 
 def refuse_late_rows(tree: exp.Expr) -> None:

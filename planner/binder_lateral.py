@@ -7,26 +7,26 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.schema import Field
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_joins import join_on
-from planner.binder_subqueries import filtered
-from planner.binder_tables import bounded, renamed
-from planner.expressions import Case, Expression, Literal, conjunction, conjuncts
-from planner.first_rows import first_rows
-from planner.from_clause import FromClause
-from planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
-from planner.item_names import item_name
-from planner.logical import JoinKind, LogicalPlan, Project
-from planner.outer_values import FoundRows, with_domain
-from planner.scope import Relation, Scope, ScopeColumn
-from planner.star_columns import star_columns
-from planner.subqueries import attach, column
-from planner.subquery_values import SubqueryValues
-from planner.syntax import AllColumns, LateralQuery, span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_joins import join_on
+from penstock.planner.binder_subqueries import filtered
+from penstock.planner.binder_tables import bounded, renamed
+from penstock.planner.expressions import Case, Expression, Literal, conjunction, conjuncts
+from penstock.planner.first_rows import first_rows
+from penstock.planner.from_clause import FromClause
+from penstock.planner.inner_query import InnerRows, aggregates, bound_rows, is_plain, reaching_out
+from penstock.planner.item_names import item_name
+from penstock.planner.logical import JoinKind, LogicalPlan, Project
+from penstock.planner.outer_values import FoundRows, with_domain
+from penstock.planner.scope import Relation, Scope, ScopeColumn
+from penstock.planner.star_columns import star_columns
+from penstock.planner.subqueries import attach, column
+from penstock.planner.subquery_values import SubqueryValues
+from penstock.planner.syntax import AllColumns, LateralQuery, span_of
 
 _ORDERED = ("order", "limit", "offset")
 

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.types import (
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -32,8 +32,8 @@ from catalog.types import (
     DataType,
     Decimal,
 )
-from planner.expressions import Literal
-from planner.syntax import IntervalLiteral, TypedLiteral, span_of
+from penstock.planner.expressions import Literal
+from penstock.planner.syntax import IntervalLiteral, TypedLiteral, span_of
 
 _RANGES: dict[DataType, int] = {TINYINT: 1 << 7, SMALLINT: 1 << 15, INT: 1 << 31, BIGINT: 1 << 63}
 _LONGEST = 400  # characters of a number; a DOUBLE written out in full has 309 digits

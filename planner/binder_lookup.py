@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.lookups import is_looked_up, reload_ms
-from catalog.types import BOOLEAN, DATE, STRING, is_integer
-from planner.expressions import Cast, Column, Expression, conjunction, conjuncts
-from planner.logical import Filter, JoinKind, LogicalPlan, Project, Scan, WatermarkAssign
-from planner.lookup_join import LookupJoin
-from planner.syntax import AsOf, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.lookups import is_looked_up, reload_ms
+from penstock.catalog.types import BOOLEAN, DATE, STRING, is_integer
+from penstock.planner.expressions import Cast, Column, Expression, conjunction, conjuncts
+from penstock.planner.logical import (
+    Filter,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    WatermarkAssign,
+)
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.syntax import AsOf, span_of
 
 Pair = tuple[Expression, Expression]
 

@@ -9,24 +9,24 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.types import DataType
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_match_values import MatchBinder, Variables
-from planner.binder_windows import in_its_time
-from planner.expressions import Column, Literal, SortKey
-from planner.match_recognize import Definition, MatchRecognize, Rows, SkipTo
-from planner.match_syntax import AfterMatch, RowMatches
-from planner.row_automaton import automaton_of
-from planner.row_pattern import Pattern
-from planner.row_pattern_parser import parse_pattern
-from planner.row_program import programs_of
-from planner.scope import Relation, Scope
-from planner.syntax import consume, span_of
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import DataType
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_match_values import MatchBinder, Variables
+from penstock.planner.binder_windows import in_its_time
+from penstock.planner.expressions import Column, Literal, SortKey
+from penstock.planner.match_recognize import Definition, MatchRecognize, Rows, SkipTo
+from penstock.planner.match_syntax import AfterMatch, RowMatches
+from penstock.planner.row_automaton import automaton_of
+from penstock.planner.row_pattern import Pattern
+from penstock.planner.row_pattern_parser import parse_pattern
+from penstock.planner.row_program import programs_of
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.syntax import consume, span_of
 
 _WHERE = {"past": SkipTo.PAST_LAST_ROW, "next": SkipTo.NEXT_ROW, "first": SkipTo.FIRST, "last": SkipTo.LAST}
 

@@ -8,17 +8,17 @@ from dataclasses import field, replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.functions import is_aggregate, is_deterministic, resolve_aggregate
-from catalog.names import did_you_mean
-from catalog.types import BIGINT, NULL, STRING, DataType
-from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced
-from planner.expressions import AggregateCall, Call, Column, Expression, Literal
-from planner.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
-from planner.match_syntax import Semantics
-from planner.syntax import AllColumns, FunctionCall, Reference, consume, span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.functions import is_aggregate, is_deterministic, resolve_aggregate
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import BIGINT, NULL, STRING, DataType
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import AggregateCall, Call, Column, Expression, Literal
+from penstock.planner.match_recognize import Fact, MatchFact, Rows, RowsAggregate, RowValue, Value
+from penstock.planner.match_syntax import Semantics
+from penstock.planner.syntax import AllColumns, FunctionCall, Reference, consume, span_of
 
 _PLACES = ("first", "last")
 _FACTS = {"classifier": Fact.CLASSIFIER, "match_number": Fact.NUMBER, "match_rowtime": Fact.ROWTIME}

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.types import INT, Array, Map, Row
-from planner.expressions import Call, Expression, Literal
-from planner.syntax import Reference, span_of
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import INT, Array, Map, Row
+from penstock.planner.expressions import Call, Expression, Literal
+from penstock.planner.syntax import Reference, span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""

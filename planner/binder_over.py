@@ -9,23 +9,58 @@ from datetime import timedelta
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.functions import function_names
-from catalog.names import did_you_mean
-from catalog.schema import Field, Role
-from catalog.types import BIGINT, INT, BigInt, DayTimeInterval, Int, SmallInt, Timestamp, TimestampLtz, TinyInt
-from planner import binder_literals as literals
-from planner.binder_aggregate_calls import bind_aggregate_call
-from planner.binder_expressions import ExpressionBinder
-from planner.coercions import coerced
-from planner.expressions import AggregateCall, Column, Expression, Literal, SortKey, expression_role, is_processing_time
-from planner.logical import LogicalPlan, Project
-from planner.over import OVER_ONLY, PLACES, RANKS, RUNNING, WHOLE, Frame, FrameUnit, Over, settled_roles
-from planner.processing_time import ProcessingTime
-from planner.syntax import FrameBound, FunctionCall, IntervalLiteral, OverClause, consume, span_of
-from planner.windowing import AttachedWindow
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.functions import function_names
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, Role
+from penstock.catalog.types import (
+    BIGINT,
+    INT,
+    BigInt,
+    DayTimeInterval,
+    Int,
+    SmallInt,
+    Timestamp,
+    TimestampLtz,
+    TinyInt,
+)
+from penstock.planner import binder_literals as literals
+from penstock.planner.binder_aggregate_calls import bind_aggregate_call
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import (
+    AggregateCall,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+    expression_role,
+    is_processing_time,
+)
+from penstock.planner.logical import LogicalPlan, Project
+from penstock.planner.over import (
+    OVER_ONLY,
+    PLACES,
+    RANKS,
+    RUNNING,
+    WHOLE,
+    Frame,
+    FrameUnit,
+    Over,
+    settled_roles,
+)
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.syntax import (
+    FrameBound,
+    FunctionCall,
+    IntervalLiteral,
+    OverClause,
+    consume,
+    span_of,
+)
+from penstock.planner.windowing import AttachedWindow
 
 _NOT_OVER = {
     "distinct": ("DISTINCT", "GROUP BY the values first, in a subquery"),

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.schema import without_event_time
-from planner.bind_context import BindContext
-from planner.binder_emit import emitted
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_history import refuse_history
-from planner.binder_late_rows import refuse_late_rows
-from planner.binder_nested import orderable
-from planner.binder_select import bind_select, position_of, sort_keys
-from planner.binder_sets import bind_set_operation
-from planner.binder_streaming import check_order
-from planner.binder_tables import bind_values, bounded, endless, renamed
-from planner.expressions import Column, Expression, Literal, SortKey
-from planner.group_windows import with_group_window
-from planner.logical import Limit, LogicalPlan, Project, Sort, TopN
-from planner.scope import Relation, Scope
-from planner.size_limits import check_size
-from planner.syntax import consume, span_of
-from planner.temporal_sort import TemporalSort, is_kept_by_time
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import without_event_time
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_emit import emitted
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_history import refuse_history
+from penstock.planner.binder_late_rows import refuse_late_rows
+from penstock.planner.binder_nested import orderable
+from penstock.planner.binder_select import bind_select, position_of, sort_keys
+from penstock.planner.binder_sets import bind_set_operation
+from penstock.planner.binder_streaming import check_order
+from penstock.planner.binder_tables import bind_values, bounded, endless, renamed
+from penstock.planner.expressions import Column, Expression, Literal, SortKey
+from penstock.planner.group_windows import with_group_window
+from penstock.planner.logical import Limit, LogicalPlan, Project, Sort, TopN
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.size_limits import check_size
+from penstock.planner.syntax import consume, span_of
+from penstock.planner.temporal_sort import TemporalSort, is_kept_by_time
 
 
 def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:

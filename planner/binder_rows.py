@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from planner.expressions import Expression
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.expressions import Expression
+from penstock.planner.syntax import span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""

@@ -9,33 +9,40 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field, without_event_time
-from planner.bind_context import BindContext
-from planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_group_windows import windowed
-from planner.binder_grouping_sets import group_sets
-from planner.binder_joins import bind_from, settled_by
-from planner.binder_nested import orderable
-from planner.binder_over import OverList, OverResult, append_over
-from planner.binder_subqueries import filtered, joins_bounded
-from planner.binder_tables import literal_rows, one_row
-from planner.block_hints import BlockHints
-from planner.expressions import Column, Expression, SortKey, conjunction, conjuncts, expression_role
-from planner.from_clause import FromClause
-from planner.grouping_marks import GroupingMark
-from planner.inner_query import has_subquery
-from planner.item_names import item_name
-from planner.logical import Aggregate, Filter, LogicalPlan, Project
-from planner.rows_beneath import Beneath
-from planner.scope import Relation, Scope
-from planner.select_generators import with_generator
-from planner.star_columns import star_columns
-from planner.subqueries import attach
-from planner.subquery_values import SubqueryValues
-from planner.syntax import AllColumns, GroupingSets, Reference, consume, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, without_event_time
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_aggregates import AggregateList, Groups, group, has_aggregate
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_group_windows import windowed
+from penstock.planner.binder_grouping_sets import group_sets
+from penstock.planner.binder_joins import bind_from, settled_by
+from penstock.planner.binder_nested import orderable
+from penstock.planner.binder_over import OverList, OverResult, append_over
+from penstock.planner.binder_subqueries import filtered, joins_bounded
+from penstock.planner.binder_tables import literal_rows, one_row
+from penstock.planner.block_hints import BlockHints
+from penstock.planner.expressions import (
+    Column,
+    Expression,
+    SortKey,
+    conjunction,
+    conjuncts,
+    expression_role,
+)
+from penstock.planner.from_clause import FromClause
+from penstock.planner.grouping_marks import GroupingMark
+from penstock.planner.inner_query import has_subquery
+from penstock.planner.item_names import item_name
+from penstock.planner.logical import Aggregate, Filter, LogicalPlan, Project
+from penstock.planner.rows_beneath import Beneath
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.select_generators import with_generator
+from penstock.planner.star_columns import star_columns
+from penstock.planner.subqueries import attach
+from penstock.planner.subquery_values import SubqueryValues
+from penstock.planner.syntax import AllColumns, GroupingSets, Reference, consume, span_of
 
 
 @dataclass(frozen=True)

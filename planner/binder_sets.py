@@ -6,18 +6,27 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.coercion import common_type_of
-from catalog.errors import PenstockError
-from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN
-from planner.bind_context import BindContext
-from planner.coercions import coerced
-from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Column, Expression, Literal
-from planner.logical import Aggregate, Filter, LogicalPlan, Project, Union
-from planner.repeat import Repeat
-from planner.scope import Relation
-from planner.subqueries import column
-from planner.syntax import span_of
+from penstock.catalog.coercion import common_type_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT, BOOLEAN
+from penstock.planner.bind_context import BindContext
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expression,
+    Literal,
+)
+from penstock.planner.logical import Aggregate, Filter, LogicalPlan, Project, Union
+from penstock.planner.repeat import Repeat
+from penstock.planner.scope import Relation
+from penstock.planner.subqueries import column
+from penstock.planner.syntax import span_of
 
 _ZERO = Literal(BIGINT, False, value=0)
 

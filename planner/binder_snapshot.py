@@ -8,17 +8,24 @@ from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from catalog.types import TimestampLtz
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_tables import Source, bind_source, bounded
-from planner.expressions import Cast, Expression, Literal
-from planner.logical import Join, LogicalPlan, Project
-from planner.scope import Scope
-from planner.snapshot_join import snapshot_of
-from planner.syntax import Descriptor, NamedArgument, SnapshotTable, TableArgument, consume, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import TimestampLtz
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_tables import Source, bind_source, bounded
+from penstock.planner.expressions import Cast, Expression, Literal
+from penstock.planner.logical import Join, LogicalPlan, Project
+from penstock.planner.scope import Scope
+from penstock.planner.snapshot_join import snapshot_of
+from penstock.planner.syntax import (
+    Descriptor,
+    NamedArgument,
+    SnapshotTable,
+    TableArgument,
+    consume,
+    span_of,
+)
 
 USAGE = "SNAPSHOT(input => TABLE t, on_time => DESCRIPTOR(ts), load_completed_time => TIMESTAMP '2026-01-01 00:00:00')"
 ARGUMENTS = ("INPUT", "ON_TIME", "LOAD_COMPLETED_TIME", "LOAD_COMPLETED_IDLE_TIMEOUT", "STATE_TTL")

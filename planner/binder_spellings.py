@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.types import INT, STRING, Date
-from planner.binder_conditions import case_of
-from planner.coercions import coerced
-from planner.expressions import Expression, Literal
-from planner.syntax import RoundedTo, span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import INT, STRING, Date
+from penstock.planner.binder_conditions import case_of
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Expression, Literal
+from penstock.planner.syntax import RoundedTo, span_of
 
 Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
 """Makes the call of a scalar function."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError, Span
+from penstock.catalog.errors import PenstockError, Span
 
 
 def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -> None:

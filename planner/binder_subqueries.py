@@ -6,20 +6,26 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_join_time import Roles, time_roles
-from planner.binder_joins import join_on, settled_by
-from planner.binder_tables import bounded
-from planner.expressions import Call, Expression, conjunction, conjuncts
-from planner.from_clause import FromClause
-from planner.inner_query import InnerRows, conjunct_trees, has_subquery, inner_rows, tested_values
-from planner.join_keys import key_pair, with_keys
-from planner.logical import Filter, Join, JoinKind, LogicalPlan
-from planner.scope import Scope
-from planner.subqueries import attach, column
-from planner.subquery_values import SubqueryValues, any_row, logical, null_facts
-from planner.timed_join import TimedJoin
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_join_time import Roles, time_roles
+from penstock.planner.binder_joins import join_on, settled_by
+from penstock.planner.binder_tables import bounded
+from penstock.planner.expressions import Call, Expression, conjunction, conjuncts
+from penstock.planner.from_clause import FromClause
+from penstock.planner.inner_query import (
+    InnerRows,
+    conjunct_trees,
+    has_subquery,
+    inner_rows,
+    tested_values,
+)
+from penstock.planner.join_keys import key_pair, with_keys
+from penstock.planner.logical import Filter, Join, JoinKind, LogicalPlan
+from penstock.planner.scope import Scope
+from penstock.planner.subqueries import attach, column
+from penstock.planner.subquery_values import SubqueryValues, any_row, logical, null_facts
+from penstock.planner.timed_join import TimedJoin
 
 
 def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:

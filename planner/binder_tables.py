@@ -7,26 +7,41 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.coercion import common_type_of
-from catalog.connectors import ERRORS_SUFFIX, Boundedness, boundedness, check_options, connector_of, errors_table, written_changes
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.schema import Field, Schema
-from catalog.tables import MaterializedView, Table, View
-from catalog.types import INT
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_match import bind_matches
-from planner.binder_windows import bind_window
-from planner.coercions import coerced
-from planner.expressions import Column, Expression, Literal
-from planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
-from planner.match_syntax import RowMatches
-from planner.scope import Relation, Scope
-from planner.statement_nodes import OptionEntry
-from planner.statements import parse_view_query
-from planner.syntax import AsOf, SnapshotTable, WindowFunction, consume, moved, span_of
+from penstock.catalog.coercion import common_type_of
+from penstock.catalog.connectors import (
+    ERRORS_SUFFIX,
+    Boundedness,
+    boundedness,
+    check_options,
+    connector_of,
+    errors_table,
+    written_changes,
+)
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import MaterializedView, Table, View
+from penstock.catalog.types import INT
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_match import bind_matches
+from penstock.planner.binder_windows import bind_window
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Column, Expression, Literal
+from penstock.planner.logical import LogicalPlan, Project, Scan, Union, Values, WatermarkAssign
+from penstock.planner.match_syntax import RowMatches
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.statement_nodes import OptionEntry
+from penstock.planner.statements import parse_view_query
+from penstock.planner.syntax import (
+    AsOf,
+    SnapshotTable,
+    WindowFunction,
+    consume,
+    moved,
+    span_of,
+)
 
 MAX_VIEW_DEPTH = 50
 

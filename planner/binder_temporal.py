@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.errors import PenstockError
-from catalog.schema import Role
-from catalog.types import DataType
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_tables import bounded
-from planner.binder_versions import Versions, versions_of
-from planner.expressions import Cast, Column, Expression, expression_role
-from planner.logical import JoinKind, LogicalPlan
-from planner.scope import Scope
-from planner.syntax import AsOf, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Role
+from penstock.catalog.types import DataType
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_tables import bounded
+from penstock.planner.binder_versions import Versions, versions_of
+from penstock.planner.expressions import Cast, Column, Expression, expression_role
+from penstock.planner.logical import JoinKind, LogicalPlan
+from penstock.planner.scope import Scope
+from penstock.planner.syntax import AsOf, span_of
 
 _KINDS = (JoinKind.INNER, JoinKind.LEFT)
 Keys = Sequence[tuple[Expression, Expression]]

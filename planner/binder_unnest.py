@@ -7,22 +7,22 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.function_rules import Operand
-from catalog.python_functions import PythonTable
-from catalog.schema import Field
-from catalog.table_functions import resolve_table
-from catalog.types import BIGINT
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_json import tuple_fields
-from planner.coercions import coerced
-from planner.expressions import TRUE, Expression, Literal
-from planner.logical import LogicalPlan
-from planner.python_calls import arguments
-from planner.scope import Scope, ScopeColumn
-from planner.syntax import TableFunctionCall, consume, span_of
-from planner.unnest import TableCall, Unnest
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.function_rules import Operand
+from penstock.catalog.python_functions import PythonTable
+from penstock.catalog.schema import Field
+from penstock.catalog.table_functions import resolve_table
+from penstock.catalog.types import BIGINT
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_json import tuple_fields
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import TRUE, Expression, Literal
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.python_calls import arguments
+from penstock.planner.scope import Scope, ScopeColumn
+from penstock.planner.syntax import TableFunctionCall, consume, span_of
+from penstock.planner.unnest import TableCall, Unnest
 
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")
 

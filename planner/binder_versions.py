@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.types import INT
-from planner.expressions import Call, Cast, Column, Expression, Literal
-from planner.logical import Filter, Join, LogicalPlan, Project, Scan, WatermarkAssign
-from planner.over import Over
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import INT
+from penstock.planner.expressions import Call, Cast, Column, Expression, Literal
+from penstock.planner.logical import Filter, Join, LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.over import Over
 
 
 @dataclass(frozen=True)

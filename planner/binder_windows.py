@@ -9,20 +9,27 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.schema import Field, without_event_time
-from catalog.tables import Table
-from catalog.types import is_timestamp
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.expressions import Literal
-from planner.logical import LogicalPlan, Scan, WindowTable
-from planner.processing_time import ProcessingTime
-from planner.scope import Relation, Scope
-from planner.syntax import Descriptor, NamedArgument, TableArgument, WindowFunction, consume, span_of
-from planner.windowing import Windowing, WindowKind, without_bound
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, without_event_time
+from penstock.catalog.tables import Table
+from penstock.catalog.types import is_timestamp
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.expressions import Literal
+from penstock.planner.logical import LogicalPlan, Scan, WindowTable
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.syntax import (
+    Descriptor,
+    NamedArgument,
+    TableArgument,
+    WindowFunction,
+    consume,
+    span_of,
+)
+from penstock.planner.windowing import Windowing, WindowKind, without_bound
 
 _WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
 WINDOWS_PER_ROW = "table.exec.window.max-per-row"

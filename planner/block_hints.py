@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from catalog.database_options import LOOKUP_HINT_OPTIONS, LOOKUP_OPTIONS
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.settings import parse_duration_ms
-from planner.hints import SelectHint
-from planner.logical import Aggregate, Join, LogicalPlan, Project
-from planner.lookup_join import LookupJoin
-from planner.over import Over, PartitionTop
-from planner.syntax import AsOf
+from penstock.catalog.database_options import LOOKUP_HINT_OPTIONS, LOOKUP_OPTIONS
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.settings import parse_duration_ms
+from penstock.planner.hints import SelectHint
+from penstock.planner.logical import Aggregate, Join, LogicalPlan, Project
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.syntax import AsOf
 
 
 @dataclass

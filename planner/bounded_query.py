@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.connectors import is_in_database
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.python_functions import PythonAggregate, PythonScalar
-from catalog.schema import Schema
-from catalog.tables import Table
-from planner import sql_temporal as temporal
-from planner import sql_windows as windows
-from planner.emit import Emit
-from planner.expressions import Expression
-from planner.history_scan import HistoryScan
-from planner.logical import (
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.connectors import is_in_database
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.python_functions import PythonAggregate, PythonScalar
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import Table
+from penstock.planner import sql_temporal as temporal
+from penstock.planner import sql_windows as windows
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import Expression
+from penstock.planner.history_scan import HistoryScan
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Exchange,
@@ -37,17 +37,17 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.over import Over, PartitionTop
-from planner.repeat import Repeat
-from planner.sql_expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
-from planner.sql_flavour import Flavour
-from planner.sql_over import over_select, top_select, with_ties
-from planner.sql_unnest import unnest_select
-from planner.sql_windows import ROWS, aliased, column, named
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.unnest import Unnest
-from planner.windowing import AttachedWindow
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.repeat import Repeat
+from penstock.planner.sql_expressions import Columns, aggregate_sql, expression_sql, sort_key_sql
+from penstock.planner.sql_flavour import Flavour
+from penstock.planner.sql_over import over_select, top_select, with_ties
+from penstock.planner.sql_unnest import unnest_select
+from penstock.planner.sql_windows import ROWS, aliased, column, named
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import AttachedWindow
 
 
 @dataclass(frozen=True)

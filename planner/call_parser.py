@@ -7,11 +7,11 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from planner.keywords import RESERVED
-from planner.lambda_parser import LambdaParser
-from planner.literal_parser import INTERVAL_UNITS
-from planner.syntax import AllColumns, CastTo, FunctionCall, RoundedTo
-from planner.type_text import parse_type
+from penstock.planner.keywords import RESERVED
+from penstock.planner.lambda_parser import LambdaParser
+from penstock.planner.literal_parser import INTERVAL_UNITS
+from penstock.planner.syntax import AllColumns, CastTo, FunctionCall, RoundedTo
+from penstock.planner.type_text import parse_type
 
 _UNIT_FIRST = frozenset(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"))
 

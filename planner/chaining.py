@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.frozen import dataclass
-from planner.edges import Edge, Forward
-from planner.physical import OperatorSpec
+from penstock.catalog.frozen import dataclass
+from penstock.planner.edges import Edge, Forward
+from penstock.planner.physical import OperatorSpec
 
 
 @dataclass(frozen=True, eq=False)

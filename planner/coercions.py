@@ -6,10 +6,10 @@ from dataclasses import replace
 from decimal import Context
 from decimal import Decimal as PyDecimal
 
-from catalog.coercion import may_read
-from catalog.errors import PenstockError
-from catalog.types import DOUBLE, DataType, Decimal, Null, String, is_integer
-from planner.expressions import Cast, Expression, Literal
+from penstock.catalog.coercion import may_read
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import DOUBLE, DataType, Decimal, Null, String, is_integer
+from penstock.planner.expressions import Cast, Expression, Literal
 
 _EXACT = Context(prec=80)
 SHOWN_CHARS = 40

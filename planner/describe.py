@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from catalog.lookups import lookup_option, reload_ms
-from catalog.schema import Schema
-from catalog.types import Row, Timestamp, TimestampLtz
-from planner.edges import Edge, Partition
-from planner.emission import Emission
-from planner.emit import Emit
-from planner.expressions import AggregateCall, Column, Expression, SortKey
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.lookups import lookup_option, reload_ms
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import Row, Timestamp, TimestampLtz
+from penstock.planner.edges import Edge, Partition
+from penstock.planner.emission import Emission
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import AggregateCall, Column, Expression, SortKey
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Exchange,
@@ -36,17 +36,17 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize, Value
-from planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.repeat import Repeat
-from planner.snapshot_join import SnapshotJoin
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.unnest import Unnest
-from planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize, Value
+from penstock.planner.over import RANKS, RUNNING, WHOLE, Frame, Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.repeat import Repeat
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
 
 _UNITS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000))
 

@@ -7,9 +7,9 @@ import re
 from sqlglot import Dialect, exp, tokens
 from sqlglot.tokens import Token, TokenType
 
-from catalog.errors import PenstockError, Span
-from planner.lexical import allow_depth, check_text
-from planner.query_parser import QueryParser
+from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.lexical import allow_depth, check_text
+from penstock.planner.query_parser import QueryParser
 
 
 class Penstock(Dialect):

@@ -6,11 +6,20 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import Decimal, to_spark
-from planner.duckdb_numbers import decimal_quotient
-from planner.expressions import AggregateCall, Direction
-from planner.spark_aggregates import aggregate, named_aggregates
-from planner.sql_flavour import AggregateSpelling, Filtered, binary, cast, function, integer, not_null, when
+from penstock.catalog.types import Decimal, to_spark
+from penstock.planner.duckdb_numbers import decimal_quotient
+from penstock.planner.expressions import AggregateCall, Direction
+from penstock.planner.spark_aggregates import aggregate, named_aggregates
+from penstock.planner.sql_flavour import (
+    AggregateSpelling,
+    Filtered,
+    binary,
+    cast,
+    function,
+    integer,
+    not_null,
+    when,
+)
 
 _DIGITS_OF_A_COUNT = 19
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import (
+from penstock.catalog.types import (
     BIGINT,
     DOUBLE,
     STRING,
@@ -27,8 +27,8 @@ from catalog.types import (
     is_integer,
     is_numeric,
 )
-from planner.duckdb_nested import nested_cast
-from planner.sql_flavour import Flavour, binary, cast, function, integer, text, when
+from penstock.planner.duckdb_nested import nested_cast
+from penstock.planner.sql_flavour import Flavour, binary, cast, function, integer, text, when
 
 _SUFFIXED_NUMBER = r"^(\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[dDfF]\s*$"
 _LARGEST_SINGLE = "3.4028235677973366e38"

@@ -4,10 +4,32 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import INTEGERS, Array, DataType, Decimal, Double, Map, Null, Row, String, is_integer, to_spark
-from planner.expressions import Call, Literal
-from planner.spark_nested import field_name
-from planner.sql_flavour import Flavour, Spelling, binary, cast, function, integer, named, text, when
+from penstock.catalog.types import (
+    INTEGERS,
+    Array,
+    DataType,
+    Decimal,
+    Double,
+    Map,
+    Null,
+    Row,
+    String,
+    is_integer,
+    to_spark,
+)
+from penstock.planner.expressions import Call, Literal
+from penstock.planner.spark_nested import field_name
+from penstock.planner.sql_flavour import (
+    Flavour,
+    Spelling,
+    binary,
+    cast,
+    function,
+    integer,
+    named,
+    text,
+    when,
+)
 
 
 def _typed(spelling: Spelling) -> Spelling:

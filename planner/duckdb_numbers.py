@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import (
+from penstock.catalog.types import (
     BIGINT,
     DOUBLE,
     INT,
@@ -19,11 +19,22 @@ from catalog.types import (
     is_integer,
     to_spark,
 )
-from planner.duckdb_casts import failing
-from planner.duckdb_strings import constant, refuse
-from planner.expressions import Call, Expression
-from planner.spark_functions import conditional, is_truth, nvl2
-from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, integer, named, same_names, text, when
+from penstock.planner.duckdb_casts import failing
+from penstock.planner.duckdb_strings import constant, refuse
+from penstock.planner.expressions import Call, Expression
+from penstock.planner.spark_functions import conditional, is_truth, nvl2
+from penstock.planner.sql_flavour import (
+    OPERATORS,
+    Spelling,
+    binary,
+    cast,
+    function,
+    integer,
+    named,
+    same_names,
+    text,
+    when,
+)
 
 _DIGITS_OF_64_BITS = 18
 _DIGITS_OF_128_BITS = 38

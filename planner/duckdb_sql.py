@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from catalog.types import (
+from penstock.catalog.types import (
     INT,
     Array,
     DataType,
@@ -22,17 +22,27 @@ from catalog.types import (
     YearMonthInterval,
     to_spark,
 )
-from planner.bounded_query import BoundedQuery, bounded_query
-from planner.duckdb_aggregates import AGGREGATES
-from planner.duckdb_casts import cast_like_spark
-from planner.duckdb_nested import DUCKDB_NESTED
-from planner.duckdb_numbers import NUMBERS
-from planner.duckdb_strings import STRING_FUNCTIONS
-from planner.duckdb_times import TIME_FUNCTIONS
-from planner.expressions import AggregateCall, Call, Literal
-from planner.logical import JoinKind, LogicalPlan
-from planner.spark_sql import literal_text
-from planner.sql_flavour import Filtered, Flavour, Spelling, binary, cast, function, integer, text, when
+from penstock.planner.bounded_query import BoundedQuery, bounded_query
+from penstock.planner.duckdb_aggregates import AGGREGATES
+from penstock.planner.duckdb_casts import cast_like_spark
+from penstock.planner.duckdb_nested import DUCKDB_NESTED
+from penstock.planner.duckdb_numbers import NUMBERS
+from penstock.planner.duckdb_strings import STRING_FUNCTIONS
+from penstock.planner.duckdb_times import TIME_FUNCTIONS
+from penstock.planner.expressions import AggregateCall, Call, Literal
+from penstock.planner.logical import JoinKind, LogicalPlan
+from penstock.planner.spark_sql import literal_text
+from penstock.planner.sql_flavour import (
+    Filtered,
+    Flavour,
+    Spelling,
+    binary,
+    cast,
+    function,
+    integer,
+    text,
+    when,
+)
 
 
 def duckdb_sql(plan: LogicalPlan) -> BoundedQuery:

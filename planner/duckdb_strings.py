@@ -6,13 +6,23 @@ import re
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.types import to_spark
-from planner.duckdb_casts import failing
-from planner.duckdb_nested import concatenation
-from planner.expressions import Call, Literal
-from planner.spark_functions import like
-from planner.sql_flavour import Spelling, binary, cast, function, integer, named, same_names, text, when
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import to_spark
+from penstock.planner.duckdb_casts import failing
+from penstock.planner.duckdb_nested import concatenation
+from penstock.planner.expressions import Call, Literal
+from penstock.planner.spark_functions import like
+from penstock.planner.sql_flavour import (
+    Spelling,
+    binary,
+    cast,
+    function,
+    integer,
+    named,
+    same_names,
+    text,
+    when,
+)
 
 
 def constant(call: Call, position: int) -> object:

@@ -6,12 +6,20 @@ import re
 
 from sqlglot import exp
 
-from catalog.time_functions import canonical_unit
-from catalog.types import BIGINT, TIMESTAMP, TIMESTAMP_LTZ, Date, Timestamp, TimestampLtz, to_spark
-from planner.duckdb_strings import constant, refuse
-from planner.expressions import Call
-from planner.spark_functions import FIXED_UNITS_US, unit_of
-from planner.sql_flavour import Spelling, binary, cast, function, integer, named, text
+from penstock.catalog.time_functions import canonical_unit
+from penstock.catalog.types import (
+    BIGINT,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    Date,
+    Timestamp,
+    TimestampLtz,
+    to_spark,
+)
+from penstock.planner.duckdb_strings import constant, refuse
+from penstock.planner.expressions import Call
+from penstock.planner.spark_functions import FIXED_UNITS_US, unit_of
+from penstock.planner.sql_flavour import Spelling, binary, cast, function, integer, named, text
 
 _WRITTEN = (
     "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M s=%-S ss=%S SSS=%g SSSSSS=%f"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
+from penstock.catalog.frozen import dataclass
 
 
 @dataclass(frozen=True)

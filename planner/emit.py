@@ -6,10 +6,10 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema, without_event_time
-from planner.emission import Emission
-from planner.logical import LogicalPlan, WindowAggregate
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.emission import Emission
+from penstock.planner.logical import LogicalPlan, WindowAggregate
 
 
 class EmitKind(StrEnum):
@@ -22,7 +22,7 @@ class EmitKind(StrEnum):
 
 @dataclass(frozen=True)
 class Emit(LogicalPlan):
-    """Rows of a query under its EMIT clause. ``optimizer.emission`` checks it and leaves only those that an operator obeys:
+    """Rows of a query under its EMIT clause. ``penstock.optimizer.emission`` checks it and leaves only those that an operator obeys:
 
     FINAL keeps what the rows come to until all have come; CHANGES gives what has changed ``emission.every_us`` apart.
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.grouping_parser import GroupingParser
-from planner.syntax import EmitClause, HistoryClause
+from penstock.planner.grouping_parser import GroupingParser
+from penstock.planner.syntax import EmitClause, HistoryClause
 
 
 class EmitParser(GroupingParser):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from planner.describe import describe
-from planner.logical import BoundedInput, LogicalPlan
-from planner.physical import Chain, ChainEdge, JobGraph
-from planner.tree_text import tree_text
+from penstock.planner.describe import describe
+from penstock.planner.logical import BoundedInput, LogicalPlan
+from penstock.planner.physical import Chain, ChainEdge, JobGraph
+from penstock.planner.tree_text import tree_text
 
 Annotate = Callable[[LogicalPlan], str]
 

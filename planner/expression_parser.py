@@ -7,12 +7,12 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from planner.keywords import RESERVED
-from planner.lexical import MAX_DEPTH, too_deep
-from planner.match_syntax import Semantics
-from planner.predicate_parser import TESTS, PredicateParser
-from planner.syntax import AllColumns, FunctionCall, Reference, balanced
+from penstock.catalog.errors import PenstockError
+from penstock.planner.keywords import RESERVED
+from penstock.planner.lexical import MAX_DEPTH, too_deep
+from penstock.planner.match_syntax import Semantics
+from penstock.planner.predicate_parser import TESTS, PredicateParser
+from penstock.planner.syntax import AllColumns, FunctionCall, Reference, balanced
 
 BINARY: dict[TokenType, tuple[int, type[exp.Expr]]] = {
     TokenType.EQ: (1, exp.EQ),

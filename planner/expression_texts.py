@@ -5,13 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from catalog.types import DataType, Decimal, Row, is_integer
-from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
-from planner.lambdas import Lambda, LambdaVariable
-from planner.python_aggregates import PythonAggregateCall
-from planner.python_calls import PythonCall
-from planner.widening import widens
-from planner.windowing import AttachedWindow, Windowing
+from penstock.catalog.types import DataType, Decimal, Row, is_integer
+from penstock.planner.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+)
+from penstock.planner.lambdas import Lambda, LambdaVariable
+from penstock.planner.python_aggregates import PythonAggregateCall
+from penstock.planner.python_calls import PythonCall
+from penstock.planner.widening import widens
+from penstock.planner.windowing import AttachedWindow, Windowing
 
 _BY_WIDTH = frozenset({"shiftleft", "shiftright", "shiftrightunsigned", "hash", "xxhash64"})
 """Functions that give something else for the same number in a wider type."""

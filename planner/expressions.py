@@ -7,10 +7,10 @@ from dataclasses import field, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal as PyDecimal
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from catalog.schema import Field, Role
-from catalog.types import BOOLEAN, DataType, Row
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Role
+from penstock.catalog.types import BOOLEAN, DataType, Row
 
 LiteralValue = None | bool | int | float | str | bytes | PyDecimal | date | datetime | time | timedelta
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_nested import orderable
-from planner.expressions import Column, Expression, Literal, SortKey
-from planner.inner_query import InnerRows
-from planner.join_keys import key_pair, with_keys
-from planner.logical import LogicalPlan, Project, TopN
-from planner.outer_values import by_outer_values
-from planner.over import PartitionTop
-from planner.scope import Scope
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_nested import orderable
+from penstock.planner.expressions import Column, Expression, Literal, SortKey
+from penstock.planner.inner_query import InnerRows
+from penstock.planner.join_keys import key_pair, with_keys
+from penstock.planner.logical import LogicalPlan, Project, TopN
+from penstock.planner.outer_values import by_outer_values
+from penstock.planner.over import PartitionTop
+from penstock.planner.scope import Scope
+from penstock.planner.syntax import span_of
 
 
 def first_rows(rows: InnerRows, query: exp.Expr, context: BindContext, listed: Sequence[Expression] = ()) -> InnerRows:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.expressions import Expression
-from planner.logical import LogicalPlan
-from planner.scope import Scope
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.scope import Scope
 
 
 @dataclass(frozen=True)

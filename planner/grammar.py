@@ -8,10 +8,10 @@ from pathlib import Path
 from lark import Lark, Tree
 from lark.exceptions import UnexpectedEOF, UnexpectedToken
 
-from catalog.errors import PenstockError, Span
-from catalog.names import nearest
-from planner.grammar_tables import tables_of
-from planner.statement_lexer import REGIONS, StatementLexer, StatementToken
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import nearest
+from penstock.planner.grammar_tables import tables_of
+from penstock.planner.statement_lexer import REGIONS, StatementLexer, StatementToken
 
 _SHOWN = {
     "LPAR": '"("',

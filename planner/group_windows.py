@@ -9,8 +9,15 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from planner.syntax import FunctionCall, GroupingSets, IntervalLiteral, Reference, place, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.planner.syntax import (
+    FunctionCall,
+    GroupingSets,
+    IntervalLiteral,
+    Reference,
+    place,
+    span_of,
+)
 
 TABLE = "$window"
 """The name the window's columns go by; no text can name it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.types import BIGINT
-from planner.expressions import Call, Expression, Literal
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import BIGINT
+from penstock.planner.expressions import Call, Expression, Literal
 
 GROUPING = frozenset({"grouping", "grouping_id"})
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from planner.syntax import GroupingSets
-from planner.table_parser import TableParser
+from penstock.catalog.errors import PenstockError
+from penstock.planner.syntax import GroupingSets
+from penstock.planner.table_parser import TableParser
 
 Keys = list[exp.Expr]
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from planner.lexical import scan
-from planner.statement_nodes import OptionEntry
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.planner.lexical import scan
+from penstock.planner.statement_nodes import OptionEntry
 
 _HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
 
 
 @dataclass(frozen=True)

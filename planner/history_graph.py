@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.spark_options import SPARK
-from planner.history_scan import scan_of
-from planner.logical import Filter, LogicalPlan, Project, Scan, Sink, WatermarkAssign
-from planner.operator_specs import Facts, SettingValues
-from planner.physical import (
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.spark_options import SPARK
+from penstock.planner.history_scan import scan_of
+from penstock.planner.logical import Filter, LogicalPlan, Project, Scan, Sink, WatermarkAssign
+from penstock.planner.operator_specs import Facts, SettingValues
+from penstock.planner.physical import (
     Chain,
     ChainEdge,
     HistorySpec,
@@ -24,7 +24,7 @@ from planner.physical import (
     TopNSpec,
     WatermarkSpec,
 )
-from planner.physical_planner import plan_job
+from penstock.planner.physical_planner import plan_job
 
 Positions = Callable[[SourceSpec], tuple[str, ...]]
 

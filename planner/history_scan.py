@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from planner.logical import LogicalPlan, Scan
+from penstock.catalog.frozen import dataclass
+from penstock.planner.logical import LogicalPlan, Scan
 
 
 @dataclass(frozen=True)

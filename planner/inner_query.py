@@ -7,21 +7,21 @@ from dataclasses import field, replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from planner.bind_context import BindContext
-from planner.binder_aggregates import has_aggregate
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_join_time import Roles, time_roles
-from planner.binder_joins import bind_from, settled_by
-from planner.binder_tables import one_row
-from planner.block_hints import BlockHints
-from planner.expressions import Column, Expression, conjunction, conjuncts
-from planner.from_clause import FromClause
-from planner.logical import Filter, LogicalPlan
-from planner.scope import Scope
-from planner.star_columns import star_columns
-from planner.syntax import AllColumns, Reference, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_aggregates import has_aggregate
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_join_time import Roles, time_roles
+from penstock.planner.binder_joins import bind_from, settled_by
+from penstock.planner.binder_tables import one_row
+from penstock.planner.block_hints import BlockHints
+from penstock.planner.expressions import Column, Expression, conjunction, conjuncts
+from penstock.planner.from_clause import FromClause
+from penstock.planner.logical import Filter, LogicalPlan
+from penstock.planner.scope import Scope
+from penstock.planner.star_columns import star_columns
+from penstock.planner.syntax import AllColumns, Reference, span_of
 
 Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
 """How a FROM clause is filtered by conditions that may hold subqueries themselves."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from planner.bind_context import BindContext
-from planner.syntax import FunctionCall, Reference, span_of
+from penstock.planner.bind_context import BindContext
+from penstock.planner.syntax import FunctionCall, Reference, span_of
 
 
 def item_name(node: exp.Expr, context: BindContext) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.expressions import Call, Column, Expression
-from planner.logical import LogicalPlan, Project
+from penstock.planner.expressions import Call, Column, Expression
+from penstock.planner.logical import LogicalPlan, Project
 
 
 def key_pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_subqueries import filtered, roles_above
-from planner.expressions import Column, Expression, conjuncts
-from planner.from_clause import FromClause
-from planner.inner_query import conjunct_trees, has_subquery
-from planner.logical import JoinKind
-from planner.subqueries import Attached, ScalarSubquery
-from planner.subquery_values import SubqueryValues
+from penstock.catalog.errors import PenstockError
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_subqueries import filtered, roles_above
+from penstock.planner.expressions import Column, Expression, conjuncts
+from penstock.planner.from_clause import FromClause
+from penstock.planner.inner_query import conjunct_trees, has_subquery
+from penstock.planner.logical import JoinKind
+from penstock.planner.subqueries import Attached, ScalarSubquery
+from penstock.planner.subquery_values import SubqueryValues
 
 Join = Callable[[FromClause, FromClause, tuple[Expression, ...]], FromClause]
 """Joins two sides on conditions over left ++ right."""

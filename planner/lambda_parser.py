@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from planner.over_parser import OverParser
-from planner.syntax import LambdaFunction
+from penstock.planner.over_parser import OverParser
+from penstock.planner.syntax import LambdaFunction
 
 
 class LambdaParser(OverParser):

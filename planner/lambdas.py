@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 
-from catalog.frozen import dataclass
-from planner.expressions import Expression
+from penstock.catalog.frozen import dataclass
+from penstock.planner.expressions import Expression
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import STRING, TIMESTAMP
-from planner.logical import Phase
-from planner.physical import (
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import STRING, TIMESTAMP
+from penstock.planner.logical import Phase
+from penstock.planner.physical import (
     JobGraph,
     JoinSpec,
     MatchSpec,
@@ -18,7 +18,7 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
-from planner.windowing import WindowKind
+from penstock.planner.windowing import WindowKind
 
 LATE_SUFFIX = "$late"
 _FIRST = (Field("operator", STRING, False), Field("window_end", TIMESTAMP), Field("watermark", TIMESTAMP))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
-from catalog.types import BOOLEAN
-from planner.expressions import Call, Column
-from planner.logical import Filter, LogicalPlan
-from planner.windowing import Windowing
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BOOLEAN
+from penstock.planner.expressions import Call, Column
+from penstock.planner.logical import Filter, LogicalPlan
+from penstock.planner.windowing import Windowing
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from catalog.errors import PenstockError, Span
+from penstock.catalog.errors import PenstockError, Span
 
 MAX_STATEMENT_CHARS = 1_000_000
 MAX_DEPTH = 200

@@ -7,10 +7,10 @@ import re
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from planner.syntax import IntervalLiteral, TypedLiteral
-from planner.token_reader import TokenReader
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.planner.syntax import IntervalLiteral, TypedLiteral
+from penstock.planner.token_reader import TokenReader
 
 _SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
 _TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))

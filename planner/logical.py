@@ -7,16 +7,28 @@ from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from catalog.schema import Field, Role, Schema
-from catalog.tables import Table
-from catalog.types import BOOLEAN, Boolean, Null
-from planner.edges import Edge
-from planner.emission import ON_CLOSE, Emission
-from planner.expressions import AggregateCall, Expression, Literal, SortKey, expression_role
-from planner.history import HistoryWish
-from planner.windowing import AttachedWindow, Windowing, demand, fields_in_windows, window_fields
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BOOLEAN, Boolean, Null
+from penstock.planner.edges import Edge
+from penstock.planner.emission import ON_CLOSE, Emission
+from penstock.planner.expressions import (
+    AggregateCall,
+    Expression,
+    Literal,
+    SortKey,
+    expression_role,
+)
+from penstock.planner.history import HistoryWish
+from penstock.planner.windowing import (
+    AttachedWindow,
+    Windowing,
+    demand,
+    fields_in_windows,
+    window_fields,
+)
 
 
 def _reads_inside(expression: Expression, schema: Schema) -> bool:
@@ -114,7 +126,8 @@ class Values(LogicalPlan):
 
 @dataclass(frozen=True)
 class BoundedInput(LogicalPlan):
-    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by ``optimizer.bounded``).
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by
+    ``penstock.optimizer.bounded``).
 
     ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
     """
@@ -395,6 +408,6 @@ class StatementSet(LogicalPlan):
 
 @dataclass(frozen=True)
 class Exchange(_Unary):
-    """An edge laid by ``optimizer.edges``: how the input's rows travel to the node above."""
+    """An edge laid by ``penstock.optimizer.edges``: how the input's rows travel to the node above."""
 
     edge: Edge

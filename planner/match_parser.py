@@ -7,9 +7,15 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from planner.expression_parser import ExpressionParser
-from planner.match_syntax import AfterMatch, RowDefinition, RowMatches, RowPattern, RowSubset
-from planner.syntax import place
+from penstock.planner.expression_parser import ExpressionParser
+from penstock.planner.match_syntax import (
+    AfterMatch,
+    RowDefinition,
+    RowMatches,
+    RowPattern,
+    RowSubset,
+)
+from penstock.planner.syntax import place
 
 
 class MatchParser(ExpressionParser):

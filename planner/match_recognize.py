@@ -7,14 +7,14 @@ from dataclasses import field, replace
 from enum import StrEnum
 from functools import cached_property
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
-from catalog.types import DataType
-from planner.expressions import AggregateCall, Column, Expression, SortKey
-from planner.logical import LogicalPlan
-from planner.row_pattern import Pattern
-from planner.windowing import demand
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import DataType
+from penstock.planner.expressions import AggregateCall, Column, Expression, SortKey
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.row_pattern import Pattern
+from penstock.planner.windowing import demand
 
 Rows = frozenset[int]
 """The variables (by number) whose rows are meant."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from catalog.connectors import is_secret
-from catalog.frozen import dataclass
-from catalog.tables import Table
-from planner.describe import emission_text
-from planner.emit import Emit
-from planner.expression_texts import EXACT, ExactTexts, digest
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.connectors import is_secret
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.tables import Table
+from penstock.planner.describe import emission_text
+from penstock.planner.emit import Emit
+from penstock.planner.expression_texts import EXACT, ExactTexts, digest
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Exchange,
@@ -30,16 +30,16 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.repeat import Repeat
-from planner.snapshot_join import SnapshotJoin
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.unnest import Unnest
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchFact, MatchRecognize, RowsAggregate, RowValue, Value
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.repeat import Repeat
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.unnest import Unnest
 
 # Options that say how fast, how often or in what pieces, never which rows.
 _IMMATERIAL_OPTIONS = frozenset(

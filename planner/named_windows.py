@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from planner.syntax import OverClause, place, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.planner.syntax import OverClause, place, span_of
 
 
 def with_windows(node: exp.Select, windows: Mapping[str, OverClause]) -> None:

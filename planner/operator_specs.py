@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, Protocol
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Role
-from planner.describe import operator_name
-from planner.emit import Emit, EmitKind, final_keys
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Role
+from penstock.planner.describe import operator_name
+from penstock.planner.emit import Emit, EmitKind, final_keys
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Filter,
@@ -27,10 +27,10 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.physical import (
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.physical import (
     BoundedSourceSpec,
     CalcSpec,
     FinalRowsSpec,
@@ -59,17 +59,17 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
-from planner.processing_time import ProcessingTime, arrival_order
-from planner.repeat import Repeat
-from planner.snapshot_join import SnapshotJoin
-from planner.temporal_join import TemporalJoin
-from planner.temporal_sort import TemporalSort
-from planner.timed_join import TimedJoin
-from planner.unnest import Unnest
+from penstock.planner.processing_time import ProcessingTime, arrival_order
+from penstock.planner.repeat import Repeat
+from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.temporal_sort import TemporalSort
+from penstock.planner.timed_join import TimedJoin
+from penstock.planner.unnest import Unnest
 
 
 class Facts(Protocol):
-    """What is asked of ``optimizer.properties.PlanFacts``."""
+    """What is asked of ``penstock.optimizer.properties.PlanFacts``."""
 
     def insert_only(self, node: LogicalPlan) -> bool:
         """Return whether a node never takes a row back."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from decimal import Decimal as PyDecimal
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
-from catalog.types import (
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     STRING,
@@ -27,11 +27,11 @@ from catalog.types import (
     TimestampLtz,
     TinyInt,
 )
-from planner.binder_joins import join_on
-from planner.expressions import Call, Case, Cast, Column, Expression, Literal
-from planner.inner_query import InnerRows
-from planner.join_keys import with_keys
-from planner.logical import Aggregate, JoinKind, LogicalPlan, Project
+from penstock.planner.binder_joins import join_on
+from penstock.planner.expressions import Call, Case, Cast, Column, Expression, Literal
+from penstock.planner.inner_query import InnerRows
+from penstock.planner.join_keys import with_keys
+from penstock.planner.logical import Aggregate, JoinKind, LogicalPlan, Project
 
 _STRICT = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "add", "subtract", "multiply", "negate", "and", "like")
 

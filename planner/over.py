@@ -7,12 +7,12 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Field, Role, Schema
-from catalog.types import INT
-from planner.expressions import AggregateCall, Column, SortKey
-from planner.logical import LogicalPlan
-from planner.windowing import AttachedWindow, demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import INT
+from penstock.planner.expressions import AggregateCall, Column, SortKey
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.windowing import AttachedWindow, demand
 
 RANKS = frozenset({"row_number", "rank", "dense_rank"})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})

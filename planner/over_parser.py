@@ -7,8 +7,8 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from planner.literal_parser import LiteralParser
-from planner.syntax import FrameBound, OverClause
+from penstock.planner.literal_parser import LiteralParser
+from penstock.planner.syntax import FrameBound, OverClause
 
 
 class OverParser(LiteralParser):

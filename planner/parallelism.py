@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.edges import Forward, Partition
-from planner.logical import BoundedInput, Exchange, LogicalPlan, Scan, Values
+from penstock.planner.edges import Forward, Partition
+from penstock.planner.logical import BoundedInput, Exchange, LogicalPlan, Scan, Values
 
 
 def subtasks(node: LogicalPlan, parallelism: int) -> int:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.tables import Table
-from planner.edges import Edge
-from planner.emission import ON_CLOSE, Emission
-from planner.expressions import AggregateCall, Expression, Literal, SortKey
-from planner.logical import JoinKind, LogicalPlan, Phase
-from planner.match_recognize import Definition, Rows, SkipTo, Value
-from planner.over import Frame
-from planner.row_pattern import Pattern
-from planner.state_meaning import PlanMeaning
-from planner.timed_join import JoinTime
-from planner.unnest import TableCall
-from planner.windowing import AttachedWindow, Windowing
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import Table
+from penstock.planner.edges import Edge
+from penstock.planner.emission import ON_CLOSE, Emission
+from penstock.planner.expressions import AggregateCall, Expression, Literal, SortKey
+from penstock.planner.logical import JoinKind, LogicalPlan, Phase
+from penstock.planner.match_recognize import Definition, Rows, SkipTo, Value
+from penstock.planner.over import Frame
+from penstock.planner.row_pattern import Pattern
+from penstock.planner.state_meaning import PlanMeaning
+from penstock.planner.timed_join import JoinTime
+from penstock.planner.unnest import TableCall
+from penstock.planner.windowing import AttachedWindow, Windowing
 
 DEFAULT_MAX_PARALLELISM = 128
 
@@ -79,7 +79,7 @@ class ProcessingTimeSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class UnnestSpec(OperatorSpec):
-    """Each row once per row a table function gives for it; see ``planner.unnest.Unnest``."""
+    """Each row once per row a table function gives for it; see ``penstock.planner.unnest.Unnest``."""
 
     call: TableCall
     keep: tuple[int, ...]
@@ -91,7 +91,7 @@ class UnnestSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LookupJoinSpec(OperatorSpec):
-    """Each row with what a table of a database has for its key; see ``planner.lookup_join.LookupJoin``."""
+    """Each row with what a table of a database has for its key; see ``penstock.planner.lookup_join.LookupJoin``."""
 
     left_schema: Schema
     table: Table
@@ -105,7 +105,7 @@ class LookupJoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class LateMarkSpec(OperatorSpec):
-    """Mark rows that are late for all their windows; see ``planner.late_rows.LateMark``. ``insert_only`` says the input never retracts."""
+    """Mark rows that are late for all their windows; see ``penstock.planner.late_rows.LateMark``. ``insert_only`` says the input never retracts."""
 
     window: Windowing
     lateness_us: int
@@ -122,7 +122,7 @@ class WindowTableSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class WindowAggregateSpec(OperatorSpec):
-    """Windowed aggregation; see ``planner.logical.WindowAggregate``."""
+    """Windowed aggregation; see ``penstock.planner.logical.WindowAggregate``."""
 
     input_schema: Schema
     window: Windowing | AttachedWindow
@@ -135,7 +135,9 @@ class WindowAggregateSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class GroupAggregateSpec(OperatorSpec):
-    """Unbounded aggregation; see ``planner.logical.Aggregate``. ``insert_only``: the input never retracts. ``ttl_ms``: as a partition's of OVER."""
+    """Unbounded aggregation; see ``penstock.planner.logical.Aggregate``. ``insert_only``: the input never retracts. ``ttl_ms``: as a partition's of
+    OVER.
+    """
 
     input_schema: Schema
     keys: tuple[int, ...]
@@ -151,7 +153,7 @@ class JoinSpec(OperatorSpec):
 
     A port without watermarks holds the merged watermark back until it ends, so rows held meanwhile are not overtaken by time. Rows joined with a
     complete bounded side keep their ``Batch.behind`` (held rows keep it in their state), so lateness stays a matter of the row's own split.
-    ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``planner.timed_join``).
+    ``time``: rows are freed, and those without a match given, when the watermark has passed their deadlines (see ``penstock.planner.timed_join``).
     ``copied``: the port whose rows every subtask has. ``pruned``: that behind a runtime filter. ``ttl_ms``: how long rows live untouched, 0 for ever.
     """
 
@@ -171,7 +173,9 @@ class JoinSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class SnapshotJoinSpec(JoinSpec):
-    """Join of port 0 with port 1 as it is; see ``planner.snapshot_join``. ``build_time`` is a column of port 1, of a type with a zone or without."""
+    """Join of port 0 with port 1 as it is; see ``penstock.planner.snapshot_join``. ``build_time`` is a column of port 1, of a type with a zone or
+    without.
+    """
 
     build_time: int = 0
     loaded_us: int | None = None
@@ -180,7 +184,8 @@ class SnapshotJoinSpec(JoinSpec):
 
 @dataclass(frozen=True)
 class TemporalJoinSpec(OperatorSpec):
-    """Join of port 0 with the versions of port 1; see ``planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may be.
+    """Join of port 0 with the versions of port 1; see ``penstock.planner.temporal_join``. ``slacks_us``: how far below a watermark times on time may
+    be.
 
     ``ttl_ms``: how long the versions of a key live when there comes no new one, 0 for ever.
     """
@@ -223,7 +228,7 @@ class LimitSpec(OperatorSpec):
 class TopNSpec(OperatorSpec):
     """The first rows by an order, kept up to date; runs in one task. ``insert_only`` says the input never retracts: then only these rows are kept.
 
-    ``arrival``: whether ties go by arrival, see ``planner.processing_time.arrival_order``; so in the specs below.
+    ``arrival``: whether ties go by arrival, see ``penstock.planner.processing_time.arrival_order``; so in the specs below.
     """
 
     keys: tuple[SortKey, ...]
@@ -235,7 +240,8 @@ class TopNSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class OverSpec(OperatorSpec):
-    """Values of calls appended to rows; see ``planner.over.Over``. ``in_time``: each row once, when the watermark has passed its first order key.
+    """Values of calls appended to rows; see ``penstock.planner.over.Over``. ``in_time``: each row once, when the watermark has passed its first order
+    key.
 
     ``history``: how many earlier rows of its partition a row in time may look at. ``ttl_ms``: how long a partition lives untouched, 0 for ever.
     """
@@ -255,7 +261,7 @@ class OverSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class PartitionTopSpec(OperatorSpec):
-    """The first rows of each partition by a rank, kept up to date; see ``planner.over.PartitionTop``.
+    """The first rows of each partition by a rank, kept up to date; see ``penstock.planner.over.PartitionTop``.
 
     With ``window`` and an ``insert_only`` input each row is given once, when its window closes. ``ttl_ms``: as OVER's.
     """
@@ -297,7 +303,7 @@ class ThinnedRowsSpec(OperatorSpec):
 
 @dataclass(frozen=True)
 class MatchSpec(OperatorSpec):
-    """The matches of a row pattern; see ``planner.match_recognize.MatchRecognize``.
+    """The matches of a row pattern; see ``penstock.planner.match_recognize.MatchRecognize``.
 
     ``history``: how many rows before a match are kept. ``counts``: matches are numbered. ``tells_time``: their time is told. ``ttl_ms``: as OVER's.
     """

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.errors import Kind, PenstockError
-from planner.chaining import Site, chains_of
-from planner.edges import Edge, Forward
-from planner.expressions import conjunction, conjuncts
-from planner.logical import Exchange, Filter, Join, Limit, LogicalPlan, Project, Sink, Sort, StatementSet, WatermarkAssign
-from planner.meaning import Meanings
-from planner.operator_specs import Facts, SettingValues, calc_of, spec_of
-from planner.parallelism import subtasks
-from planner.physical import DEFAULT_MAX_PARALLELISM, Chain, ChainEdge, JobGraph, OperatorSpec
-from planner.runtime_filter import runtime_filter, skipping
-from planner.state_meaning import PlanMeaning, plan_meaning
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.planner.chaining import Site, chains_of
+from penstock.planner.edges import Edge, Forward
+from penstock.planner.expressions import conjunction, conjuncts
+from penstock.planner.logical import (
+    Exchange,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Sink,
+    Sort,
+    StatementSet,
+    WatermarkAssign,
+)
+from penstock.planner.meaning import Meanings
+from penstock.planner.operator_specs import Facts, SettingValues, calc_of, spec_of
+from penstock.planner.parallelism import subtasks
+from penstock.planner.physical import (
+    DEFAULT_MAX_PARALLELISM,
+    Chain,
+    ChainEdge,
+    JobGraph,
+    OperatorSpec,
+)
+from penstock.planner.runtime_filter import runtime_filter, skipping
+from penstock.planner.state_meaning import PlanMeaning, plan_meaning
 
 
 def plan_job(

@@ -6,9 +6,9 @@ from typing import Any
 
 from lark import Transformer
 
-from catalog.errors import Span
-from planner import place_nodes as nodes
-from planner.statement_nodes import Name, OptionEntry
+from penstock.catalog.errors import Span
+from penstock.planner import place_nodes as nodes
+from penstock.planner.statement_nodes import Name, OptionEntry
 
 
 class PlaceBuilder(Transformer):

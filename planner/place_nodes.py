@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from planner.statement_nodes import Name, OptionEntry, Statement
+from penstock.catalog.frozen import dataclass
+from penstock.planner.statement_nodes import Name, OptionEntry, Statement
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from planner.call_parser import CallParser
-from planner.lexical import MAX_OPERATORS, too_many_operators
-from planner.syntax import FunctionCall, balanced, place
+from penstock.catalog.errors import PenstockError
+from penstock.planner.call_parser import CallParser
+from penstock.planner.lexical import MAX_OPERATORS, too_many_operators
+from penstock.planner.syntax import FunctionCall, balanced, place
 
 TESTS = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "SIMILAR")
 """Words a test begins with, NOT before them or not."""

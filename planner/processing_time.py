@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Role, Schema, without_event_time
-from catalog.types import TimestampLtz
-from planner.expressions import Column, SortKey
-from planner.logical import Exchange, Filter, Join, LogicalPlan, Project, TopN, Union, WatermarkAssign, WindowTable
-from planner.over import Over, PartitionTop
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Role, Schema, without_event_time
+from penstock.catalog.types import TimestampLtz
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.logical import (
+    Exchange,
+    Filter,
+    Join,
+    LogicalPlan,
+    Project,
+    TopN,
+    Union,
+    WatermarkAssign,
+    WindowTable,
+)
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.windowing import demand
 
 
 @dataclass(frozen=True)

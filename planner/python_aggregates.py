@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.python_functions import PythonAggregate
-from planner.expressions import AggregateCall, Expression
-from planner.python_calls import arguments
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.python_functions import PythonAggregate
+from penstock.planner.expressions import AggregateCall, Expression
+from penstock.planner.python_calls import arguments
 
 if TYPE_CHECKING:
-    from planner.syntax import FunctionCall
+    from penstock.planner.syntax import FunctionCall
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def python_aggregate_call(
     call: FunctionCall, function: PythonAggregate, args: Sequence[Expression], distinct: bool, keep: Expression | None
 ) -> PythonAggregateCall:
     """Return the call on bound arguments; DISTINCT gives each row of values once. Raises as ``arguments``, and SQL-1105 for other words."""
-    from planner.syntax import span_of  # the parser: workers have calls in their plans, and read no text
+    from penstock.planner.syntax import span_of  # the parser: workers have calls in their plans, and read no text
 
     span, name = span_of(call), str(call.this).lower()
     for key, word in (("star", "*"), ("nulls", "NULLS"), ("order", "ORDER BY"), ("within", "WITHIN GROUP")):

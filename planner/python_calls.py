@@ -6,14 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from catalog.coercion import implicit_cast
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.python_functions import CallMode, PythonAggregate, PythonFunction, PythonScalar, PythonTable
-from catalog.schema import Field, Schema
-from catalog.types import DataType
-from planner.coercions import coerced
-from planner.expressions import Call, Expression
+from penstock.catalog.coercion import implicit_cast
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.python_functions import (
+    CallMode,
+    PythonAggregate,
+    PythonFunction,
+    PythonScalar,
+    PythonTable,
+)
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import DataType
+from penstock.planner.coercions import coerced
+from penstock.planner.expressions import Call, Expression
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ def _types(texts: Sequence[str]) -> tuple[DataType, ...]:
     if isinstance(texts, str):
         hint = f'write ["{texts}"] for one argument'
         raise PenstockError("SQL-1332", "the argument types of a Python function are a list of SQL types", hint=hint)
-    from planner.type_text import parse_type  # the grammar: workers have calls in their plans, and read no types
+    from penstock.planner.type_text import parse_type  # the grammar: workers have calls in their plans, and read no types
 
     return tuple(parse_type(text) for text in texts)
 

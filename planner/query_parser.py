@@ -7,13 +7,13 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from planner.emit_parser import EmitParser
-from planner.hints import select_hints
-from planner.keywords import CLAUSES
-from planner.lexical import MAX_DEPTH
-from planner.named_windows import with_windows
-from planner.syntax import AllColumns, OverClause, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.planner.emit_parser import EmitParser
+from penstock.planner.hints import select_hints
+from penstock.planner.keywords import CLAUSES
+from penstock.planner.lexical import MAX_DEPTH
+from penstock.planner.named_windows import with_windows
+from penstock.planner.syntax import AllColumns, OverClause, span_of
 
 _SET_NODES = {"UNION": exp.Union, "EXCEPT": exp.Except, "MINUS": exp.Except, "INTERSECT": exp.Intersect}
 _SET_WORDS = tuple(_SET_NODES)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from catalog.errors import PenstockError, Span
-from catalog.types import BOOLEAN, STRING
-from planner.expressions import Call, Cast, Column, Literal
-from planner.logical import Filter, LogicalPlan, WatermarkAssign
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import BOOLEAN, STRING
+from penstock.planner.expressions import Call, Cast, Column, Literal
+from penstock.planner.logical import Filter, LogicalPlan, WatermarkAssign
 
 
 def up_to(plan: LogicalPlan, moment: str, span: Span) -> LogicalPlan:

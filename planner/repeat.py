@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.types import BIGINT
-from planner.logical import LogicalPlan
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import BIGINT
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.windowing import demand
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,15 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import field
 
-from catalog.frozen import dataclass
-from planner.row_pattern import Alternation, Concatenation, Exclusion, Pattern, Repetition, Variable
+from penstock.catalog.frozen import dataclass
+from penstock.planner.row_pattern import (
+    Alternation,
+    Concatenation,
+    Exclusion,
+    Pattern,
+    Repetition,
+    Variable,
+)
 
 ACCEPT = -1
 """The target that ends the match without taking a row."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.frozen import dataclass
+from penstock.catalog.frozen import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,15 @@ from pathlib import Path
 from lark import Lark, Token, Transformer, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken, VisitError
 
-from catalog.errors import PenstockError, Span
-from planner.row_pattern import Alternation, Concatenation, Exclusion, Pattern, Repetition, Variable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.row_pattern import (
+    Alternation,
+    Concatenation,
+    Exclusion,
+    Pattern,
+    Repetition,
+    Variable,
+)
 
 MAX_PLACES = 2000
 _MAX_PERMUTED = 6

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from enum import IntEnum, StrEnum
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.types import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import (
     BigInt,
     Boolean,
     DataType,
@@ -30,8 +30,16 @@ from catalog.types import (
     TinyInt,
     YearMonthInterval,
 )
-from planner.expressions import Call, Cast, Column, Expression, Literal, conjunction, conjuncts
-from planner.match_recognize import Definition, MatchFact, Rows, RowsAggregate, RowValue, Value
+from penstock.planner.expressions import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
+from penstock.planner.match_recognize import Definition, MatchFact, Rows, RowsAggregate, RowValue, Value
 
 MAX_STACK = 64
 

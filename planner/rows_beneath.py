@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.schema import Field, without_event_time
-from planner.binder_subqueries import joins_bounded
-from planner.expressions import Expression
-from planner.logical import LogicalPlan
-from planner.subqueries import Attached
+from penstock.catalog.schema import Field, without_event_time
+from penstock.planner.binder_subqueries import joins_bounded
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.subqueries import Attached
 
 
 class Beneath:

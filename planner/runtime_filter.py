@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.types import INTEGERS, is_integer
-from planner.expression_texts import digest
-from planner.expressions import Cast, Column, Expression
-from planner.logical import Join
-from planner.physical import CalcSpec, OperatorSpec, SourceSpec
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import INTEGERS, is_integer
+from penstock.planner.expression_texts import digest
+from penstock.planner.expressions import Cast, Column, Expression
+from penstock.planner.logical import Join
+from penstock.planner.physical import CalcSpec, OperatorSpec, SourceSpec
 
 _ID_LENGTH = 16
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from catalog.schema import Field, Schema, without_event_time
-from catalog.types import Foreign
-from planner.logical import LogicalPlan
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, Schema, without_event_time
+from penstock.catalog.types import Foreign
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.syntax import span_of
 
 
 @dataclass(frozen=True)

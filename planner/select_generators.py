@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.table_functions import is_table_function
-from planner.bind_context import BindContext
-from planner.binder_unnest import bind_table_function
-from planner.from_clause import FromClause
-from planner.scope import Scope
-from planner.syntax import ColumnAt, FunctionCall, TableFunctionCall, place, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.table_functions import is_table_function
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_unnest import bind_table_function
+from penstock.planner.from_clause import FromClause
+from penstock.planner.scope import Scope
+from penstock.planner.syntax import ColumnAt, FunctionCall, TableFunctionCall, place, span_of
 
 
 def with_generator(source: FromClause, tree: exp.Select, context: BindContext) -> tuple[FromClause, Sequence[exp.Expr]]:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from planner.expressions import Column
-from planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Scan, TopN, Values, WatermarkAssign
-from planner.over import PartitionTop
+from penstock.planner.expressions import Column
+from penstock.planner.logical import (
+    Aggregate,
+    Filter,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    TopN,
+    Values,
+    WatermarkAssign,
+)
+from penstock.planner.over import PartitionTop
 
 
 def one_row_at_most(plan: LogicalPlan) -> bool:

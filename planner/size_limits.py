@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError, Span
-from catalog.settings import Settings
-from catalog.types import Array, DataType, Map, Row
-from planner.lexical import MAX_DEPTH, too_deep_a_type
-from planner.logical import LogicalPlan
-from planner.scope import Relation
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.settings import Settings
+from penstock.catalog.types import Array, DataType, Map, Row
+from penstock.planner.lexical import MAX_DEPTH, too_deep_a_type
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.scope import Relation
 
 MAX_TYPE_PARTS = 10_000
 PLAN_NODES = "table.optimizer.max-plan-nodes"

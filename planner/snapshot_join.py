@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from catalog.schema import Schema, without_event_time
-from planner.logical import Join, JoinKind
-from planner.windowing import demand
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.logical import Join, JoinKind
+from penstock.planner.windowing import demand
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.types import BIGINT, Map, YearMonthInterval, to_spark
-from planner.expressions import AggregateCall, Direction
-from planner.sql_flavour import AggregateSpelling, Filtered, cast, function, integer, is_null, not_null, when
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.types import BIGINT, Map, YearMonthInterval, to_spark
+from penstock.planner.expressions import AggregateCall, Direction
+from penstock.planner.sql_flavour import (
+    AggregateSpelling,
+    Filtered,
+    cast,
+    function,
+    integer,
+    is_null,
+    not_null,
+    when,
+)
 
 _ACCURACY = 1_000_000
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.time_functions import canonical_unit
-from catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
-from planner.expressions import Call, Literal
-from planner.spark_nested import SPARK_NESTED
-from planner.sql_flavour import OPERATORS, Spelling, binary, cast, function, infix, named, same_names, when
+from penstock.catalog.time_functions import canonical_unit
+from penstock.catalog.types import BIGINT, Date, DayTimeInterval, Timestamp, to_spark
+from penstock.planner.expressions import Call, Literal
+from penstock.planner.spark_nested import SPARK_NESTED
+from penstock.planner.sql_flavour import (
+    OPERATORS,
+    Spelling,
+    binary,
+    cast,
+    function,
+    infix,
+    named,
+    same_names,
+    when,
+)
 
 FIXED_UNITS_US = {
     "microsecond": 1,

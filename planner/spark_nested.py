@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import Map, Row, TimestampLtz, to_spark
-from planner.expressions import Call, Literal
-from planner.sql_flavour import Spelling, binary, cast, function, integer, same_names, text
+from penstock.catalog.types import Map, Row, TimestampLtz, to_spark
+from penstock.planner.expressions import Call, Literal
+from penstock.planner.sql_flavour import Spelling, binary, cast, function, integer, same_names, text
 
 
 def field_name(call: Call) -> str:

@@ -8,7 +8,7 @@ from decimal import Decimal as PyDecimal
 
 from sqlglot import exp
 
-from catalog.types import (
+from penstock.catalog.types import (
     INT,
     STRING,
     Array,
@@ -24,13 +24,22 @@ from catalog.types import (
     YearMonthInterval,
     to_spark,
 )
-from planner.bounded_query import BoundedQuery, bounded_query
-from planner.expressions import AggregateCall, Literal
-from planner.logical import LogicalPlan
-from planner.python_aggregates import PythonAggregateCall
-from planner.spark_aggregates import AGGREGATES, rows_of_group, takes_rows
-from planner.spark_functions import FUNCTIONS
-from planner.sql_flavour import Filtered, Flavour, binary, cast, function, integer, python_name, text
+from penstock.planner.bounded_query import BoundedQuery, bounded_query
+from penstock.planner.expressions import AggregateCall, Literal
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.python_aggregates import PythonAggregateCall
+from penstock.planner.spark_aggregates import AGGREGATES, rows_of_group, takes_rows
+from penstock.planner.spark_functions import FUNCTIONS
+from penstock.planner.sql_flavour import (
+    Filtered,
+    Flavour,
+    binary,
+    cast,
+    function,
+    integer,
+    python_name,
+    text,
+)
 
 _UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
 _EPOCH = "1970-01-01 00:00:00"

@@ -6,9 +6,18 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
-from planner.lambdas import Lambda, LambdaVariable
-from planner.sql_flavour import Flavour
+from penstock.planner.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+)
+from penstock.planner.lambdas import Lambda, LambdaVariable
+from penstock.planner.sql_flavour import Flavour
 
 Columns = Callable[[int], exp.Expr]
 

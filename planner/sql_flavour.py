@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.python_functions import PythonAggregate, PythonScalar
-from catalog.types import DataType, to_spark
-from planner.expressions import AggregateCall, Call, Literal
-from planner.logical import JoinKind
-from planner.python_calls import PythonCall
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.python_functions import PythonAggregate, PythonScalar
+from penstock.catalog.types import DataType, to_spark
+from penstock.planner.expressions import AggregateCall, Call, Literal
+from penstock.planner.logical import JoinKind
+from penstock.planner.python_calls import PythonCall
 
 Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
 Filtered = Callable[[exp.Expr], exp.Expr]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.types import INT, Timestamp, TimestampLtz
-from planner.expressions import AggregateCall, Column, SortKey
-from planner.logical import LogicalPlan
-from planner.over import RANKS, Frame, FrameUnit, Over, PartitionTop
-from planner.sql_expressions import aggregate_sql, expression_sql, sort_key_sql
-from planner.sql_flavour import Flavour, cast, function, integer
-from planner.sql_windows import aliased, column
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.types import INT, Timestamp, TimestampLtz
+from penstock.planner.expressions import AggregateCall, Column, SortKey
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.over import RANKS, Frame, FrameUnit, Over, PartitionTop
+from penstock.planner.sql_expressions import aggregate_sql, expression_sql, sort_key_sql
+from penstock.planner.sql_flavour import Flavour, cast, function, integer
+from penstock.planner.sql_windows import aliased, column
 
 
 def with_ties(keys: Sequence[SortKey], plan: LogicalPlan) -> list[SortKey]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.coercion import is_orderable
-from catalog.types import INT
-from planner.expressions import Column, SortKey
-from planner.sql_expressions import sort_key_sql
-from planner.sql_flavour import Flavour, function
-from planner.sql_windows import aliased, column
-from planner.temporal_join import TemporalJoin
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.types import INT
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.sql_expressions import sort_key_sql
+from penstock.planner.sql_flavour import Flavour, function
+from penstock.planner.sql_windows import aliased, column
+from penstock.planner.temporal_join import TemporalJoin
 
 
 def first_of_times(plan: TemporalJoin, source: str, flavour: Flavour) -> exp.Select:

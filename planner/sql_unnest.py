@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INT, Array, DataType, Map, Row
-from planner.expressions import Call, Column, Literal
-from planner.sql_expressions import expression_sql
-from planner.sql_flavour import Flavour, binary, cast, function, integer
-from planner.sql_windows import aliased, column, named
-from planner.unnest import Unnest
+from penstock.catalog.types import BIGINT, INT, Array, DataType, Map, Row
+from penstock.planner.expressions import Call, Column, Literal
+from penstock.planner.sql_expressions import expression_sql
+from penstock.planner.sql_flavour import Flavour, binary, cast, function, integer
+from penstock.planner.sql_windows import aliased, column, named
+from penstock.planner.unnest import Unnest
 
 
 def unnest_select(plan: Unnest, source: str, flavour: Flavour, add: Callable[[exp.Expr], str]) -> exp.Expr:

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from catalog.schema import Schema
-from catalog.types import DataType
-from planner.sql_flavour import Flavour, binary, function, integer, when
-from planner.windowing import Windowing, WindowKind
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import DataType
+from penstock.planner.sql_flavour import Flavour, binary, function, integer, when
+from penstock.planner.windowing import Windowing, WindowKind
 
 _WINDOW_TIME_BEFORE_END_US = 1000
 

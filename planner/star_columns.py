@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_nested import row_fields
-from planner.expressions import Column, Expression
-from planner.scope import Scope, check_readable
-from planner.syntax import AllColumns, Reference, place, span_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_nested import row_fields
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.scope import Scope, check_readable
+from penstock.planner.syntax import AllColumns, Reference, place, span_of
 
 
 def star_columns(node: AllColumns, binder: ExpressionBinder) -> list[tuple[str, Expression]]:

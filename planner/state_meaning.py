@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from catalog.connectors import gives_changes
-from catalog.frozen import dataclass
-from catalog.tables import Table
-from planner.expression_texts import ALIKE, digest
-from planner.logical import Aggregate, BoundedInput, Join, LogicalPlan, Scan, Union, WindowAggregate
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.meaning import Meanings, table_text
-from planner.over import Over
-from planner.temporal_join import TemporalJoin
+from penstock.catalog.connectors import gives_changes
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.tables import Table
+from penstock.planner.expression_texts import ALIKE, digest
+from penstock.planner.logical import (
+    Aggregate,
+    BoundedInput,
+    Join,
+    LogicalPlan,
+    Scan,
+    Union,
+    WindowAggregate,
+)
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.meaning import Meanings, table_text
+from penstock.planner.over import Over
+from penstock.planner.temporal_join import TemporalJoin
 
 _LENGTH = 16
 

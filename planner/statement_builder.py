@@ -7,17 +7,17 @@ from typing import Any
 
 from lark import Token, Tree
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.show_create import quoted_name
-from catalog.spark_options import SETTING_PREFIX
-from planner import statement_nodes as nodes
-from planner.alteration_builder import AlterationBuilder
-from planner.dialect import parse_expression, parse_query
-from planner.place_builder import PlaceBuilder
-from planner.statement_nodes import Name, OptionEntry, SqlExpression
-from planner.syntax import moved
-from planner.type_text import type_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.show_create import quoted_name
+from penstock.catalog.spark_options import SETTING_PREFIX
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_builder import AlterationBuilder
+from penstock.planner.dialect import parse_expression, parse_query
+from penstock.planner.place_builder import PlaceBuilder
+from penstock.planner.statement_nodes import Name, OptionEntry, SqlExpression
+from penstock.planner.syntax import moved
+from penstock.planner.type_text import type_of
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from lark.lexer import Token as LarkToken
 from lark.parsers.lalr_analysis import Shift
 from sqlglot.tokens import Token, TokenType
 
-from planner.dialect import tokenize
-from planner.keywords import RESERVED
+from penstock.planner.dialect import tokenize
+from penstock.planner.keywords import RESERVED
 
 _SYMBOLS = {
     TokenType.L_PAREN: "LPAR",

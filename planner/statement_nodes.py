@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from catalog.errors import Span
-from catalog.frozen import dataclass
-from catalog.types import DataType
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import DataType
 
 NOWHERE = Span(0, 0)
 

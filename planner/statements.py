@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from lark.exceptions import VisitError
 from sqlglot import exp
 
-from catalog.errors import PenstockError, SourceText, Span
-from catalog.frozen import dataclass
-from catalog.secrets import KNOWN
-from planner.dialect import parse_query
-from planner.grammar import parse_tree
-from planner.hints import refuse_other_hints
-from planner.lexical import allow_depth, check_text, scan
-from planner.statement_builder import StatementBuilder
-from planner.statement_nodes import Query, Statement
+from penstock.catalog.errors import PenstockError, SourceText, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.secrets import KNOWN
+from penstock.planner.dialect import parse_query
+from penstock.planner.grammar import parse_tree
+from penstock.planner.hints import refuse_other_hints
+from penstock.planner.lexical import allow_depth, check_text, scan
+from penstock.planner.statement_builder import StatementBuilder
+from penstock.planner.statement_nodes import Query, Statement
 
 MAX_ERRORS = 20
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from planner.expressions import Column, Expression
-from planner.join_keys import with_keys
-from planner.logical import Join, JoinKind, LogicalPlan
-from planner.outer_values import with_domain
+from penstock.catalog.frozen import dataclass
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.join_keys import with_keys
+from penstock.planner.logical import Join, JoinKind, LogicalPlan
+from penstock.planner.outer_values import with_domain
 
 
 @dataclass(frozen=True)

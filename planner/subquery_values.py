@@ -7,21 +7,40 @@ from functools import partial
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.frozen import dataclass
-from catalog.types import BIGINT, BOOLEAN, Array
-from planner.binder_aggregates import AggregateList, AggregateResult
-from planner.binder_expressions import ExpressionBinder
-from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Column, Expression, Literal
-from planner.first_rows import first_rows
-from planner.inner_query import Filtering, InnerRows, aggregates, bound_list, bound_rows, inner_rows, is_plain, reaching_out, tested_values
-from planner.join_keys import key_pair, with_keys
-from planner.logical import Aggregate, Filter, LogicalPlan, Project, TopN
-from planner.outer_values import FoundRows, by_outer_values
-from planner.over import PartitionTop
-from planner.single_rows import one_row_at_most, one_row_for
-from planner.subqueries import ScalarSubquery, column
-from planner.syntax import span_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import BIGINT, BOOLEAN, Array
+from penstock.planner.binder_aggregates import AggregateList, AggregateResult
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.expressions import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expression,
+    Literal,
+)
+from penstock.planner.first_rows import first_rows
+from penstock.planner.inner_query import (
+    Filtering,
+    InnerRows,
+    aggregates,
+    bound_list,
+    bound_rows,
+    inner_rows,
+    is_plain,
+    reaching_out,
+    tested_values,
+)
+from penstock.planner.join_keys import key_pair, with_keys
+from penstock.planner.logical import Aggregate, Filter, LogicalPlan, Project, TopN
+from penstock.planner.outer_values import FoundRows, by_outer_values
+from penstock.planner.over import PartitionTop
+from penstock.planner.single_rows import one_row_at_most, one_row_for
+from penstock.planner.subqueries import ScalarSubquery, column
+from penstock.planner.syntax import span_of
 
 _COUNT = AggregateCall("count", (), BIGINT, False)
 _ZERO = Literal(BIGINT, False, value=0)

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, Span
-from catalog.types import DataType
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import DataType
 
 
 class FunctionCall(exp.Expression):

@@ -8,23 +8,32 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.errors import PenstockError, SourceText
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.settings import parse_duration_ms
-from planner.binder import Binder
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_inserts import sink_for
-from planner.binder_queries import bind_query
-from planner.binder_tables import bind_source
-from planner.dialect import parse_expression, parse_item, parse_sort_item
-from planner.expressions import Expression
-from planner.lexical import allow_depth
-from planner.logical import Filter, LogicalPlan, Sink
-from planner.scope import Relation, Scope
-from planner.statement_nodes import Insert, Name, Query
-from planner.syntax import AllColumns, Descriptor, HostValue, IntervalLiteral, NamedArgument, Reference, TableArgument, WindowFunction
-from planner.table_expressions import ColumnExpression, call, col, count, lit
+from penstock.catalog.errors import PenstockError, SourceText
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.settings import parse_duration_ms
+from penstock.planner.binder import Binder
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_inserts import sink_for
+from penstock.planner.binder_queries import bind_query
+from penstock.planner.binder_tables import bind_source
+from penstock.planner.dialect import parse_expression, parse_item, parse_sort_item
+from penstock.planner.expressions import Expression
+from penstock.planner.lexical import allow_depth
+from penstock.planner.logical import Filter, LogicalPlan, Sink
+from penstock.planner.scope import Relation, Scope
+from penstock.planner.statement_nodes import Insert, Name, Query
+from penstock.planner.syntax import (
+    AllColumns,
+    Descriptor,
+    HostValue,
+    IntervalLiteral,
+    NamedArgument,
+    Reference,
+    TableArgument,
+    WindowFunction,
+)
+from penstock.planner.table_expressions import ColumnExpression, call, col, count, lit
 
 __all__ = [
     "ColumnExpression",

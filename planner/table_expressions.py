@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from planner.syntax import CastTo, FunctionCall, HostValue, Reference
-from planner.type_text import parse_type
+from penstock.planner.syntax import CastTo, FunctionCall, HostValue, Reference
+from penstock.planner.type_text import parse_type
 
 
 class ColumnExpression:

@@ -7,11 +7,20 @@ import re
 from sqlglot import exp
 from sqlglot.tokens import TokenType
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean, nearest
-from planner.hints import table_options
-from planner.match_parser import MatchParser
-from planner.syntax import AsOf, Descriptor, LateralQuery, NamedArgument, SnapshotTable, TableArgument, TableFunctionCall, WindowFunction
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean, nearest
+from penstock.planner.hints import table_options
+from penstock.planner.match_parser import MatchParser
+from penstock.planner.syntax import (
+    AsOf,
+    Descriptor,
+    LateralQuery,
+    NamedArgument,
+    SnapshotTable,
+    TableArgument,
+    TableFunctionCall,
+    WindowFunction,
+)
 
 _FILE_ENDINGS = (".csv", ".jsonl", ".ndjson", ".json", ".parquet", ".arrow")
 WINDOW_FUNCTIONS = ("TUMBLE", "HOP", "CUMULATE", "SESSION")

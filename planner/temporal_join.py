@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema, without_event_time
-from planner.expressions import Expression
-from planner.logical import JoinKind, LogicalPlan
-from planner.timed_join import WINDOW_ROLES, lateness_us, slack_us
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import JoinKind, LogicalPlan
+from penstock.planner.timed_join import WINDOW_ROLES, lateness_us, slack_us
+from penstock.planner.windowing import demand
 
 
 @dataclass(frozen=True)

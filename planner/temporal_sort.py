@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
-from planner.expressions import Column, SortKey
-from planner.logical import LogicalPlan
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.windowing import demand
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.schema import Role, Schema, without_event_time
-from planner.logical import Join, JoinKind, LogicalPlan, WindowAggregate
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Role, Schema, without_event_time
+from penstock.planner.logical import Join, JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.windowing import demand
 
 TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
 WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})

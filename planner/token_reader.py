@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from sqlglot import exp, parser
 from sqlglot.tokens import Token, TokenType
 
-from catalog.errors import PenstockError, Span
-from catalog.names import nearest
-from planner.keywords import RESERVED
-from planner.lexical import MAX_DEPTH, too_deep
-from planner.syntax import place
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import nearest
+from penstock.planner.keywords import RESERVED
+from penstock.planner.lexical import MAX_DEPTH, too_deep
+from penstock.planner.syntax import place
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from lark import Tree
 
-from catalog.errors import PenstockError, Span
-from catalog.names import did_you_mean
-from catalog.types import (
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -30,7 +30,7 @@ from catalog.types import (
     Timestamp,
     TimestampLtz,
 )
-from planner.lexical import MAX_DEPTH, too_deep_a_type
+from penstock.planner.lexical import MAX_DEPTH, too_deep_a_type
 
 _SIMPLE: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -56,7 +56,7 @@ TYPE_NAMES = (*_SIMPLE, *_SIZED, *_DECIMALS, *_TIMESTAMPS, "INTERVAL", "ARRAY", 
 
 def parse_type(text: str, offset: int = 0) -> DataType:
     """Return the type a text names; raise SQL-1204 for an unknown one, with spans moved right by ``offset``."""
-    from planner.grammar import parse_tree  # the statement grammar reads CAST through us: a cycle of rooms, broken here
+    from penstock.planner.grammar import parse_tree  # the statement grammar reads CAST through us: a cycle of rooms, broken here
 
     try:
         return type_of(parse_tree(text, "type"))

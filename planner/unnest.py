@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
-from catalog.frozen import dataclass
-from catalog.python_functions import PythonTable
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
-from planner.expressions import Expression
-from planner.logical import LogicalPlan
-from planner.windowing import demand
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.python_functions import PythonTable
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.windowing import demand
 
 LISTED = frozenset({"unnest", "explode", "posexplode"})
 """Functions that give the elements of one array or map, in their order."""

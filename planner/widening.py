@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from catalog.types import DataType, Decimal, is_integer
+from penstock.catalog.types import DataType, Decimal, is_integer
 
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _ORDER = tuple(_DIGITS)

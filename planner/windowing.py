@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field, Role, without_event_time
-from catalog.types import TIMESTAMP
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Role, without_event_time
+from penstock.catalog.types import TIMESTAMP
 
 
 def demand(condition: bool, message: str) -> None:

@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
 
     def refuse_command(self, words: Sequence[str]) -> None:
         """Say of a first word that is no URL what command it may have been meant for."""
-        from catalog.names import nearest
+        from penstock.catalog.names import nearest
 
         meant = nearest(words[0], COMMANDS) if len(words) > 1 and not words[0].startswith("-") and "://" not in words[0] else None
         if meant is not None:
@@ -97,7 +97,7 @@ class Parser(argparse.ArgumentParser):
             sys.exit(EXIT_USAGE)
 
     def error(self, message: str) -> NoReturn:
-        from catalog.names import did_you_mean  # only when something is wrong
+        from penstock.catalog.names import did_you_mean  # only when something is wrong
 
         hint = None
         if message.startswith("unrecognized arguments: "):

@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 from contextlib import closing
 
-from catalog.errors import PenstockError
-from repl.arguments import EXIT_OK, Parser
-from repl.scripts import ScriptRunner
-from repl.setup import configured, messages_for, open_session, printer_for, refusal_code, refuse_url
-from repl.submit import waiter_for
+from penstock.catalog.errors import PenstockError
+from penstock.repl.arguments import EXIT_OK, Parser
+from penstock.repl.scripts import ScriptRunner
+from penstock.repl.setup import (
+    configured,
+    messages_for,
+    open_session,
+    printer_for,
+    refusal_code,
+    refuse_url,
+)
+from penstock.repl.submit import waiter_for
 
 
 def run_batch(arguments: argparse.Namespace, parser: Parser) -> int:

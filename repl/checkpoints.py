@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from engine.checkpoint_reader import CheckpointReader, StateLine
-from engine.local_storage import LocalStorage
-from engine.manifest import Manifest
-from repl.arguments import EXIT_OK, EXIT_QUERY, Parser
-from repl.setup import configured, messages_for, printer_for
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.engine.checkpoint_reader import CheckpointReader, StateLine
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import Manifest
+from penstock.repl.arguments import EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.setup import configured, messages_for, printer_for
 
 Print = Callable[[Sequence[str], Sequence[tuple[Any, ...]]], None]
 

@@ -1,4 +1,4 @@
-"""The shell's own commands: names, arguments, one sentence each. What they do is in ``repl.commands``."""
+"""The shell's own commands: names, arguments, one sentence each. What they do is in ``penstock.repl.commands``."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from repl.command_table import ALIASES, COMMANDS
-from repl.formats import FORMATS
-from repl.scripts import read_script
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.repl.command_table import ALIASES, COMMANDS
+from penstock.repl.formats import FORMATS
+from penstock.repl.scripts import read_script
 
 if TYPE_CHECKING:
-    from repl.shell import Shell
+    from penstock.repl.shell import Shell
 
 _ROWS_MODES = ("auto", "table", "changelog")
 
@@ -81,7 +81,7 @@ def _like(statement: str) -> Callable[[Shell, str], None]:
 
 
 def _connectors(shell: Shell, argument: str) -> None:
-    from client.show_statements import connector_list
+    from penstock.client.show_statements import connector_list
 
     if argument:
         _sql("SHOW CONNECTORS| LIKE '{}'")(shell, argument.replace("*", "%"))
@@ -94,7 +94,7 @@ def _jobs(shell: Shell, argument: str) -> None:
 
 
 def _syntax(shell: Shell, argument: str) -> None:
-    from client.show_statements import help_on
+    from penstock.client.show_statements import help_on
 
     shell.room.printer.show(help_on(argument or None))
 

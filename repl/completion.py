@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from planner.keywords import KEYWORDS
-from planner.lexical import scan
+from penstock.planner.keywords import KEYWORDS
+from penstock.planner.lexical import scan
 
 if TYPE_CHECKING:
-    from client.session import Session
+    from penstock.client.session import Session
 
 _TABLE_WORDS = {"FROM", "JOIN", "INTO", "TABLE", "VIEW", "DESCRIBE", "DESC", "EXISTS"}
 _WORD = re.compile(r"[\w$]*$")
@@ -51,8 +51,8 @@ class SqlCompleter(Completer):
 
     def _quoted(self, before: str) -> list[tuple[str, str]]:
         """What may stand in single quotes here: a setting's key after SET, an option's key in WITH."""
-        from catalog.connectors import CONNECTORS
-        from catalog.settings import SETTINGS
+        from penstock.catalog.connectors import CONNECTORS
+        from penstock.catalog.settings import SETTINGS
 
         words = [before[start:stop].upper() for kind, start, stop in scan(before) if kind == "word"]
         if words[:1] in (["SET"], ["RESET"]):
@@ -97,7 +97,7 @@ class SqlCompleter(Completer):
         session = self._session()
         if session is None:
             return []
-        from catalog.functions import function_kinds
+        from penstock.catalog.functions import function_kinds
 
         return [*(name for name, _ in function_kinds()), *session.catalog.functions.names()]
 

@@ -8,10 +8,10 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean
-from repl.arguments import FORMATS
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean
+from penstock.repl.arguments import FORMATS
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from engine.bounded.installation import Finding, State, numbers, package_version, spark_findings
-from engine.bounded.java_archive import cache_directory
-from repl.arguments import EXIT_OK, EXIT_QUERY, Parser
-from repl.setup import configured, messages_for, refusal_code
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.installation import Finding, State, numbers, package_version, spark_findings
+from penstock.engine.bounded.java_archive import cache_directory
+from penstock.repl.arguments import EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.setup import configured, messages_for, refusal_code
 
 _OLDEST_PYTHON = (3, 11)
 _PACKAGES = (("pyarrow", (18,)), ("numpy", (2,)), ("numba", (0, 61)), ("duckdb", (1, 3)), ("sqlglot", (30,)))
@@ -63,7 +63,7 @@ def _own() -> Iterator[Finding]:
 
 def _compiled() -> Iterator[Finding]:
     """Compile the kernels. The engine is imported for it, so only when asked."""
-    from engine.kernels.every_kernel import compile_every_kernel
+    from penstock.engine.kernels.every_kernel import compile_every_kernel
 
     started = time.monotonic()
     kernels, missing = compile_every_kernel()

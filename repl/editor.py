@@ -17,11 +17,11 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
-from catalog.secrets import masked
-from engine.connectors.print_stream import to_stdout
-from repl.completion import SqlCompleter
-from repl.config import Config
-from repl.highlight import STYLES, SqlLexer
+from penstock.catalog.secrets import masked
+from penstock.engine.connectors.print_stream import to_stdout
+from penstock.repl.completion import SqlCompleter
+from penstock.repl.config import Config
+from penstock.repl.highlight import STYLES, SqlLexer
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -161,6 +161,6 @@ def finished(text: str) -> bool:
     stripped = text.strip()
     if not stripped or stripped.startswith("\\") or stripped.lower() in ("quit", "exit", "help"):
         return True
-    from planner.statements import is_complete  # loads the grammar, which the first prompt does not wait for
+    from penstock.planner.statements import is_complete  # loads the grammar, which the first prompt does not wait for
 
     return is_complete(text)

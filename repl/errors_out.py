@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator
 from typing import TextIO
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 
 
 class Messages:

@@ -8,8 +8,14 @@ from typing import Protocol, TextIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from repl.cells import json_column, json_string, text_column
-from repl.render import Look, columns_of, fitted_widths, table_lines, vertical_lines
+from penstock.repl.cells import json_column, json_string, text_column
+from penstock.repl.render import (
+    Look,
+    columns_of,
+    fitted_widths,
+    table_lines,
+    vertical_lines,
+)
 
 
 class Writer(Protocol):

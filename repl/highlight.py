@@ -8,8 +8,8 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.lexers import Lexer
 
-from planner.keywords import KEYWORDS
-from planner.lexical import scan
+from penstock.planner.keywords import KEYWORDS
+from penstock.planner.lexical import scan
 
 STYLES = {
     "keyword": "ansiblue bold",

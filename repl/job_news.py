@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from repl.errors_out import Messages
+from penstock.repl.errors_out import Messages
 
 if TYPE_CHECKING:
-    from engine.job import Job
-    from engine.job_events import JobEvent
+    from penstock.engine.job import Job
+    from penstock.engine.job_events import JobEvent
 
 EVERY_S = 0.5
 

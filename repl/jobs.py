@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from client.job_records import RecordedJob, recorded_jobs, run_on
-from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
-from repl.config import Config
-from repl.errors_out import Messages
-from repl.setup import configured, messages_for, open_session, printer_for
-from repl.submit import JobWaiter
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.client.job_records import RecordedJob, recorded_jobs, run_on
+from penstock.repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.config import Config
+from penstock.repl.errors_out import Messages
+from penstock.repl.setup import configured, messages_for, open_session, printer_for
+from penstock.repl.submit import JobWaiter
 
 if TYPE_CHECKING:
-    from engine.job import Job
+    from penstock.engine.job import Job
 
 COLUMNS = ("job", "name", "status", "epoch", "started", "statement")
 

@@ -9,11 +9,11 @@ from typing import TextIO
 
 import pyarrow as pa
 
-from client.job_statements import moment_text
-from client.results import Result
-from engine.fold import Fold
-from repl.printer import Style, kinds_of
-from repl.render import BOLD, RESET, table_lines
+from penstock.client.job_statements import moment_text
+from penstock.client.results import Result
+from penstock.engine.fold import Fold
+from penstock.repl.printer import Style, kinds_of
+from penstock.repl.render import BOLD, RESET, table_lines
 
 FRAME_S = 0.1
 _CHROME_LINES = 8  # heading, types, rule, three elision lines, status, the line the cursor stands on

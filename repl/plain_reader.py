@@ -14,7 +14,7 @@ class PlainReader:
 
     def read(self, default: str = "") -> str:
         """Return the next statement or command; EOFError at the end of the input."""
-        from planner.statements import is_complete
+        from penstock.planner.statements import is_complete
 
         lines: list[str] = []
         self._prompt_to.write("penstock> ")

@@ -11,13 +11,13 @@ from typing import TextIO
 
 import pyarrow as pa
 
-from catalog.settings import Settings
-from client.results import Result
-from repl.errors_out import Messages
-from repl.formats import MACHINE_FORMATS, Writer, writer_for
-from repl.job_news import news_told
-from repl.progress import progress_line
-from repl.render import Look, fits
+from penstock.catalog.settings import Settings
+from penstock.client.results import Result
+from penstock.repl.errors_out import Messages
+from penstock.repl.formats import MACHINE_FORMATS, Writer, writer_for
+from penstock.repl.job_news import news_told
+from penstock.repl.progress import progress_line
+from penstock.repl.render import Look, fits
 
 TERMINAL_ROWS = 1_000
 

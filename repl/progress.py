@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from client.results import Result
+from penstock.client.results import Result
 
 FIRST_S = 0.5
 EVERY_S = 0.2

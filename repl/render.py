@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from wcwidth import wcswidth, wcwidth
 
-from catalog.frozen import dataclass
-from repl.cells import text_column, visible
+from penstock.catalog.frozen import dataclass
+from penstock.repl.cells import text_column, visible
 
 GREY, BOLD, RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"
 _GAP = " | "

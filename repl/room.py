@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from typing import TextIO
 
-from repl.config import Config
-from repl.setup import messages_for, open_session, printer_for
-from repl.submit import waiter_for
+from penstock.repl.config import Config
+from penstock.repl.setup import messages_for, open_session, printer_for
+from penstock.repl.submit import waiter_for
 
 
 class Room:

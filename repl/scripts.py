@@ -8,18 +8,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalog.errors import Kind, PenstockError, SourceText, Span
-from catalog.names import did_you_mean_file
-from repl.arguments import EXIT_DIFFERENT, EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, EXIT_TIMEOUT, EXIT_USAGE
-from repl.errors_out import Messages
-from repl.printer import Printer
-from repl.variables import substitute
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.names import did_you_mean_file
+from penstock.repl.arguments import (
+    EXIT_DIFFERENT,
+    EXIT_INTERRUPTED,
+    EXIT_JOB,
+    EXIT_OK,
+    EXIT_QUERY,
+    EXIT_TIMEOUT,
+    EXIT_USAGE,
+)
+from penstock.repl.errors_out import Messages
+from penstock.repl.printer import Printer
+from penstock.repl.variables import substitute
 
 if TYPE_CHECKING:
-    from client.results import Result
-    from client.scripts import PlacedStatement
-    from client.session import Session
-    from repl.submit import JobWaiter
+    from penstock.client.results import Result
+    from penstock.client.scripts import PlacedStatement
+    from penstock.client.session import Session
+    from penstock.repl.submit import JobWaiter
 
 
 UNREADABLE = "CLI-6131"
@@ -123,7 +131,7 @@ class ScriptRunner:
             self.after(result)
 
     def _expire(self) -> None:
-        from client.job_explanations import why_unfinished  # not before something takes too long
+        from penstock.client.job_explanations import why_unfinished  # not before something takes too long
 
         self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
         self._timed_out = True

@@ -9,14 +9,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from repl.arguments import COMMANDS, EXIT_CONNECTION, EXIT_QUERY, EXIT_USAGE, Parser, key_values
-from repl.config import Config, load_config, with_flags
-from repl.errors_out import Messages, News
+from penstock.repl.arguments import (
+    COMMANDS,
+    EXIT_CONNECTION,
+    EXIT_QUERY,
+    EXIT_USAGE,
+    Parser,
+    key_values,
+)
+from penstock.repl.config import Config, load_config, with_flags
+from penstock.repl.errors_out import Messages, News
 
 if TYPE_CHECKING:
-    from catalog.errors import PenstockError
-    from client.session import Session
-    from repl.printer import Printer, Style
+    from penstock.catalog.errors import PenstockError
+    from penstock.client.session import Session
+    from penstock.repl.printer import Printer, Style
 
 
 def configured(arguments: argparse.Namespace, parser: Parser) -> Config:
@@ -44,8 +51,8 @@ def wants_color(stream: object) -> bool:
 
 def style_for(config: Config, *, terminal: bool) -> Style:
     """Return how results are printed on stdout."""
-    from repl.printer import Style  # Arrow and what prints it: not before the first result
-    from repl.render import Look
+    from penstock.repl.printer import Style  # Arrow and what prints it: not before the first result
+    from penstock.repl.render import Look
 
     width = shutil.get_terminal_size().columns if terminal else None
     look = Look(null=config.null, color=terminal and wants_color(sys.stdout), width=width, max_rows=config.max_rows if terminal else None)
@@ -54,21 +61,21 @@ def style_for(config: Config, *, terminal: bool) -> Style:
 
 def printer_for(config: Config, messages: Messages) -> Printer:
     """Return the printer of stdout."""
-    from repl.printer import Printer
+    from penstock.repl.printer import Printer
 
     terminal = sys.stdout.isatty()
     if not terminal and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     if not terminal:
         return Printer(sys.stdout, messages, style_for(config, terminal=False))
-    from repl.live import show_live  # only where somebody watches
+    from penstock.repl.live import show_live  # only where somebody watches
 
     return Printer(sys.stdout, messages, style_for(config, terminal=True), show_live)
 
 
 def open_session(config: Config, arguments: argparse.Namespace, *, state_dir: Path | None = None) -> Session:
     """Return a session with the configured settings; raises PenstockError for a wrong setting or a catalog that cannot be read."""
-    from client.session import Session
+    from penstock.client.session import Session
 
     return Session(config.settings, state_dir=state_dir, catalog_dir=Path(arguments.catalog) if arguments.catalog else None)
 
@@ -80,8 +87,8 @@ def refusal_code(error: PenstockError) -> int:
 
 def refuse_url(config: Config, messages: Messages) -> int | None:
     """Say that there is nothing to connect to yet, or that a word is no command; return the exit code, None without a URL."""
-    from catalog.errors import PenstockError
-    from catalog.names import did_you_mean
+    from penstock.catalog.errors import PenstockError
+    from penstock.catalog.names import did_you_mean
 
     if config.url is None:
         return None

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from repl.arguments import EXIT_OK, EXIT_QUERY, Parser
-from repl.config import Config
+from penstock.catalog.errors import PenstockError
+from penstock.repl.arguments import EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.config import Config
 
 if TYPE_CHECKING:
-    from client.session import Session
-    from repl.room import Room
+    from penstock.client.session import Session
+    from penstock.repl.room import Room
 
 BANNER = "penstock: continuous SQL. \\? for commands, \\h for SQL, \\q or Ctrl-D to leave."
 
@@ -42,7 +42,7 @@ class Shell:
             self._loader.start()
 
     def _furnish(self) -> None:
-        from repl.room import Room
+        from penstock.repl.room import Room
 
         try:
             room = Room(self.config, self.arguments)
@@ -100,7 +100,7 @@ class Shell:
         if not stripped:
             return True
         if stripped.startswith("\\"):
-            from repl.commands import run_command
+            from penstock.repl.commands import run_command
 
             return run_command(self, stripped)
         if stripped.rstrip("; \n").lower() in ("quit", "exit"):
@@ -146,7 +146,7 @@ class Shell:
 
 def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
     """Open the shell and return its exit code."""
-    from repl.setup import configured, messages_for, refuse_url
+    from penstock.repl.setup import configured, messages_for, refuse_url
 
     try:
         config = configured(arguments, parser)
@@ -172,12 +172,12 @@ def run_shell(arguments: argparse.Namespace, parser: Parser) -> int:
 def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
     """Return a shell that reads from the terminal by the line editor, or from a pipe line by line."""
     if not sys.stdin.isatty():
-        from repl.plain_reader import PlainReader
+        from penstock.repl.plain_reader import PlainReader
 
         return Shell(config, arguments, PlainReader(sys.stdin, sys.stderr).read)
-    from repl.command_table import COMMAND_HELP
-    from repl.completion import SqlCompleter
-    from repl.editor import Editor
+    from penstock.repl.command_table import COMMAND_HELP
+    from penstock.repl.completion import SqlCompleter
+    from penstock.repl.editor import Editor
 
     shell = Shell(config, arguments, lambda default: editor.read(default))  # noqa: PLW0108  # the editor is made after it
     completer = SqlCompleter(lambda: shell.session_if_loaded, COMMAND_HELP)
@@ -190,6 +190,6 @@ def make_shell(config: Config, arguments: argparse.Namespace) -> Shell:
 
 
 def _run_init(shell: Shell, name: str) -> None:
-    from repl.scripts import read_script
+    from penstock.repl.scripts import read_script
 
     shell.run_statements(read_script(name), name)

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 
-from engine.bounded.kept_spark import kept_states, stop_kept
-from repl.arguments import EXIT_OK
+from penstock.engine.bounded.kept_spark import kept_states, stop_kept
+from penstock.repl.arguments import EXIT_OK
 
 
 def run_spark(arguments: argparse.Namespace) -> int:

@@ -15,20 +15,33 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from catalog.errors import PenstockError
-from client.job_ends import CANCEL_S, check_end
-from repl.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser, key_values
-from repl.config import Config
-from repl.errors_out import Messages
-from repl.job_news import JobNews
-from repl.scripts import JobFailed, ScriptRunner, read_script
-from repl.setup import configured, messages_for, open_session, printer_for, refusal_code
-from repl.variables import substitute
+from penstock.catalog.errors import PenstockError
+from penstock.client.job_ends import CANCEL_S, check_end
+from penstock.repl.arguments import (
+    EXIT_INTERRUPTED,
+    EXIT_JOB,
+    EXIT_OK,
+    EXIT_QUERY,
+    Parser,
+    key_values,
+)
+from penstock.repl.config import Config
+from penstock.repl.errors_out import Messages
+from penstock.repl.job_news import JobNews
+from penstock.repl.scripts import JobFailed, ScriptRunner, read_script
+from penstock.repl.setup import (
+    configured,
+    messages_for,
+    open_session,
+    printer_for,
+    refusal_code,
+)
+from penstock.repl.variables import substitute
 
 if TYPE_CHECKING:
-    from client.results import Result
-    from client.session import Session
-    from engine.job import Job
+    from penstock.client.results import Result
+    from penstock.client.session import Session
+    from penstock.engine.job import Job
 
 _POLL_S = 0.1
 _STATUS_S = 1.0
@@ -83,7 +96,7 @@ def waiter_for(session: Session, messages: Messages, *, verbose: bool = False) -
 
 def check_files(session: Session, files: list[str], variables: dict[str, str], messages: Messages) -> int:
     """Parse and bind every statement without running it; print every error and return the exit code."""
-    from client.checking import check_script
+    from penstock.client.checking import check_script
 
     errors: list[PenstockError] = []
     missing: set[str] = set()
@@ -298,7 +311,7 @@ def in_import(frame: FrameType | None) -> bool:
 
 def summary(job: Job, elapsed_s: float) -> str:
     """Return one line about a job: rows, their rate by the clock and by the time the busiest slot worked, windows, late rows, checkpoints."""
-    from client.job_statements import rows_out
+    from penstock.client.job_statements import rows_out
 
     metrics = job.metrics()
     rate = metrics.rows_in / max(elapsed_s, 1e-3)

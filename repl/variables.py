@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from catalog.errors import PenstockError, SourceText, Span
-from catalog.names import did_you_mean
+from penstock.catalog.errors import PenstockError, SourceText, Span
+from penstock.catalog.names import did_you_mean
 
 _TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`(?:[^`]|``)*`", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 
 _CASE = re.compile(r"^={4,}[ \t]*$", re.MULTILINE)
 

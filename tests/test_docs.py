@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.functions import AGGREGATE_NAMES
-from catalog.table_functions import table_function_names
-from catalog.window_functions import WINDOW_FUNCTIONS
-from client.session import Session
-from client.show_statements import help_on
-from planner.keywords import KEYWORDS, STATEMENTS
-from planner.over import OVER_ONLY
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions import AGGREGATE_NAMES
+from penstock.catalog.table_functions import table_function_names
+from penstock.catalog.window_functions import WINDOW_FUNCTIONS
+from penstock.client.session import Session
+from penstock.client.show_statements import help_on
+from penstock.planner.keywords import KEYWORDS, STATEMENTS
+from penstock.planner.over import OVER_ONLY
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

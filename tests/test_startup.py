@@ -13,7 +13,6 @@ import pytest
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("catalog", "planner", "optimizer", "engine", "client", "repl")
 HEAVY = {"numba", "pandas", "duckdb", "pyspark", "py4j"}
 ENGINE = {"numpy", "pyarrow", "sqlglot", "lark", "prompt_toolkit"}
 TICKS = (
@@ -37,7 +36,7 @@ def first_row_of(query: str) -> str:
 
 
 def command_line(*words: str) -> str:
-    return f"import sys\nsys.argv = ['penstock', *{words!r}]\nfrom repl.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+    return f"import sys\nsys.argv = ['penstock', *{words!r}]\nfrom penstock.repl.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
 
 
 def test_the_import_brings_no_library() -> None:
@@ -75,7 +74,7 @@ def test_checkpoints_of_two_slots_bring_no_pandas(tmp_path: Path) -> None:
     code += "job = connection.execute('INSERT INTO nothing SELECT k, COUNT(*) FROM ticks GROUP BY k').job\n"
     code += "while job.metrics().checkpoints_completed < 2:\n    assert not job.wait(0.01), job.error\n"
     modules_after(code)
-    assert not modules_after(code) & (HEAVY - {"numba"} | {"engine.bounded.pushed_rows"})
+    assert not modules_after(code) & (HEAVY - {"numba"} | {"penstock.engine.bounded.pushed_rows"})
 
 
 def test_the_command_line_leaves_pandas_out_and_importable() -> None:
@@ -86,30 +85,30 @@ def test_the_command_line_leaves_pandas_out_and_importable() -> None:
 
 
 def test_kernels_are_loaded_when_they_are_called() -> None:
-    code = "from engine.kernels import accumulate, partition\nassert not partition._counting_sort._dispatcher.overloads\n"
+    code = "from penstock.engine.kernels import accumulate, partition\nassert not partition._counting_sort._dispatcher.overloads\n"
     code += "import numpy as np\npartition.counting_sort(np.arange(3), 3)\nassert len(partition._counting_sort._dispatcher.overloads) == 1"
     assert "numba" in modules_after(code)
 
 
 def test_machine_code_is_loaded_without_what_compiles_it() -> None:
-    code = "import numpy as np\nfrom engine.kernels.partition import counting_sort\ncounting_sort(np.arange(3), 3)"
+    code = "import numpy as np\nfrom penstock.engine.kernels.partition import counting_sort\ncounting_sort(np.arange(3), 3)"
     modules_after(code)  # compiles it, unless that was done before
     assert not modules_after(code) & {"numba.np.linalg", "numba.np.arraymath", "numba.typed.typeddict"}
 
 
 def test_classes_are_not_compiled_one_by_one() -> None:
-    """A compiled dataclass costs 0.6 ms of every start: those that are many are ``catalog.frozen``'s."""
+    """A compiled dataclass costs 0.6 ms of every start: those that are many are ``penstock.catalog.frozen``'s."""
     code = first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s")
-    code += "\nfound = {made for name, module in list(sys.modules.items()) if name.split('.')[0] in FLOORS for made in vars(module).values() "
+    code += "\nfound = {made for name, module in list(sys.modules.items()) if name.startswith('penstock.') for made in vars(module).values() "
     code += "if isinstance(made, type) and made.__module__ == name and '__dataclass_params__' in vars(made)}\n"
     code += "compiled = {made for made in found if made.__init__.__code__.co_filename == '<string>'}\n"
     code += "assert len(found) > 300 and len(compiled) < 90, (len(found), sorted(str(made) for made in compiled))"
-    modules_after(f"import sys\nFLOORS = {FLOORS!r}\n" + code)
+    modules_after("import sys\n" + code)
 
 
 def test_the_grammar_is_not_analysed_at_each_start(tmp_path: Path) -> None:
     """Its tables, 0.2 s of work, are kept beside the byte code."""
-    code = f"import sys\nsys.pycache_prefix = {str(tmp_path)!r}\nfrom planner.grammar import parse_tree\nparse_tree('SHOW TABLES')"
+    code = f"import sys\nsys.pycache_prefix = {str(tmp_path)!r}\nfrom penstock.planner.grammar import parse_tree\nparse_tree('SHOW TABLES')"
     report = "\nfrom lark import load_grammar\nassert hasattr(load_grammar._get_parser, 'cache') is "
     modules_after(code + report + "True")
     modules_after(code + report + "False")
@@ -118,5 +117,7 @@ def test_the_grammar_is_not_analysed_at_each_start(tmp_path: Path) -> None:
 def test_a_connector_is_imported_with_its_first_table() -> None:
     modules = modules_after(first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s"))
     others = {"filesystem_source", "filesystem_sink", "nexmark_source", "database_sink", "print_sink", "blackhole_sink"}
-    assert "engine.connectors.datagen" in modules
-    assert not modules & ({f"engine.connectors.{name}" for name in others} | {"pyarrow._s3fs", "pyarrow._parquet", "engine.formats.readers"})
+    assert "penstock.engine.connectors.datagen" in modules
+    assert not modules & (
+        {f"penstock.engine.connectors.{name}" for name in others} | {"pyarrow._s3fs", "pyarrow._parquet", "penstock.engine.formats.readers"}
+    )

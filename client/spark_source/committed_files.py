@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.connectors.commit_log import Commit, CommitLog, CommittedFile
-from engine.connectors.partition_paths import partition_values
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors.commit_log import Commit, CommitLog, CommittedFile
+from penstock.engine.connectors.partition_paths import partition_values
 
 FORMATS = ("parquet", "arrow")
 

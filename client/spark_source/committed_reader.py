@@ -8,10 +8,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from client.spark_source.file_batches import batches, packed
-from client.spark_source.pushed_filters import Condition, expression, split
-from client.spark_source.source_options import SourceOptions
-from client.spark_source.spark_schema import arrow_schema
+from penstock.client.spark_source.file_batches import batches, packed
+from penstock.client.spark_source.pushed_filters import Condition, expression, split
+from penstock.client.spark_source.source_options import SourceOptions
+from penstock.client.spark_source.spark_schema import arrow_schema
 
 
 class CommittedReader(DataSourceReader):

@@ -9,9 +9,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from client.spark_source.file_batches import batches, packed
-from client.spark_source.source_options import SourceOptions
-from client.spark_source.spark_schema import arrow_schema
+from penstock.client.spark_source.file_batches import batches, packed
+from penstock.client.spark_source.source_options import SourceOptions
+from penstock.client.spark_source.spark_schema import arrow_schema
 
 
 class CommittedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -14,9 +14,9 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from pyspark.sql.datasource import InputPartition
 
-from catalog.errors import Kind, PenstockError
-from client.spark_source.committed_files import FileToRead
-from client.spark_source.spark_schema import as_spark_takes_it
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.spark_source.committed_files import FileToRead
+from penstock.client.spark_source.spark_schema import as_spark_takes_it
 
 BATCH_ROWS = 1 << 16
 PARTITION_BYTES = 32 << 20

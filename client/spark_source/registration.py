@@ -10,11 +10,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from client.spark_source.source import PenstockSource
-from engine.bounded.spark_errors import other_python, without_module
+from penstock.client.spark_source.source import PenstockSource
+from penstock.engine.bounded.spark_errors import other_python, without_module
+from penstock.engine.deploy.shipped_code import package_files
 
-_ROOT = Path(__file__).resolve().parent.parent.parent
-_FLOORS = ("catalog", "planner", "engine", "client")
+_PACKAGES = ("catalog", "planner", "engine", "client")
 
 
 def register_spark(spark: Any, *, ship: bool | None = None) -> None:
@@ -52,7 +52,6 @@ def modules_archive(directory: Path) -> Path:
     """Write the modules a worker may import into an archive in a directory; return where it is."""
     archive = directory / "penstock_modules.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as writer:
-        for floor in _FLOORS:
-            for path in sorted((_ROOT / floor).rglob("*.py")):
-                writer.write(path, path.relative_to(_ROOT).as_posix())
+        for name, path in package_files(_PACKAGES).items():
+            writer.write(path, name)
     return archive

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from catalog.errors import PenstockError
-from client.spark_source.committed_reader import CommittedReader, PushingReader
-from client.spark_source.committed_stream import CommittedStream
-from client.spark_source.source_options import SourceOptions
-from client.spark_source.spark_schema import spark_schema
-from client.spark_source.view_reader import ViewReader, pinned_view
+from penstock.catalog.errors import PenstockError
+from penstock.client.spark_source.committed_reader import CommittedReader, PushingReader
+from penstock.client.spark_source.committed_stream import CommittedStream
+from penstock.client.spark_source.source_options import SourceOptions
+from penstock.client.spark_source.spark_schema import spark_schema
+from penstock.client.spark_source.view_reader import ViewReader, pinned_view
 
 
 class PenstockSource(DataSource):

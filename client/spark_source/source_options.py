@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from catalog.errors import PenstockError
-from client.spark_source.committed_files import CommittedFiles
+from penstock.catalog.errors import PenstockError
+from penstock.client.spark_source.committed_files import CommittedFiles
 
 _KNOWN = ("path", "view", "checkpoint", "columns", "startingCommit", "endingCommit", "maxRowsPerTrigger", "pushFilters")
 _ONLY_VIEWS, _ONLY_COMMITS, _ONLY_STREAMS, _ONLY_BATCH = (

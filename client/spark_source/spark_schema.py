@@ -7,7 +7,7 @@ from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 
 
 def spark_schema(schema: pa.Schema, columns: tuple[str, ...] | None) -> StructType:

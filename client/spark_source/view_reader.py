@@ -13,16 +13,16 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from catalog.errors import Kind, PenstockError
-from client.spark_source.file_batches import BATCH_ROWS
-from client.spark_source.source_options import SourceOptions
-from client.spark_source.spark_schema import arrow_schema, as_spark_takes_it
-from engine.checkpoint_reader import CheckpointReader
-from engine.local_storage import LocalStorage, make_private
-from engine.manifest import Manifest, Role
-from engine.row_sums import summed
-from engine.state.contents import column_name
-from engine.storage import directory_name
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.client.spark_source.file_batches import BATCH_ROWS
+from penstock.client.spark_source.source_options import SourceOptions
+from penstock.client.spark_source.spark_schema import arrow_schema, as_spark_takes_it
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.local_storage import LocalStorage, make_private
+from penstock.engine.manifest import Manifest, Role
+from penstock.engine.row_sums import summed
+from penstock.engine.state.contents import column_name
+from penstock.engine.storage import directory_name
 
 PINS = "readers"
 _TRIES = 20

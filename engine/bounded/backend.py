@@ -13,16 +13,16 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Schema
-from catalog.settings import Settings
-from engine.operator import Services
-from engine.threads import EngineThread, close_at_exit
-from planner.backend_words import backend_for
-from planner.history_scan import up_to
-from planner.logical import LogicalPlan
-from planner.physical import HistorySpec
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Schema
+from penstock.catalog.settings import Settings
+from penstock.engine.operator import Services
+from penstock.engine.threads import EngineThread, close_at_exit
+from penstock.planner.backend_words import backend_for
+from penstock.planner.history_scan import up_to
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.physical import HistorySpec
 
 _BATCHES_AHEAD = 4
 
@@ -37,8 +37,8 @@ class BoundedBackend(Protocol):
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types of its schema.
 
-        With ``staging_dir`` all rows are first written there (see ``engine.bounded.staging``) and come only when they are complete and durable.
-        Raises BND-51xx for a plan the backend cannot say; everything later is raised by the result.
+        With ``staging_dir`` all rows are first written there (see ``penstock.engine.bounded.staging``) and come only when they are complete and
+        durable. Raises BND-51xx for a plan the backend cannot say; everything later is raised by the result.
         """
 
     def explain(self, plan: LogicalPlan) -> str:
@@ -183,7 +183,7 @@ class BoundedBackends:
         """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, Spark for its own tables,
         else the one of that name.
         """
-        from engine.bounded.copying import CopyingBackend, copies
+        from penstock.engine.bounded.copying import CopyingBackend, copies
 
         return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
 
@@ -194,11 +194,11 @@ class BoundedBackends:
 
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":
-            from engine.bounded.spark import SparkBackend
+            from penstock.engine.bounded.spark import SparkBackend
 
             return SparkBackend(self._services, self._settings)
         if name == "duckdb":
-            from engine.bounded.duckdb import DuckDbBackend
+            from penstock.engine.bounded.duckdb import DuckDbBackend
 
             return DuckDbBackend(self._services)
         raise PenstockError("BND-5000", f"there is no bounded backend '{name}'", hint=did_you_mean(name, ("spark", "duckdb"), others=True))

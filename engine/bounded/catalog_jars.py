@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from catalog.frozen import dataclass
+from penstock.catalog.frozen import dataclass
 
 _DRIVERS = re.compile(
     r"(postgresql|mysql-connector(?:-j|-java)?|mariadb-java-client|derby|ojdbc\d*|mssql-jdbc|sqlite-jdbc|h2|db2jcc\d*|snowflake-jdbc)-?\d"

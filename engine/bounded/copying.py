@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.connectors import is_in_database
-from engine.bounded.backend import BoundedResult, Emit
-from engine.bounded.staging import stage
-from engine.databases.scanning import scan_text, scanned
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from planner.expressions import Column
-from planner.logical import LogicalPlan, Project, Scan
+from penstock.catalog.connectors import is_in_database
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.staging import stage
+from penstock.engine.databases.scanning import scan_text, scanned
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.planner.expressions import Column
+from penstock.planner.logical import LogicalPlan, Project, Scan
 
 
 def copies(plan: LogicalPlan) -> bool:

@@ -11,22 +11,29 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from catalog.errors import Kind, PenstockError
-from catalog.python_functions import PythonScalar
-from engine.bounded.backend import BoundedResult, Emit
-from engine.bounded.exact import ExactBatches
-from engine.bounded.file_relations import FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
-from engine.bounded.own_reading import own_batches, registered_table
-from engine.bounded.python_functions import register_on_duckdb
-from engine.bounded.staging import stage
-from engine.bounded.value_faults import record_fault, value_fault
-from engine.formats.record_blocks import MAX_RECORD_BYTES
-from engine.operator import Services
-from planner.bounded_query import BoundedQuery, Relation
-from planner.duckdb_macros import MACROS
-from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
-from planner.logical import LogicalPlan
-from planner.sql_flavour import function, text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.python_functions import PythonScalar
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.exact import ExactBatches
+from penstock.engine.bounded.file_relations import (
+    FileGroup,
+    FileRelation,
+    empty_select,
+    file_relation,
+    position_name,
+    typed_select,
+)
+from penstock.engine.bounded.own_reading import own_batches, registered_table
+from penstock.engine.bounded.python_functions import register_on_duckdb
+from penstock.engine.bounded.staging import stage
+from penstock.engine.bounded.value_faults import record_fault, value_fault
+from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import BoundedQuery, Relation
+from penstock.planner.duckdb_macros import MACROS
+from penstock.planner.duckdb_sql import DuckDbFlavour, duckdb_sql
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.sql_flavour import function, text
 
 _BATCH_ROWS = 65_536
 _GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and has no escape for

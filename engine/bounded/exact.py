@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Schema
-from engine.formats.decoded import empty_columns
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Schema
+from penstock.engine.formats.decoded import empty_columns
 
 
 class ExactBatches:

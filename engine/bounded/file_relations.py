@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from sqlglot import exp
 
-from catalog.connectors import file_format, option
-from catalog.filesystem_options import split_suffixes
-from catalog.frozen import dataclass
-from catalog.schema import Field
-from catalog.types import (
+from penstock.catalog.connectors import file_format, option
+from penstock.catalog.filesystem_options import split_suffixes
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field
+from penstock.catalog.types import (
     STRING,
     Array,
     Binary,
@@ -31,17 +31,17 @@ from catalog.types import (
     TimestampLtz,
     is_integer,
 )
-from engine.connectors.file_listing import FileListing, FileSplit
-from engine.connectors.filesystem_reader import partition_value
-from engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
-from engine.connectors.partition_paths import partition_values
-from engine.formats.columns_there import columns_of, file_schema
-from engine.formats.csv import csv_position, header_names
-from engine.formats.file_task import CsvDialect, FileTask
-from engine.formats.file_types import Fit
-from planner.bounded_query import Relation
-from planner.expressions import Literal
-from planner.sql_flavour import Flavour, function, text, when
+from penstock.engine.connectors.file_listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem_reader import partition_value
+from penstock.engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
+from penstock.engine.connectors.partition_paths import partition_values
+from penstock.engine.formats.columns_there import columns_of, file_schema
+from penstock.engine.formats.csv import csv_position, header_names
+from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.file_types import Fit
+from penstock.planner.bounded_query import Relation
+from penstock.planner.expressions import Literal
+from penstock.planner.sql_flavour import Flavour, function, text, when
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text

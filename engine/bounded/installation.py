@@ -10,13 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.bounded.catalog_jars import catalog_jars
-from engine.bounded.java import OLDEST_JAVA, java_homes
-from engine.bounded.java_archive import SWITCH, archive_file, cache_directory
-from engine.bounded.kept_spark import kept_states, missing_modules
-from engine.bounded.spark_launcher import configured, spark_home
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.bounded.catalog_jars import catalog_jars
+from penstock.engine.bounded.java import OLDEST_JAVA, java_homes
+from penstock.engine.bounded.java_archive import SWITCH, archive_file, cache_directory
+from penstock.engine.bounded.kept_spark import kept_states, missing_modules
+from penstock.engine.bounded.spark_launcher import configured, spark_home
 
 SPARK_VERSIONS = ((4, 2), (5, 0))
 _DUCKDB = "penstock --set bounded.backend=duckdb needs neither Spark nor Java"

@@ -8,8 +8,8 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
 
 OLDEST_JAVA, VECTOR_MODULE = 17, "jdk.incubator.vector"
 _OPENED = (

@@ -7,10 +7,10 @@ import re
 import zlib
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from engine.bounded.java import Java
-from engine.clock import SystemClock
-from engine.local_storage import make_private
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import Java
+from penstock.engine.clock import SystemClock
+from penstock.engine.local_storage import make_private
 
 SWITCH = "PENSTOCK_SPARK_ARCHIVE"
 _AHEAD_OF_TIME_FROM = 25

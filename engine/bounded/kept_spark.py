@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.spark_launcher import START_TIMEOUT_S, spark_home
-from engine.bounded.spark_server import SparkServer
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_launcher import START_TIMEOUT_S, spark_home
+from penstock.engine.bounded.spark_server import SparkServer
 
 _CONNECT_MODULES = ("grpc", "grpc_status", "google.rpc", "zstandard")
 _POLL_S = 0.05
@@ -82,7 +82,7 @@ def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[st
 
 def _started(path: Path, said: Mapping[str, object], settings: Mapping[str, str]) -> tuple[socket.socket, dict[str, Any]]:
     """Start a keeper and wait until it answers; another process may do the same, then one of the two goes again."""
-    command = [sys.executable, "-m", "engine.bounded.spark_keeper", str(path)]
+    command = [sys.executable, "-m", "penstock.engine.bounded.spark_keeper", str(path)]
     where = path.parent  # not where this process happens to be, which may be removed
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     with path.with_suffix(".log").open("w+") as log:

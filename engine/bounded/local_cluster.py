@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from engine.bounded.java import VECTOR_MODULE, Java
+from penstock.engine.bounded.java import VECTOR_MODULE, Java
 
 _SCALA = "2.13"
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from catalog.connectors import gives_changes, is_in_database
-from engine.clock import SystemClock
-from engine.connectors.build import source_connector
-from engine.connectors.materialized_source import snapshot_of
-from engine.connectors.registered import RegisteredTables
-from engine.connectors.source import ScanRequest
-from engine.databases.scanning import scanned
-from engine.elements import Batch
-from engine.fold import Fold
-from engine.operator import Services
-from planner.bounded_query import Relation
+from penstock.catalog.connectors import gives_changes, is_in_database
+from penstock.engine.clock import SystemClock
+from penstock.engine.connectors.build import source_connector
+from penstock.engine.connectors.materialized_source import snapshot_of
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.connectors.source import ScanRequest
+from penstock.engine.databases.scanning import scanned
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
 
 _BATCH_ROWS = 65_536
 

@@ -7,14 +7,14 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.bounded.spark_errors import machine_gone, spark_failures, start_refused
-from engine.bounded.spark_launcher import SparkJvm, launch
-from engine.bounded.spark_place import stages_told
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.spark_errors import machine_gone, spark_failures, start_refused
+from penstock.engine.bounded.spark_launcher import SparkJvm, launch
+from penstock.engine.bounded.spark_place import stages_told
 
 
 class OwnSpark:
-    """A :class:`~engine.bounded.spark_place.SparkPlace`: the classic way into Spark, through its gateway."""
+    """A :class:`~penstock.engine.bounded.spark_place.SparkPlace`: the classic way into Spark, through its gateway."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Start it. BND-5001, 5002, 5007 or 5025 when it cannot be; a machine in which no session could be made is not left behind."""

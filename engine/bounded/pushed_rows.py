@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.frame_queue import FrameQueue, HeldBytes
-from engine.bounded.push_task import END, GO, THERE
-from engine.bounded.row_listener import RowListener, TaskWire
-from engine.network.admission import ROW_LISTENERS
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.frame_queue import FrameQueue, HeldBytes
+from penstock.engine.bounded.push_task import END, GO, THERE
+from penstock.engine.bounded.row_listener import RowListener, TaskWire
+from penstock.engine.network.admission import ROW_LISTENERS
 
 _OWED_EACH, _OWED_FIRST, _OWED_ALL = 2, 4, 16
 _LOOK_S = 0.25

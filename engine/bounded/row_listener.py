@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from engine.bounded.push_task import CREDIT, HEADER, HELLO
-from engine.clock import Clock, SystemClock
-from engine.network.admission import Admission
+from penstock.engine.bounded.push_task import CREDIT, HEADER, HELLO
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.network.admission import Admission
 
 _LOOK_S = 0.1
 _LONGEST_FRAME = 1 << 34

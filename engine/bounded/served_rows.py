@@ -13,8 +13,8 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from engine.bounded.push_task import GO, HEADER, ROWS, pulling_task
-from engine.bounded.row_listener import RowListener, TaskWire
+from penstock.engine.bounded.push_task import GO, HEADER, ROWS, pulling_task
+from penstock.engine.bounded.row_listener import RowListener, TaskWire
 
 SEGMENT_BYTES = 16 << 20
 """Of Arrow in memory: what a task holds at a time, and the least that is worth a task."""

@@ -16,28 +16,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from engine.bounded.backend import BoundedResult, Emit
-from engine.bounded.exact import ExactBatches, check_texts
-from engine.bounded.push_task import TASK_SCHEMA, pushing_task
-from engine.bounded.pushed_rows import LISTENERS, PushedRows
-from engine.bounded.python_functions import register_on_spark
-from engine.bounded.row_listener import RowListener
-from engine.bounded.served_rows import ServedRows
-from engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
-from engine.bounded.spark_place import SparkPlace
-from engine.bounded.spark_relations import SparkRelations, reading_of
-from engine.bounded.spark_session import SESSIONS
-from engine.bounded.spark_tables import insert_text, settings_of
-from engine.bounded.spark_watch import Call, SparkWatch
-from engine.bounded.staging import stage
-from engine.bounded.value_faults import record_fault, value_fault
-from engine.operator import Services
-from planner.backend_words import spark_tables
-from planner.bounded_query import BoundedQuery
-from planner.logical import LogicalPlan, Sink
-from planner.spark_sql import spark_sql
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.exact import ExactBatches, check_texts
+from penstock.engine.bounded.push_task import TASK_SCHEMA, pushing_task
+from penstock.engine.bounded.pushed_rows import LISTENERS, PushedRows
+from penstock.engine.bounded.python_functions import register_on_spark
+from penstock.engine.bounded.row_listener import RowListener
+from penstock.engine.bounded.served_rows import ServedRows
+from penstock.engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
+from penstock.engine.bounded.spark_place import SparkPlace
+from penstock.engine.bounded.spark_relations import SparkRelations, reading_of
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark_tables import insert_text, settings_of
+from penstock.engine.bounded.spark_watch import Call, SparkWatch
+from penstock.engine.bounded.staging import stage
+from penstock.engine.bounded.value_faults import record_fault, value_fault
+from penstock.engine.operator import Services
+from penstock.planner.backend_words import spark_tables
+from penstock.planner.bounded_query import BoundedQuery
+from penstock.planner.logical import LogicalPlan, Sink
+from penstock.planner.spark_sql import spark_sql
 
 _SMALL_BYTES = 2 << 20
 _WRITE_IDLE_S = 900.0  # files of a table may be renamed for long when all tasks have ended

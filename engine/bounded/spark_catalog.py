@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from catalog.errors import PenstockError
-from catalog.spark_options import SPARK, spark_settings
-from catalog.tables import Table
-from engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
-from engine.bounded.spark_session import SESSIONS
-from engine.bounded.spark_tables import is_missing, schema_here
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.spark_options import SPARK, spark_settings
+from penstock.catalog.tables import Table
+from penstock.engine.bounded.spark_errors import for_spark_alone, spark_error, spark_failures
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark_tables import is_missing, schema_here
 
 
 class SparkCatalog:

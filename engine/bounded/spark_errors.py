@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 _USER_CLASSES = ("22", "21", "38", "42")
 _OF_VALUES = ("21", "22", "42")

@@ -19,10 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from engine.bounded.spark_launcher import SparkJvm, await_start, start_machine
-from engine.clock import Clock, SystemClock
-from engine.network.admission import Admission
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.spark_launcher import SparkJvm, await_start, start_machine
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.network.admission import Admission
 
 _SERVER = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
 _LOOK_S = 0.5

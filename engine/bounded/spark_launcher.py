@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from catalog.secrets import names_secret
-from engine.bounded.java import Java, find_java
-from engine.bounded.java_archive import archive_file, archive_options, class_path, is_spare
-from engine.bounded.local_cluster import executors_environment
-from engine.bounded.spark_errors import other_python
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import names_secret
+from penstock.engine.bounded.java import Java, find_java
+from penstock.engine.bounded.java_archive import archive_file, archive_options, class_path, is_spare
+from penstock.engine.bounded.local_cluster import executors_environment
+from penstock.engine.bounded.spark_errors import other_python
 
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02

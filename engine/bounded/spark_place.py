@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from engine.bounded.spark_watch import Watched
+from penstock.engine.bounded.spark_watch import Watched
 
 
 class SparkPlace(Watched, Protocol):

@@ -9,17 +9,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.spark_options import is_in_spark
-from engine.bounded.file_relations import EMPTY_MARK, FileGroup, FileRelation, empty_select, file_relation, position_name, typed_select
-from engine.bounded.own_reading import own_batches, registered_table
-from engine.bounded.served_rows import ServedRows
-from engine.bounded.spark_errors import spark_error, spark_failures
-from engine.bounded.spark_session import NEWS
-from engine.bounded.spark_tables import register_table
-from engine.operator import Services
-from planner.bounded_query import Relation
-from planner.spark_sql import SparkFlavour
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.spark_options import is_in_spark
+from penstock.engine.bounded.file_relations import (
+    EMPTY_MARK,
+    FileGroup,
+    FileRelation,
+    empty_select,
+    file_relation,
+    position_name,
+    typed_select,
+)
+from penstock.engine.bounded.own_reading import own_batches, registered_table
+from penstock.engine.bounded.served_rows import ServedRows
+from penstock.engine.bounded.spark_errors import spark_error, spark_failures
+from penstock.engine.bounded.spark_session import NEWS
+from penstock.engine.bounded.spark_tables import register_table
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
+from penstock.planner.spark_sql import SparkFlavour
 
 _HANDED_OVER_BYTES = 32 << 20
 _PATTERN = re.compile(r"([*?\[\]{}\\])")

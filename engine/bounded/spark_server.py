@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.spark_errors import machine_gone, spark_failures
-from engine.bounded.spark_launcher import CONFIGURATION
-from engine.bounded.spark_place import stages_told
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark_errors import machine_gone, spark_failures
+from penstock.engine.bounded.spark_launcher import CONFIGURATION
+from penstock.engine.bounded.spark_place import stages_told
 
 _DEFAULT_PORT = 15002
 _PROBE_S = 5.0
@@ -32,7 +32,7 @@ _UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40
 
 
 class SparkServer:
-    """A :class:`~engine.bounded.spark_place.SparkPlace` reached by a URL ``sc://host:port/;key=value``."""
+    """A :class:`~penstock.engine.bounded.spark_place.SparkPlace` reached by a URL ``sc://host:port/;key=value``."""
 
     def __init__(self, url: str, lease: socket.socket | None = None, token: str | None = None) -> None:
         """``lease``: what keeps a server alive as long as it is open; ``token``: what it wants to be told, when the URL does not say."""

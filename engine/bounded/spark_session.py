@@ -12,15 +12,15 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.kept_spark import kept_spark
-from engine.bounded.own_spark import OwnSpark
-from engine.bounded.spark_launcher import configured, spark_home
-from engine.bounded.spark_place import SparkPlace
-from engine.bounded.spark_server import SparkServer
-from engine.bounded.spark_watch import Call, SparkWatch
-from engine.bounded.submitted_spark import GATEWAY, Additions, SubmittedSpark, programs_spark
-from engine.clock import SystemClock
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.kept_spark import kept_spark
+from penstock.engine.bounded.own_spark import OwnSpark
+from penstock.engine.bounded.spark_launcher import configured, spark_home
+from penstock.engine.bounded.spark_place import SparkPlace
+from penstock.engine.bounded.spark_server import SparkServer
+from penstock.engine.bounded.spark_watch import Call, SparkWatch
+from penstock.engine.bounded.submitted_spark import GATEWAY, Additions, SubmittedSpark, programs_spark
+from penstock.engine.clock import SystemClock
 
 _QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _START_TIMEOUT_S = 180.0

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Field, Schema
-from catalog.spark_options import spark_settings
-from catalog.tables import Table
-from catalog.types import (
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.spark_options import spark_settings
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -39,9 +39,9 @@ from catalog.types import (
     Time,
     to_spark,
 )
-from planner.bounded_query import Relation
-from planner.spark_sql import SparkFlavour, has_months, interval_us
-from planner.sql_flavour import text
+from penstock.planner.bounded_query import Relation
+from penstock.planner.spark_sql import SparkFlavour, has_months, interval_us
+from penstock.planner.sql_flavour import text
 
 _LIKES: dict[str, DataType] = {
     "NullType": NULL,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 LOOK_S = 0.25
 _ASK_EVERY_LOOKS = 8

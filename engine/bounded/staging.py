@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.local_storage import make_private, open_private
-from engine.manifest import seal, unseal
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.local_storage import make_private, open_private
+from penstock.engine.manifest import seal, unseal
 
 MANIFEST = "COMPLETE"
 

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.bounded.own_spark import OwnSpark
-from engine.bounded.spark_errors import machine_gone, spark_failures, start_refused
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.own_spark import OwnSpark
+from penstock.engine.bounded.spark_errors import machine_gone, spark_failures, start_refused
 
 GATEWAY = "PYSPARK_GATEWAY_PORT"
 """The variable that says that there is one."""

@@ -6,16 +6,29 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
-from catalog.errors import PenstockError, Span
-from catalog.types import Date, DayTimeInterval, String, Timestamp, TimestampLtz, is_numeric
-from engine.bounded.own_reading import own_batches
-from engine.expressions.faults import Fault, bad_argument, bad_cast, division_by_zero, out_of_range
-from engine.operator import Services
-from planner.bounded_query import Relation
-from planner.expressions import AggregateCall, Call, Cast, Expression, Literal, SortKey
-from planner.logical import LogicalPlan
-from planner.python_aggregates import PythonAggregateCall
-from planner.python_calls import PythonCall
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import (
+    Date,
+    DayTimeInterval,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_numeric,
+)
+from penstock.engine.bounded.own_reading import own_batches
+from penstock.engine.expressions.faults import (
+    Fault,
+    bad_argument,
+    bad_cast,
+    division_by_zero,
+    out_of_range,
+)
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
+from penstock.planner.expressions import AggregateCall, Call, Cast, Expression, Literal, SortKey
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.python_aggregates import PythonAggregateCall
+from penstock.planner.python_calls import PythonCall
 
 Suspect = Callable[[Expression | AggregateCall], bool]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from catalog.connectors import ERRORS_SCHEMA
+from penstock.catalog.connectors import ERRORS_SCHEMA
 
 MAX_KEPT = 10_000
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.connectors.sink import DirectSink, SinkRequest
-from engine.elements import Batch
+from penstock.engine.connectors.sink import DirectSink, SinkRequest
+from penstock.engine.elements import Batch
 
 
 class BlackholeSink(DirectSink):

@@ -4,79 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.errors import PenstockError
-from engine.connectors.sink import SinkRequest, SinkWriter
-from engine.connectors.source import ScanRequest, SourceConnector
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors.sink import SinkRequest, SinkWriter
+from penstock.engine.connectors.source import ScanRequest, SourceConnector
 
 
 def _filesystem_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.filesystem_source import FilesystemSource
+    from penstock.engine.connectors.filesystem_source import FilesystemSource
 
     return FilesystemSource(request)
 
 
 def _datagen_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.datagen import DatagenSource
+    from penstock.engine.connectors.datagen import DatagenSource
 
     return DatagenSource(request)
 
 
 def _nexmark_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.nexmark_source import NexmarkSource
+    from penstock.engine.connectors.nexmark_source import NexmarkSource
 
     return NexmarkSource(request)
 
 
 def _registered_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.registered_source import RegisteredTableSource
+    from penstock.engine.connectors.registered_source import RegisteredTableSource
 
     return RegisteredTableSource(request)
 
 
 def _errors_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.errors_source import ErrorsSource
+    from penstock.engine.connectors.errors_source import ErrorsSource
 
     return ErrorsSource(request)
 
 
 def _materialized_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.materialized_source import MaterializedSource
+    from penstock.engine.connectors.materialized_source import MaterializedSource
 
     return MaterializedSource(request)
 
 
 def _late_source(request: ScanRequest) -> SourceConnector:
-    from engine.connectors.late_source import LateSource
+    from penstock.engine.connectors.late_source import LateSource
 
     return LateSource(request)
 
 
 def _filesystem_sink(request: SinkRequest) -> SinkWriter:
-    from engine.connectors.filesystem_sink import FilesystemSink
+    from penstock.engine.connectors.filesystem_sink import FilesystemSink
 
     return FilesystemSink(request)
 
 
 def _print_sink(request: SinkRequest) -> SinkWriter:
-    from engine.connectors.print_sink import PrintSink
+    from penstock.engine.connectors.print_sink import PrintSink
 
     return PrintSink(request)
 
 
 def _blackhole_sink(request: SinkRequest) -> SinkWriter:
-    from engine.connectors.blackhole_sink import BlackholeSink
+    from penstock.engine.connectors.blackhole_sink import BlackholeSink
 
     return BlackholeSink(request)
 
 
 def _collect_sink(request: SinkRequest) -> SinkWriter:
-    from engine.connectors.collect_sink import CollectSink
+    from penstock.engine.connectors.collect_sink import CollectSink
 
     return CollectSink(request)
 
 
 def _database_sink(request: SinkRequest) -> SinkWriter:
-    from engine.connectors.database_sink import DatabaseSink
+    from penstock.engine.connectors.database_sink import DatabaseSink
 
     return DatabaseSink(request)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.secrets import redact_url
-from engine.clock import Clock
-from engine.connectors.file_listing import FileSplit
-from engine.connectors.source import Position, SplitReader
-from engine.elements import Batch
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import redact_url
+from penstock.engine.clock import Clock
+from penstock.engine.connectors.file_listing import FileSplit
+from penstock.engine.connectors.source import Position, SplitReader
+from penstock.engine.elements import Batch
 
 SEQUENCE = "changes"
 ListFiles = Callable[[], list[FileSplit]]

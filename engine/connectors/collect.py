@@ -6,8 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from engine.channels import no_wakeup
-from engine.elements import Batch
+from penstock.engine.channels import no_wakeup
+from penstock.engine.elements import Batch
 
 
 class ResultChannel:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.connectors.collect import ResultChannels
-from engine.connectors.sink import DirectSink, SinkRequest
-from engine.elements import Batch
+from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.connectors.sink import DirectSink, SinkRequest
+from penstock.engine.elements import Batch
 
 
 class CollectSink(DirectSink):

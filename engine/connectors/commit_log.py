@@ -20,8 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
 
 COMMITS = ".penstock.commits"
 FORMAT, VERSION = "penstock-commits", 1

@@ -7,15 +7,15 @@ import contextlib
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
-from catalog.errors import Kind, PenstockError
-from engine.arrays import array_of
-from engine.change_rows import DELETE, UPDATE_BEFORE, change_rows
-from engine.connectors.sink import Committable, SinkRequest
-from engine.databases.opening import opened_for_writing, stored
-from engine.databases.staged_transactions import StagedTransactions
-from engine.elements import Batch
-from engine.row_sums import group_numbers
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.arrays import array_of
+from penstock.engine.change_rows import DELETE, UPDATE_BEFORE, change_rows
+from penstock.engine.connectors.sink import Committable, SinkRequest
+from penstock.engine.databases.opening import opened_for_writing, stored
+from penstock.engine.databases.staged_transactions import StagedTransactions
+from penstock.engine.elements import Batch
+from penstock.engine.row_sums import group_numbers
 
 _BUFFERED_BYTES = 32 << 20
 _DELETED = "penstock_deleted"

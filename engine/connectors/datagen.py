@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from catalog.tables import Table
-from engine.arrays import array_of
-from engine.connectors.generated_reader import GeneratedReader
-from engine.connectors.generated_values import FieldPlan, plan_field
-from engine.connectors.source import Position, ScanRequest
-from engine.formats.decoded import batch_of
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.tables import Table
+from penstock.engine.arrays import array_of
+from penstock.engine.connectors.generated_reader import GeneratedReader
+from penstock.engine.connectors.generated_values import FieldPlan, plan_field
+from penstock.engine.connectors.source import Position, ScanRequest
+from penstock.engine.formats.decoded import batch_of
 
 
 class DatagenSource:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.connectors.bad_record_store import BadRecords
-from engine.connectors.registered_source import TableReader
-from engine.connectors.source import Position, ScanRequest
+from penstock.engine.connectors.bad_record_store import BadRecords
+from penstock.engine.connectors.registered_source import TableReader
+from penstock.engine.connectors.source import Position, ScanRequest
 
 
 class ErrorsSource:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.errors import Kind, PenstockError
-from catalog.filesystem_options import FILE_KINDS, split_suffixes
-from catalog.frozen import dataclass
-from catalog.names import did_you_mean_file
-from catalog.secrets import redact_url
-from engine.formats.file_task import unreadable
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.filesystem_options import FILE_KINDS, split_suffixes
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.names import did_you_mean_file
+from penstock.catalog.secrets import redact_url
+from penstock.engine.formats.file_task import unreadable
 
 _SPLIT_ID = re.compile(r"(?P<path>.*)@(?P<size>\d+)-(?P<mtime>\d+)(?:#(?P<start>\d+)-(?P<end>\d+))?", re.DOTALL)
 _WILDCARD = re.compile(r"[*?\[]")

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import file_format, option
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field
-from catalog.secrets import redact_url
-from catalog.types import to_arrow
-from engine.arrays import array_of
-from engine.connectors.bad_record_store import BadRecords, RejectedRecord
-from engine.connectors.file_listing import FileListing, FileSplit
-from engine.connectors.partition_paths import partition_values
-from engine.connectors.source import Position, ScanRequest
-from engine.elements import Batch
-from engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
-from engine.formats.text_values import from_text
+from penstock.catalog.connectors import file_format, option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import to_arrow
+from penstock.engine.arrays import array_of
+from penstock.engine.connectors.bad_record_store import BadRecords, RejectedRecord
+from penstock.engine.connectors.file_listing import FileListing, FileSplit
+from penstock.engine.connectors.partition_paths import partition_values
+from penstock.engine.connectors.source import Position, ScanRequest
+from penstock.engine.elements import Batch
+from penstock.engine.formats.decoded import BadRecord, Decoded, FileReader, batch_of
+from penstock.engine.formats.text_values import from_text
 
 _PIECES_PASSED = 64  # at most so many pieces given before are decoded again in one poll
 

@@ -14,24 +14,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.connectors import file_format, option, takes_changes, written_changes
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Schema
-from catalog.secrets import redact_url
-from catalog.tables import Table
-from engine.arrays import array_of
-from engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
-from engine.connectors.commit_log import CommittedFile, WrittenAs
-from engine.connectors.file_listing import resolve
-from engine.connectors.filesystem_source import csv_dialect
-from engine.connectors.partition_paths import partition_directory
-from engine.connectors.sink import Committable, SinkRequest, writer_name
-from engine.connectors.sink_commits import SinkCommits
-from engine.connectors.staged_files import StagedFiles
-from engine.elements import Batch
-from engine.failpoints import failpoint
-from engine.formats.file_task import CsvDialect
-from engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
+from penstock.catalog.connectors import file_format, option, takes_changes, written_changes
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Schema
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import Table
+from penstock.engine.arrays import array_of
+from penstock.engine.change_rows import OP_FIELD, UPDATE_BEFORE, change_rows, with_op_column
+from penstock.engine.connectors.commit_log import CommittedFile, WrittenAs
+from penstock.engine.connectors.file_listing import resolve
+from penstock.engine.connectors.filesystem_source import csv_dialect
+from penstock.engine.connectors.partition_paths import partition_directory
+from penstock.engine.connectors.sink import Committable, SinkRequest, writer_name
+from penstock.engine.connectors.sink_commits import SinkCommits
+from penstock.engine.connectors.staged_files import StagedFiles
+from penstock.engine.elements import Batch
+from penstock.engine.failpoints import failpoint
+from penstock.engine.formats.file_task import CsvDialect
+from penstock.engine.formats.file_writers import FileWriter, WriteTask, WrittenFile, open_writer
 
 MAX_OPEN = 64
 _SUFFIXES = {"csv": ".csv", "json": ".jsonl", "debezium-json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}

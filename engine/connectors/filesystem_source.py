@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from catalog.connectors import file_format, option
-from catalog.errors import Kind, PenstockError
-from catalog.filesystem_options import CHANGELOG_FORMATS, split_suffixes
-from catalog.schema import Field
-from catalog.secrets import redact_url
-from catalog.tables import Table
-from engine.connectors.change_sequence import SEQUENCE, ChangeSequence
-from engine.connectors.file_listing import FileListing, FileSplit
-from engine.connectors.filesystem_reader import FilesystemReader
-from engine.connectors.source import Position, ScanRequest, SplitReader
-from engine.formats.columns_there import columns_of, file_schema, with_columns_there
-from engine.formats.file_task import CsvDialect, FileTask
-from engine.formats.parquet import row_group_ranges
-from engine.formats.readers import READERS
+from penstock.catalog.connectors import file_format, option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.filesystem_options import CHANGELOG_FORMATS, split_suffixes
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import Table
+from penstock.engine.connectors.change_sequence import SEQUENCE, ChangeSequence
+from penstock.engine.connectors.file_listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem_reader import FilesystemReader
+from penstock.engine.connectors.source import Position, ScanRequest, SplitReader
+from penstock.engine.formats.columns_there import columns_of, file_schema, with_columns_there
+from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.parquet import row_group_ranges
+from penstock.engine.formats.readers import READERS
 
 RANGE_BYTES = 32 << 20
 RANGE_ROWS = 1 << 20

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from engine.connectors.source import Position
+from penstock.engine.connectors.source import Position
 
 
 class GeneratedReader:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field
-from catalog.tables import Table
-from catalog.types import (
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -29,8 +29,8 @@ from catalog.types import (
     is_timestamp,
     to_arrow,
 )
-from engine.arrays import array_of, texts
-from engine.formats.text_values import from_text
+from penstock.engine.arrays import array_of, texts
+from penstock.engine.formats.text_values import from_text
 
 Column = Callable[[np.ndarray, int], pa.Array]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

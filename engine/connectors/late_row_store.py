@@ -8,12 +8,12 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US
-from engine.metrics import LateLog
-from engine.operator import Services
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US
+from penstock.engine.metrics import LateLog
+from penstock.engine.operator import Services
 
 MAX_KEPT = 10_000
 

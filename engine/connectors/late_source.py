@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from engine.connectors.late_row_store import LateRows
-from engine.connectors.registered_source import TableReader
-from engine.connectors.source import Position, ScanRequest
+from penstock.engine.connectors.late_row_store import LateRows
+from penstock.engine.connectors.registered_source import TableReader
+from penstock.engine.connectors.source import Position, ScanRequest
 
 
 class LateSource:

@@ -8,10 +8,10 @@ from collections import OrderedDict, deque
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.elements import Batch
-from engine.fold import Fold, negated
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold, negated
 
 SNAPSHOTS_KEPT = 16
 CHANGES_KEPT = 64

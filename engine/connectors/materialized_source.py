@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog.connectors import option
-from catalog.tables import Table
-from engine.connectors.materialized import MaterializedTables
-from engine.connectors.registered_source import TableReader
-from engine.connectors.source import Position, ScanRequest, SplitReader
-from engine.operator import Services
+from penstock.catalog.connectors import option
+from penstock.catalog.tables import Table
+from penstock.engine.connectors.materialized import MaterializedTables
+from penstock.engine.connectors.registered_source import TableReader
+from penstock.engine.connectors.source import Position, ScanRequest, SplitReader
+from penstock.engine.operator import Services
 
 FIRST_STATE_S = 60.0
 

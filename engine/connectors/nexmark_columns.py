@@ -7,10 +7,19 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import DataType, Row, to_arrow
-from engine.arrays import array_of
-from engine.connectors.nexmark_model import FIRST_ID, HOT_BATCH, KINDS, Events, NexmarkModel, below
-from engine.connectors.nexmark_texts import CITIES, NAMES, STATES, Channels, credit_cards, emails, letters, one_of
+from penstock.catalog.types import DataType, Row, to_arrow
+from penstock.engine.arrays import array_of
+from penstock.engine.connectors.nexmark_model import FIRST_ID, HOT_BATCH, KINDS, Events, NexmarkModel, below
+from penstock.engine.connectors.nexmark_texts import (
+    CITIES,
+    NAMES,
+    STATES,
+    Channels,
+    credit_cards,
+    emails,
+    letters,
+    one_of,
+)
 
 _CATEGORIES = 5
 _FIRST_CATEGORY = 10

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from catalog.connectors import option
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.tables import Table
-from engine.connectors.generated_values import mix
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.tables import Table
+from penstock.engine.connectors.generated_values import mix
 
 KINDS = ("person", "auction", "bid")
 FIRST_ID = 1000

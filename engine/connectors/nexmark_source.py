@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import option
-from catalog.errors import PenstockError
-from engine.connectors.generated_reader import GeneratedReader
-from engine.connectors.nexmark_columns import NexmarkColumns
-from engine.connectors.nexmark_model import NexmarkModel
-from engine.connectors.source import Position, ScanRequest
-from engine.formats.decoded import batch_of
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors.generated_reader import GeneratedReader
+from penstock.engine.connectors.nexmark_columns import NexmarkColumns
+from penstock.engine.connectors.nexmark_model import NexmarkModel
+from penstock.engine.connectors.source import Position, ScanRequest
+from penstock.engine.formats.decoded import batch_of
 
 _STRIDES = (953, 967, 971)
 

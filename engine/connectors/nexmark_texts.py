@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of, texts
-from engine.connectors.generated_values import mix
-from engine.connectors.nexmark_model import below
+from penstock.engine.arrays import array_of, texts
+from penstock.engine.connectors.generated_values import mix
+from penstock.engine.connectors.nexmark_model import below
 
 _LETTERS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyzaeinst", np.uint8)
 _WORDS = np.frombuffer(b"abcdefghijklmnopqrstuvwxyz  eiot", np.uint8)
@@ -28,7 +28,7 @@ def one_of(values: pa.Array, words: np.ndarray) -> pa.Array:
 
 def letters(words: np.ndarray, shortest: int, longest: int, *, spaces: bool = False) -> pa.Array:
     """Return a text of random letters for each word, ``shortest`` to ``longest`` long."""
-    from engine.kernels.letters import fill_letters  # only who generates auctions needs the compiler
+    from penstock.engine.kernels.letters import fill_letters  # only who generates auctions needs the compiler
 
     offsets = np.zeros(len(words) + 1, np.int32)
     np.cumsum(shortest + below(words, longest - shortest + 1), out=offsets[1:])

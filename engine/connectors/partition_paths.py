@@ -8,8 +8,8 @@ from urllib.parse import unquote, unquote_to_bytes
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.formats.text_values import to_text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.formats.text_values import to_text
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 

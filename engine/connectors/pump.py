@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from engine.threads import EngineThread
+from penstock.engine.threads import EngineThread
 
 CAPACITY_ITEMS = 16_384
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Field, Schema
-from catalog.types import from_arrow
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import from_arrow
 
 _PEEK_ROWS = 64
 _CHUNK_ROWS = 1024

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.tables import Table
-from engine.connectors.pump import Pump
-from engine.connectors.registered import RegisteredSource, RegisteredTables, conform
-from engine.connectors.source import Position, ScanRequest, SplitReader
-from engine.formats.decoded import batch_of
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.tables import Table
+from penstock.engine.connectors.pump import Pump
+from penstock.engine.connectors.registered import RegisteredSource, RegisteredTables, conform
+from penstock.engine.connectors.source import Position, ScanRequest, SplitReader
+from penstock.engine.formats.decoded import batch_of
 
 RANGE_ROWS = 1 << 20
 _READ_AHEAD_ROWS = 16_384

@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import field
 from typing import Any, Protocol
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.tables import Table
-from engine.elements import Batch
-from engine.metrics import OperatorMetrics
-from engine.operator import Services
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import Table
+from penstock.engine.elements import Batch
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Services
 
 Committable = dict[str, Any]
 

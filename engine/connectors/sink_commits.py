@@ -12,9 +12,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from catalog.filesystem_options import FILE_KINDS, split_suffixes
-from engine.connectors.commit_log import Commit, CommitLog, CommittedFile, WrittenAs, committed_file, file_fields, make_new, seal, unseal
-from engine.connectors.sink import Origin, SinkRequest, writer_name
+from penstock.catalog.filesystem_options import FILE_KINDS, split_suffixes
+from penstock.engine.connectors.commit_log import (
+    Commit,
+    CommitLog,
+    CommittedFile,
+    WrittenAs,
+    committed_file,
+    file_fields,
+    make_new,
+    seal,
+    unseal,
+)
+from penstock.engine.connectors.sink import Origin, SinkRequest, writer_name
 
 _UNDER_WAY = "under-way"
 _PART = re.compile(r"(\d{12})-.*\.part")

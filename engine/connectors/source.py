@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.tables import Table
-from engine.clock import Clock
-from engine.elements import Batch
-from engine.formats.skipping import Skipping
-from engine.metrics import OperatorMetrics
-from engine.operator import Services
-from planner.expressions import Expression
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.tables import Table
+from penstock.engine.clock import Clock
+from penstock.engine.elements import Batch
+from penstock.engine.formats.skipping import Skipping
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Services
+from penstock.planner.expressions import Expression
 
 Position = dict[str, Any]
 

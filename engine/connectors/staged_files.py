@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from engine.connectors.commit_log import COMMITS, sync_directory
-from engine.connectors.sink import Committable
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors.commit_log import COMMITS, sync_directory
+from penstock.engine.connectors.sink import Committable
 
 STAGING = ".penstock.staging"
 STAGED_SUFFIX = ".inprogress"

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
-from catalog.types import DataType
-from planner.expressions import LiteralValue
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import DataType
+from penstock.planner.expressions import LiteralValue
 
 BATCH_ROWS = 32_768
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field
-from catalog.types import DataType, Double, Float, String
-from engine.databases.database import BATCH_ROWS, Select, failed
-from engine.databases.select_text import quoted, quoted_table, select_text, shown
-from engine.databases.writing import conflict_text, insert_text
-from engine.formats.decoded import empty_columns
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType, Double, Float, String
+from penstock.engine.databases.database import BATCH_ROWS, Select, failed
+from penstock.engine.databases.select_text import quoted, quoted_table, select_text, shown
+from penstock.engine.databases.writing import conflict_text, insert_text
+from penstock.engine.formats.decoded import empty_columns
 
 _KEYS = "penstock_keys"
 _ONE_AT_A_TIME = threading.Lock()  # two that open a file at once may each make it a database of their own

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from engine.databases.lookup_client import Answer
-from engine.elements import Batch
-from engine.kernels import columns as col
-from engine.row_pieces import LIMITS, as_one, cut, cut_pairs, row_sizes, widest_row
-from engine.state.key_index import KeyIndex
+from penstock.engine.databases.lookup_client import Answer
+from penstock.engine.elements import Batch
+from penstock.engine.kernels import columns as col
+from penstock.engine.row_pieces import LIMITS, as_one, cut, cut_pairs, row_sizes, widest_row
+from penstock.engine.state.key_index import KeyIndex
 
 
 class Met(NamedTuple):

@@ -7,16 +7,16 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.lookups import lookup_option, reload_ms
-from catalog.tables import Table
-from engine.clock import Clock
-from engine.databases.lookup_answers import Asked, asked, without_null
-from engine.databases.lookup_cache import LookupCache
-from engine.databases.lookup_client import Answer, LookupClient, LookupTable
-from engine.databases.table_versions import TableVersions
-from engine.elements import Batch
-from engine.state.key_index import KeyIndex
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.lookups import lookup_option, reload_ms
+from penstock.catalog.tables import Table
+from penstock.engine.clock import Clock
+from penstock.engine.databases.lookup_answers import Asked, asked, without_null
+from penstock.engine.databases.lookup_cache import LookupCache
+from penstock.engine.databases.lookup_client import Answer, LookupClient, LookupTable
+from penstock.engine.databases.table_versions import TableVersions
+from penstock.engine.elements import Batch
+from penstock.engine.state.key_index import KeyIndex
 
 
 class LookupAsking(Protocol):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.state.key_index import KeyIndex
-from engine.state.multi_index import MultiIndex
-from engine.state.row_store import RowStore
-from engine.state.word_index import grown
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.multi_index import MultiIndex
+from penstock.engine.state.row_store import RowStore
+from penstock.engine.state.word_index import grown
 
 _NEVER = float("inf")
 

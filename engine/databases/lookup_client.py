@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from catalog.connectors import is_in_database
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from catalog.lookups import lookup_option
-from catalog.spark_options import is_in_spark
-from catalog.tables import Table
-from engine.clock import Clock
-from engine.databases.database import Database, Select
-from engine.databases.opening import opened
-from engine.databases.scanning import select_of
-from engine.operator import Services
-from engine.row_pieces import as_one
-from engine.state.key_index import KeyIndex
-from engine.threads import EngineThread
-from planner.expressions import Expression
-from planner.logical import Scan
+from penstock.catalog.connectors import is_in_database
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.lookups import lookup_option
+from penstock.catalog.spark_options import is_in_spark
+from penstock.catalog.tables import Table
+from penstock.engine.clock import Clock
+from penstock.engine.databases.database import Database, Select
+from penstock.engine.databases.opening import opened
+from penstock.engine.databases.scanning import select_of
+from penstock.engine.operator import Services
+from penstock.engine.row_pieces import as_one
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.threads import EngineThread
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import Scan
 
 _RETRY_MS = 100.0
 _RETRY_MS_MAX = 5_000.0
@@ -183,9 +183,9 @@ class _Reading:
         return as_one(batches, what.schema)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
-        from engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
-        from engine.bounded.own_reading import own_batches
-        from planner.bounded_query import Relation
+        from penstock.engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
+        from penstock.engine.bounded.own_reading import own_batches
+        from penstock.planner.bounded_query import Relation
 
         what = self._what
         if is_in_spark(what.table):

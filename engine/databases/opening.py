@@ -5,14 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from catalog.connectors import option
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Field
-from catalog.tables import Table
-from catalog.types import Binary, Boolean, DataType, Date, Decimal, Double, Float, String, Timestamp, TimestampLtz, is_integer
-from engine.databases.database import Database
-from engine.databases.writing import WritableDatabase
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_integer,
+)
+from penstock.engine.databases.database import Database
+from penstock.engine.databases.writing import WritableDatabase
 
 _WIDTHS = {"TINYINT": 1, "SMALLINT": 2, "INT": 3, "BIGINT": 4}
 _INTEGERS = {"tinyint": 1, "utinyint": 2, "smallint": 2, "usmallint": 3, "integer": 3, "int": 3, "uinteger": 4, "bigint": 4}
@@ -52,15 +64,15 @@ def opened_for_writing(table: Table) -> WritableDatabase:
 def opened(table: Table, *, writes: bool = False) -> WritableDatabase:
     """Return a new connection to the database of a table. DAT-4700 without its driver, DAT-4701 when it cannot be reached."""
     if table.connector == "postgres":
-        from engine.databases.postgres import PostgresConnection
+        from penstock.engine.databases.postgres import PostgresConnection
 
         name, word = option(table, "username"), option(table, "password")
         return PostgresConnection(table.options["url"], None if name is None else str(name), None if word is None else str(word), writes=writes)
     if table.connector == "sqlite":
-        from engine.databases.sqlite import SqliteFile
+        from penstock.engine.databases.sqlite import SqliteFile
 
         return SqliteFile(table.options["path"], writes=writes)
-    from engine.databases.duckdb import DuckDbFile
+    from penstock.engine.databases.duckdb import DuckDbFile
 
     return DuckDbFile(table.options["path"], writes=writes)
 

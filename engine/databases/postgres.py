@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field
-from catalog.secrets import redact_url
-from catalog.types import DataType, Double, Float, String
-from engine.databases.database import Select, failed
-from engine.databases.postgres_copy import copied, copy_text
-from engine.databases.select_text import quoted, quoted_table, select_text, shown
-from engine.databases.tuples import rows_of
-from engine.databases.writing import conflict_text, insert_text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import DataType, Double, Float, String
+from penstock.engine.databases.database import Select, failed
+from penstock.engine.databases.postgres_copy import copied, copy_text
+from penstock.engine.databases.select_text import quoted, quoted_table, select_text, shown
+from penstock.engine.databases.tuples import rows_of
+from penstock.engine.databases.writing import conflict_text, insert_text
 
 _CONNECT_S = 10
 _SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"

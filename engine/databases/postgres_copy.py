@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import Binary, DataType, Decimal, String
-from engine.databases.database import BATCH_ROWS
-from engine.databases.select_text import quoted
-from engine.formats.decoded import empty_columns
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import Binary, DataType, Decimal, String
+from penstock.engine.databases.database import BATCH_ROWS
+from penstock.engine.databases.select_text import quoted
+from penstock.engine.formats.decoded import empty_columns
 
 _NULL = "\\N"
 _BATCH_BYTES = 8 << 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.schema import Field
-from catalog.types import DataType
-from engine.databases.database import Condition
-from planner.expressions import Call, Column, Expression, Literal, conjuncts
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType
+from penstock.engine.databases.database import Condition
+from penstock.planner.expressions import Call, Column, Expression, Literal, conjuncts
 
 _OPERATORS = {"equal": "=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from catalog.tables import Table
-from engine.databases.database import Database, Select
-from engine.databases.opening import opened, stored
-from engine.databases.predicates import conditions_of
-from planner.expressions import Expression
+from penstock.catalog.tables import Table
+from penstock.engine.databases.database import Database, Select
+from penstock.engine.databases.opening import opened, stored
+from penstock.engine.databases.predicates import conditions_of
+from penstock.planner.expressions import Expression
 
 
 def select_of(table: Table, columns: tuple[int, ...], predicate: Expression | None, database: Database) -> Select:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.schema import Field
-from engine.databases.database import Condition, Select
+from penstock.catalog.schema import Field
+from penstock.engine.databases.database import Condition, Select
 
 ITEM = Callable[[Field], str]
 

@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field
-from catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
-from engine.databases.database import BATCH_ROWS, Select, failed
-from engine.databases.select_text import quoted, quoted_table, select_text, shown
-from engine.databases.tuples import rows_of
-from engine.databases.writing import conflict_text, insert_text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
+from penstock.engine.databases.database import BATCH_ROWS, Select, failed
+from penstock.engine.databases.select_text import quoted, quoted_table, select_text, shown
+from penstock.engine.databases.tuples import rows_of
+from penstock.engine.databases.writing import conflict_text, insert_text
 
 BUSY_S = 30.0
 _MAX_VALUES = 30_000  # SQLite takes 32,766

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.connectors.sink import Committable, SinkRequest
-from engine.databases.writing import WritableDatabase
-from engine.failpoints import failpoint
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors.sink import Committable, SinkRequest
+from penstock.engine.databases.writing import WritableDatabase
+from penstock.engine.failpoints import failpoint
 
 EPOCHS = (
     "CREATE TABLE IF NOT EXISTS penstock_epochs (job VARCHAR(200) NOT NULL, operator VARCHAR(64) NOT NULL, subtask INTEGER NOT NULL, "

@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.bounded.staging import StagedRows, new_attempt, stage
-from engine.clock import Clock
-from engine.local_storage import make_private
-from engine.operator import ListState
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.staging import StagedRows, new_attempt, stage
+from penstock.engine.clock import Clock
+from penstock.engine.local_storage import make_private
+from penstock.engine.operator import ListState
 
 
 class TableVersions(ListState):

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import Boolean, Date, Decimal, is_timestamp
-from engine.formats.decoded import empty_columns
-from engine.formats.text_values import from_text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import Boolean, Date, Decimal, is_timestamp
+from penstock.engine.formats.decoded import empty_columns
+from penstock.engine.formats.text_values import from_text
 
 
 def rows_of(rows: Sequence[tuple[Any, ...]], fields: tuple[Field, ...], table: str) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from engine.databases.database import Database
+from penstock.engine.databases.database import Database
 
 
 class WritableDatabase(Database, Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.bounded.backend import BoundedBackends, BoundedResult, Emit
-from engine.bounded.staging import StagedRows, stage
-from engine.operator import Services
-from planner.physical import BoundedSourceSpec, JobGraph
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult, Emit
+from penstock.engine.bounded.staging import StagedRows, stage
+from penstock.engine.operator import Services
+from penstock.planner.physical import BoundedSourceSpec, JobGraph
 
 
 class BoundedBefore:

@@ -10,11 +10,18 @@ import threading
 from collections.abc import Collection
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.deploy.job_codec import Attachment, FindFunction, NameFunction, decode, encode, no_functions
-from engine.network.frame_kinds import FIRST_CONTROL
-from engine.network.frames import Frame, FrameReader, FrameWriter
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.deploy.job_codec import (
+    Attachment,
+    FindFunction,
+    NameFunction,
+    decode,
+    encode,
+    no_functions,
+)
+from penstock.engine.network.frame_kinds import FIRST_CONTROL
+from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.engine.network.secure_stream import SecureStream
 
 MESSAGE = FIRST_CONTROL
 MAX_MESSAGE_BYTES = 1 << 31

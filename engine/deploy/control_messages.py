@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from catalog.frozen import dataclass
-from engine.connectors.bad_record_store import RejectedRecord
-from engine.deploy.sent_error import SentError
-from engine.deploy.worker_facts import WorkerFacts
-from engine.elements import Batch
-from engine.job_messages import TaskId, TaskMessage
-from engine.job_options import JobOptions
-from engine.manifest import Manifest
-from engine.network.admission import Refusals
-from engine.task_figures import TaskFigures
-from planner.physical import JobGraph
+from penstock.catalog.frozen import dataclass
+from penstock.engine.connectors.bad_record_store import RejectedRecord
+from penstock.engine.deploy.sent_error import SentError
+from penstock.engine.deploy.worker_facts import WorkerFacts
+from penstock.engine.elements import Batch
+from penstock.engine.job_messages import TaskId, TaskMessage
+from penstock.engine.job_options import JobOptions
+from penstock.engine.manifest import Manifest
+from penstock.engine.network.admission import Refusals
+from penstock.engine.task_figures import TaskFigures
+from penstock.planner.physical import JobGraph
 
 VERSION = 3
 

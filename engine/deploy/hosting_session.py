@@ -7,15 +7,15 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.java_archive import executors_options
-from engine.bounded.spark_errors import spark_failures
-from engine.bounded.spark_launcher import spark_home
-from engine.bounded.spark_place import SparkPlace
-from engine.bounded.spark_session import SESSIONS
-from engine.deploy import penstock_daemon
-from engine.deploy.shipped_code import ROOT, shipped
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.java_archive import executors_options
+from penstock.engine.bounded.spark_errors import spark_failures
+from penstock.engine.bounded.spark_launcher import spark_home
+from penstock.engine.bounded.spark_place import SparkPlace
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.deploy import penstock_daemon
+from penstock.engine.deploy.shipped_code import ROOT, shipped
 
 _HOSTING = {"spark.speculation": "false", "spark.python.task.killTimeout": "100ms"}
 _OPTIONS = "spark.executor.defaultJavaOptions"

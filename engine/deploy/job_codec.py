@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.python_functions import PythonFunction
-from engine.deploy.job_codec_registry import fields_of, name_of, registered_classes
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.python_functions import PythonFunction
+from penstock.engine.deploy.job_codec_registry import fields_of, name_of, registered_classes
 
 NODES_MAX = 2_000_000
 BYTES_MAX = 256 << 20

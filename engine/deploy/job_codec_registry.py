@@ -9,101 +9,101 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
-import catalog.errors
-import catalog.python_functions
-import catalog.schema
-import catalog.tables
-import catalog.types
-import engine.checkpoint_io
-import engine.cluster_options
-import engine.deploy.control_messages
-import engine.deploy.sent_error
-import engine.deploy.worker_facts
-import engine.job_messages
-import engine.latency_histogram
-import engine.manifest
-import engine.operator_news
-import engine.restart
-import engine.snapshots
-import engine.task_figures
-import planner.edges
-import planner.emission
-import planner.emit
-import planner.expressions
-import planner.history_scan
-import planner.lambdas
-import planner.late_rows
-import planner.logical
-import planner.match_recognize
-import planner.over
-import planner.physical
-import planner.processing_time
-import planner.python_aggregates
-import planner.python_calls
-import planner.repeat
-import planner.row_automaton
-import planner.row_pattern
-import planner.row_program
-import planner.runtime_filter
-import planner.snapshot_join
-import planner.state_meaning
-import planner.temporal_join
-import planner.temporal_sort
-import planner.timed_join
-import planner.unnest
-import planner.windowing
-from catalog.databases import Place
-from catalog.python_functions import PythonFunction
-from engine.connectors.bad_record_store import RejectedRecord
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import SplitProgress
-from engine.network.admission import Refusals
-from engine.time_spent import TimeShares
+import penstock.catalog.errors
+import penstock.catalog.python_functions
+import penstock.catalog.schema
+import penstock.catalog.tables
+import penstock.catalog.types
+import penstock.engine.checkpoint_io
+import penstock.engine.cluster_options
+import penstock.engine.deploy.control_messages
+import penstock.engine.deploy.sent_error
+import penstock.engine.deploy.worker_facts
+import penstock.engine.job_messages
+import penstock.engine.latency_histogram
+import penstock.engine.manifest
+import penstock.engine.operator_news
+import penstock.engine.restart
+import penstock.engine.snapshots
+import penstock.engine.task_figures
+import penstock.planner.edges
+import penstock.planner.emission
+import penstock.planner.emit
+import penstock.planner.expressions
+import penstock.planner.history_scan
+import penstock.planner.lambdas
+import penstock.planner.late_rows
+import penstock.planner.logical
+import penstock.planner.match_recognize
+import penstock.planner.over
+import penstock.planner.physical
+import penstock.planner.processing_time
+import penstock.planner.python_aggregates
+import penstock.planner.python_calls
+import penstock.planner.repeat
+import penstock.planner.row_automaton
+import penstock.planner.row_pattern
+import penstock.planner.row_program
+import penstock.planner.runtime_filter
+import penstock.planner.snapshot_join
+import penstock.planner.state_meaning
+import penstock.planner.temporal_join
+import penstock.planner.temporal_sort
+import penstock.planner.timed_join
+import penstock.planner.unnest
+import penstock.planner.windowing
+from penstock.catalog.databases import Place
+from penstock.catalog.python_functions import PythonFunction
+from penstock.engine.connectors.bad_record_store import RejectedRecord
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import SplitProgress
+from penstock.engine.network.admission import Refusals
+from penstock.engine.time_spent import TimeShares
 
 _MODULES: tuple[ModuleType, ...] = (
-    catalog.errors,
-    catalog.schema,
-    catalog.tables,
-    catalog.types,
-    engine.checkpoint_io,
-    engine.deploy.control_messages,
-    engine.cluster_options,
-    engine.deploy.sent_error,
-    engine.deploy.worker_facts,
-    engine.job_messages,
-    engine.latency_histogram,
-    engine.manifest,
-    engine.operator_news,
-    engine.restart,
-    engine.snapshots,
-    engine.task_figures,
-    planner.edges,
-    planner.emission,
-    planner.emit,
-    planner.expressions,
-    planner.lambdas,
-    planner.history_scan,
-    planner.late_rows,
-    planner.logical,
-    planner.match_recognize,
-    planner.over,
-    planner.physical,
-    planner.processing_time,
-    planner.python_aggregates,
-    planner.python_calls,
-    planner.repeat,
-    planner.row_automaton,
-    planner.row_pattern,
-    planner.row_program,
-    planner.runtime_filter,
-    planner.snapshot_join,
-    planner.state_meaning,
-    planner.temporal_join,
-    planner.temporal_sort,
-    planner.timed_join,
-    planner.unnest,
-    planner.windowing,
+    penstock.catalog.errors,
+    penstock.catalog.schema,
+    penstock.catalog.tables,
+    penstock.catalog.types,
+    penstock.engine.checkpoint_io,
+    penstock.engine.deploy.control_messages,
+    penstock.engine.cluster_options,
+    penstock.engine.deploy.sent_error,
+    penstock.engine.deploy.worker_facts,
+    penstock.engine.job_messages,
+    penstock.engine.latency_histogram,
+    penstock.engine.manifest,
+    penstock.engine.operator_news,
+    penstock.engine.restart,
+    penstock.engine.snapshots,
+    penstock.engine.task_figures,
+    penstock.planner.edges,
+    penstock.planner.emission,
+    penstock.planner.emit,
+    penstock.planner.expressions,
+    penstock.planner.lambdas,
+    penstock.planner.history_scan,
+    penstock.planner.late_rows,
+    penstock.planner.logical,
+    penstock.planner.match_recognize,
+    penstock.planner.over,
+    penstock.planner.physical,
+    penstock.planner.processing_time,
+    penstock.planner.python_aggregates,
+    penstock.planner.python_calls,
+    penstock.planner.repeat,
+    penstock.planner.row_automaton,
+    penstock.planner.row_pattern,
+    penstock.planner.row_program,
+    penstock.planner.runtime_filter,
+    penstock.planner.snapshot_join,
+    penstock.planner.state_meaning,
+    penstock.planner.temporal_join,
+    penstock.planner.temporal_sort,
+    penstock.planner.timed_join,
+    penstock.planner.unnest,
+    penstock.planner.windowing,
 )
 _SINGLE: tuple[type, ...] = (
     Place,

@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.bounded.backend import BoundedBackends, BoundedResult
-from engine.connectors.bad_record_store import BadRecords
-from engine.connectors.collect import ResultChannels
-from engine.connectors.late_row_store import LateRows
-from engine.connectors.materialized import MaterializedTables
-from engine.connectors.print_stream import PrintStream
-from engine.deploy.bounded_before import BoundedBefore
-from engine.deploy.control_messages import (
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.connectors.bad_record_store import BadRecords
+from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.connectors.late_row_store import LateRows
+from penstock.engine.connectors.materialized import MaterializedTables
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.deploy.bounded_before import BoundedBefore
+from penstock.engine.deploy.control_messages import (
     BadRecordsSeen,
     BoundedRows,
     BoundedTaken,
@@ -29,10 +29,10 @@ from engine.deploy.control_messages import (
     ViewCompleted,
     ViewStaged,
 )
-from engine.deploy.sent_error import SentError
-from engine.operator import Services
-from engine.threads import EngineThread
-from planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
+from penstock.engine.deploy.sent_error import SentError
+from penstock.engine.operator import Services
+from penstock.engine.threads import EngineThread
+from penstock.planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
 
 BATCHES_AHEAD = 4
 Reply = Callable[[Any], None]

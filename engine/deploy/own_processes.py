@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from engine.deploy.worker_host import Address, Container
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import PenstockError
+from penstock.engine.deploy.shipped_code import ROOT
+from penstock.engine.deploy.worker_host import Address, Container
+from penstock.engine.network.secure_stream import SecureStream
 
 EXIT_WAIT_S = 1.0
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class OwnProcess:
@@ -36,8 +36,10 @@ class OwnProcess:
 
     def start(self, address: Address, scratch: Path) -> None:
         orders = {"worker": self.number, "token": self.token, "address": address, "scratch": str(scratch), "parent": os.getpid()}
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        self._process = subprocess.Popen([sys.executable, "-P", "-m", "engine.deploy.worker"], stdin=subprocess.PIPE, env=environment, close_fds=True)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "penstock.engine.deploy.worker"], stdin=subprocess.PIPE, env=environment, close_fds=True
+        )
         assert self._process.stdin is not None
         with self._process.stdin as pipe:
             pipe.write(json.dumps(orders).encode() + b"\n")

@@ -22,7 +22,7 @@ def code_roots() -> list[Path]:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
     said = os.environ.get(ROOT)
     places = [*([Path(said)] if said else []), *(cache / shipped.stem for shipped in sorted(Path.cwd().glob("penstock-*.zip")))]
-    return [place for place in places if (place / "engine" / "deploy").is_dir()]
+    return [place for place in places if (place / "penstock" / "__init__.py").is_file()]
 
 
 def preload() -> None:
@@ -33,7 +33,7 @@ def preload() -> None:
         with contextlib.redirect_stdout(sys.stderr):  # Spark reads stdout
             import pyspark.worker  # noqa: F401
 
-            from engine.deploy.preloaded import make_ready
+            from penstock.engine.deploy.preloaded import make_ready
 
             make_ready()
     except Exception:  # noqa: BLE001 - whatever it is, Spark's workers must start

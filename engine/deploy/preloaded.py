@@ -6,21 +6,21 @@ import contextlib
 
 import numpy as np
 
-import engine.connectors.datagen
-import engine.connectors.filesystem_sink
-import engine.connectors.filesystem_source
-import engine.deploy.spark_worker
-import engine.expressions.compiler
-import engine.operators.calc
-import engine.operators.group_aggregate
-import engine.operators.join
-import engine.operators.partition_top
-import engine.operators.sink
-import engine.operators.source
-import engine.operators.top_n
-import engine.operators.watermark
-import engine.operators.window_aggregate  # noqa: F401
-from engine.kernels.partition import counting_sort
+import penstock.engine.connectors.datagen
+import penstock.engine.connectors.filesystem_sink
+import penstock.engine.connectors.filesystem_source
+import penstock.engine.deploy.spark_worker
+import penstock.engine.expressions.compiler
+import penstock.engine.operators.calc
+import penstock.engine.operators.group_aggregate
+import penstock.engine.operators.join
+import penstock.engine.operators.partition_top
+import penstock.engine.operators.sink
+import penstock.engine.operators.source
+import penstock.engine.operators.top_n
+import penstock.engine.operators.watermark
+import penstock.engine.operators.window_aggregate  # noqa: F401
+from penstock.engine.kernels.partition import counting_sort
 
 
 def make_ready() -> None:

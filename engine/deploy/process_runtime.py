@@ -9,23 +9,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.clock import Clock
-from engine.connectors.registered import RegisteredTables
-from engine.deploy.bounded_before import computed_before
-from engine.deploy.control_messages import HeldTable
-from engine.deploy.job_codec import encode
-from engine.deploy.own_processes import OwnProcesses
-from engine.deploy.process_workers import ProcessWorkers
-from engine.deploy.shared_directory import leave_probe
-from engine.deploy.worker_host import WorkerHost
-from engine.deploy.worker_modules import FunctionNames
-from engine.deploy.worker_pool import WorkerPool
-from engine.job_options import JobOptions
-from engine.local_storage import make_private, open_private
-from engine.operator import Services
-from engine.task_manager import IoThread
-from planner.physical import HistorySpec, JobGraph, SourceSpec
+from penstock.catalog.errors import PenstockError
+from penstock.engine.clock import Clock
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.deploy.bounded_before import computed_before
+from penstock.engine.deploy.control_messages import HeldTable
+from penstock.engine.deploy.job_codec import encode
+from penstock.engine.deploy.own_processes import OwnProcesses
+from penstock.engine.deploy.process_workers import ProcessWorkers
+from penstock.engine.deploy.shared_directory import leave_probe
+from penstock.engine.deploy.worker_host import WorkerHost
+from penstock.engine.deploy.worker_modules import FunctionNames
+from penstock.engine.deploy.worker_pool import WorkerPool
+from penstock.engine.job_options import JobOptions
+from penstock.engine.local_storage import make_private, open_private
+from penstock.engine.operator import Services
+from penstock.engine.task_manager import IoThread
+from penstock.planner.physical import HistorySpec, JobGraph, SourceSpec
 
 _ELSEWHERE = {
     "materialized": "reads a materialized view, which this process holds",
@@ -109,7 +109,7 @@ def check_history(graph: JobGraph) -> None:
 
 
 def _spark_tasks(options: JobOptions) -> WorkerHost:
-    from engine.deploy.spark_tasks import SparkTasks  # pyspark and ssl: not before a job is to run on Spark
+    from penstock.engine.deploy.spark_tasks import SparkTasks  # pyspark and ssl: not before a job is to run on Spark
 
     return SparkTasks(options.cluster)
 

@@ -10,11 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
-from catalog.errors import Kind, PenstockError
-from engine.checkpoint_io import CheckpointFailed, EndWritten, PartWritten, StorageFailed, WrittenElsewhere
-from engine.cluster_options import ClusterOptions
-from engine.deploy.bounded_before import BoundedBefore
-from engine.deploy.control_messages import (
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.checkpoint_io import (
+    CheckpointFailed,
+    EndWritten,
+    PartWritten,
+    StorageFailed,
+    WrittenElsewhere,
+)
+from penstock.engine.cluster_options import ClusterOptions
+from penstock.engine.deploy.bounded_before import BoundedBefore
+from penstock.engine.deploy.control_messages import (
     Deployed,
     DeploymentId,
     DeployTasks,
@@ -32,16 +38,23 @@ from engine.deploy.control_messages import (
     ToTasks,
     WriteFailure,
 )
-from engine.deploy.job_stores import JobStores
-from engine.deploy.remote_task import RemoteTask
-from engine.deploy.worker_modules import FunctionNames
-from engine.deploy.worker_pool import WorkerPool
-from engine.deploy.worker_process import WorkerProcess, WorkerState
-from engine.deployment import Deployment
-from engine.job_messages import TaskFailed, TaskId, TaskMessage, TaskReport, TasksReleased, TasksStarted
-from engine.job_options import JobOptions
-from engine.network.admission import Refusals
-from engine.task_manager import IoThread, run_io
+from penstock.engine.deploy.job_stores import JobStores
+from penstock.engine.deploy.remote_task import RemoteTask
+from penstock.engine.deploy.worker_modules import FunctionNames
+from penstock.engine.deploy.worker_pool import WorkerPool
+from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
+from penstock.engine.deployment import Deployment
+from penstock.engine.job_messages import (
+    TaskFailed,
+    TaskId,
+    TaskMessage,
+    TaskReport,
+    TasksReleased,
+    TasksStarted,
+)
+from penstock.engine.job_options import JobOptions
+from penstock.engine.network.admission import Refusals
+from penstock.engine.task_manager import IoThread, run_io
 
 PEER_LOSS_WAIT_S = 0.6
 RELEASE_S = 30.0

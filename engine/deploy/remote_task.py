@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.job_messages import TaskId, TaskMessage
-from engine.task import Phase
-from engine.task_figures import OperatorFigures, TaskFigures
-from planner.physical import Chain, OperatorSpec
+from penstock.engine.job_messages import TaskId, TaskMessage
+from penstock.engine.task import Phase
+from penstock.engine.task_figures import OperatorFigures, TaskFigures
+from penstock.planner.physical import Chain, OperatorSpec
 
 
 class RemoteTask:

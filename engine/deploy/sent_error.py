@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.errors import Kind, PenstockError, Span
-from catalog.frozen import dataclass
-from engine.chain import failure_in
+from penstock.catalog.errors import Kind, PenstockError, Span
+from penstock.catalog.frozen import dataclass
+from penstock.engine.chain import failure_in
 
 
 @dataclass(frozen=True)

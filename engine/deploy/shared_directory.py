@@ -6,8 +6,8 @@ import secrets
 import socket
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from engine.local_storage import make_private, open_private
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.local_storage import make_private, open_private
 
 _NAME = "probe"
 

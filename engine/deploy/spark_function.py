@@ -29,8 +29,12 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
         import pyarrow as pa
 
         def is_there(root: Path, archive: zipfile.ZipFile) -> bool:
-            files = [(root / info.filename, info) for info in archive.infolist()]
-            return all(path.is_file() and zlib.crc32(path.read_bytes()) == info.CRC for path, info in files)
+            def is_same(info: zipfile.ZipInfo) -> bool:
+                in_checkout = root / info.filename.removeprefix("penstock/")  # where the packages lie beside the folder penstock
+                path = next((path for path in (root / info.filename, in_checkout) if path.is_file()), None)
+                return path is not None and zlib.crc32(path.read_bytes()) == info.CRC
+
+            return all(is_same(info) for info in archive.infolist())
 
         def root_of_code() -> Path:
             shipped = next((Path(path).absolute() for path in sys.path if Path(path).name == orders["code"]), None)
@@ -58,13 +62,13 @@ def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch
         for _ in batches:
             pass
         root = str(root_of_code())
-        if not getattr(sys.modules.get("engine"), "__file__", root).startswith(root):  # of another version, that this process ran before
-            for name in [name for name in sys.modules if name.partition(".")[0] in orders["packages"]]:
+        if not getattr(sys.modules.get("penstock"), "__file__", root).startswith(root):  # of another version, that this process ran before
+            for name in [name for name in sys.modules if name.partition(".")[0] == "penstock"]:
                 del sys.modules[name]
         path = list(sys.path)
         sys.path.insert(0, root)
         try:
-            from engine.deploy.spark_worker import work_in_spark
+            from penstock.engine.deploy.spark_worker import work_in_spark
 
             said = work_in_spark(orders)
         finally:

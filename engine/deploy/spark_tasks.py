@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import Kind, PenstockError
-from engine.bounded.spark_errors import spark_failures
-from engine.cluster_options import ClusterOptions
-from engine.deploy.hosting_session import HostingSession
-from engine.deploy.shipped_code import PACKAGES, ROOT
-from engine.deploy.spark_function import SCHEMA, worker_function
-from engine.deploy.worker_host import Address, Container
-from engine.network.certificates import tls_contexts
-from engine.network.listening import Listening
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark_errors import spark_failures
+from penstock.engine.cluster_options import ClusterOptions
+from penstock.engine.deploy.hosting_session import HostingSession
+from penstock.engine.deploy.shipped_code import ROOT
+from penstock.engine.deploy.spark_function import SCHEMA, worker_function
+from penstock.engine.deploy.worker_host import Address, Container
+from penstock.engine.network.certificates import tls_contexts
+from penstock.engine.network.listening import Listening
+from penstock.engine.network.secure_stream import SecureStream
 
 LEAVE_S = 3.0
 """How long a task may take to return once its worker is not wanted; then its job is cancelled."""
@@ -109,7 +109,6 @@ class SparkTask:
             "directory": str(Path.cwd()),
             "code": self._session.code_name,
             "root": str(ROOT),
-            "packages": list(PACKAGES),
         }
 
     def _cancel(self) -> None:

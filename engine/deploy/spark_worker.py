@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.clock import SystemClock
-from engine.cluster_options import Certificates
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import VERSION, Hello
-from engine.deploy.worker import Worker
-from engine.deploy.worker_facts import own_facts
-from engine.deploy.worker_means import ProcessMeans
-from engine.network.certificates import tls_contexts
-from engine.network.listening import Listening
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import PenstockError
+from penstock.engine.clock import SystemClock
+from penstock.engine.cluster_options import Certificates
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import VERSION, Hello
+from penstock.engine.deploy.worker import Worker
+from penstock.engine.deploy.worker_facts import own_facts
+from penstock.engine.deploy.worker_means import ProcessMeans
+from penstock.engine.network.certificates import tls_contexts
+from penstock.engine.network.listening import Listening
+from penstock.engine.network.secure_stream import SecureStream
 
 CONNECT_S = 10.0
 LEAVE_S = 5.0

@@ -1,4 +1,4 @@
-"""A worker process: ``python -m engine.deploy.worker``. Connects to its coordinator, runs the tasks it is given, and dies with it.
+"""A worker process: ``python -m penstock.engine.deploy.worker``. Connects to its coordinator, runs the tasks it is given, and dies with it.
 
 One line of JSON on standard input says everything: where to connect, the token, and which worker this is.
 """
@@ -15,14 +15,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.clock import Clock, SystemClock
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import VERSION, Alive, DeploymentId, FromTasks, Hello, Prepare, ReleaseTasks, ToTasks
-from engine.deploy.parent_death import on_parents_death
-from engine.deploy.worker_means import ProcessMeans, WorkerMeans
-from engine.deploy.worker_modules import FunctionNames
-from engine.deploy.worker_tasks import WorkerTasks
+from penstock.catalog.errors import PenstockError
+from penstock.engine.clock import Clock, SystemClock
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import (
+    VERSION,
+    Alive,
+    DeploymentId,
+    FromTasks,
+    Hello,
+    Prepare,
+    ReleaseTasks,
+    ToTasks,
+)
+from penstock.engine.deploy.parent_death import on_parents_death
+from penstock.engine.deploy.worker_means import ProcessMeans, WorkerMeans
+from penstock.engine.deploy.worker_modules import FunctionNames
+from penstock.engine.deploy.worker_tasks import WorkerTasks
 
 METRICS_EVERY_S = 0.2
 LEAVE_POLL_S = 0.02

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.bounded.backend import BoundedBackends, BoundedResult
-from engine.deploy.control_messages import BoundedRows, BoundedTaken, BoundedWanted
-from engine.operator import Services
-from planner.logical import LogicalPlan
-from planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.deploy.control_messages import BoundedRows, BoundedTaken, BoundedWanted
+from penstock.engine.operator import Services
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.physical import BoundedSourceSpec, HistorySpec, JobGraph
 
 Send = Callable[[Any], None]
 

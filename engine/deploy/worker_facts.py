@@ -8,7 +8,7 @@ import socket
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 _LIBRARIES = ("pyarrow", "numpy", "numba")
 

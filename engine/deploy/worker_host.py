@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from catalog.errors import PenstockError
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import PenstockError
+from penstock.engine.network.secure_stream import SecureStream
 
 Address = tuple[str, int]
 

@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.channels import ConsumerChannel, ProducerChannel, Wakeup
-from engine.clock import Clock
-from engine.deployment import BuildOperator, Deployment
-from engine.job_messages import TaskReport
-from engine.local_storage import LocalStorage
-from engine.network.admission import Refusals, refusals_of
-from engine.network.data_plane import LOOPBACK, DataPlane
-from engine.network.hello import Identity
-from engine.network.links import LinkLost
-from engine.network.listening import Listening
-from engine.operators.build import build_operator
-from engine.storage import Storage
-from engine.task import Task
-from engine.task_manager import IoThread, ThreadedWorkers
+from penstock.engine.channels import ConsumerChannel, ProducerChannel, Wakeup
+from penstock.engine.clock import Clock
+from penstock.engine.deployment import BuildOperator, Deployment
+from penstock.engine.job_messages import TaskReport
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.network.admission import Refusals, refusals_of
+from penstock.engine.network.data_plane import LOOPBACK, DataPlane
+from penstock.engine.network.hello import Identity
+from penstock.engine.network.links import LinkLost
+from penstock.engine.network.listening import Listening
+from penstock.engine.operators.build import build_operator
+from penstock.engine.storage import Storage
+from penstock.engine.task import Task
+from penstock.engine.task_manager import IoThread, ThreadedWorkers
 
 
 class Io(Protocol):

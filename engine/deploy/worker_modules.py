@@ -6,8 +6,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from catalog.errors import PenstockError
-from catalog.python_functions import PythonFunction
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_functions import PythonFunction
 
 
 class FunctionNames:

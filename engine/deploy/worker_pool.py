@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from engine.clock import Clock
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import VERSION, Hello
-from engine.deploy.own_processes import OwnProcesses
-from engine.deploy.worker_facts import WorkerFacts, misfit, own_facts
-from engine.deploy.worker_host import Address, Container, WorkerHost
-from engine.deploy.worker_process import WorkerProcess, WorkerState
-from engine.network.admission import CROWDED, Admission
-from engine.task_manager import IoThread
+from penstock.engine.clock import Clock
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import VERSION, Hello
+from penstock.engine.deploy.own_processes import OwnProcesses
+from penstock.engine.deploy.worker_facts import WorkerFacts, misfit, own_facts
+from penstock.engine.deploy.worker_host import Address, Container, WorkerHost
+from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
+from penstock.engine.network.admission import CROWDED, Admission
+from penstock.engine.task_manager import IoThread
 
 ACCEPT_S = 0.1
 WATCH_S = 0.1

@@ -8,14 +8,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.clock import Clock
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import Alive, FromTasks
-from engine.deploy.job_codec import NameFunction, no_functions
-from engine.deploy.worker_facts import WorkerFacts
-from engine.deploy.worker_host import Address, Container
-from engine.network.admission import Refusals
+from penstock.catalog.errors import PenstockError
+from penstock.engine.clock import Clock
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import Alive, FromTasks
+from penstock.engine.deploy.job_codec import NameFunction, no_functions
+from penstock.engine.deploy.worker_facts import WorkerFacts
+from penstock.engine.deploy.worker_host import Address, Container
+from penstock.engine.network.admission import Refusals
 
 
 class WorkerState(StrEnum):

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from engine.channels import no_wakeup
-from engine.connectors.collect import ResultChannel, ResultChannels
-from engine.deploy.control_messages import ResultCredit, ResultEnded, ResultRows
-from engine.elements import Batch
-from engine.network.element_codec import pieces_that_fit
+from penstock.engine.channels import no_wakeup
+from penstock.engine.connectors.collect import ResultChannel, ResultChannels
+from penstock.engine.deploy.control_messages import ResultCredit, ResultEnded, ResultRows
+from penstock.engine.elements import Batch
+from penstock.engine.network.element_codec import pieces_that_fit
 
 BATCHES_AHEAD = 64
 

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.connectors.bad_record_store import BadRecords, RejectedRecord
-from engine.connectors.late_row_store import MAX_KEPT, LateRows
-from engine.connectors.materialized import MaterializedContents, MaterializedTables
-from engine.deploy.control_messages import BadRecordsSeen, LateRowsSeen, ViewBegun, ViewCompleted, ViewStaged
-from engine.elements import Batch
-from engine.network.element_codec import pieces_that_fit
+from penstock.engine.connectors.bad_record_store import BadRecords, RejectedRecord
+from penstock.engine.connectors.late_row_store import MAX_KEPT, LateRows
+from penstock.engine.connectors.materialized import MaterializedContents, MaterializedTables
+from penstock.engine.deploy.control_messages import (
+    BadRecordsSeen,
+    LateRowsSeen,
+    ViewBegun,
+    ViewCompleted,
+    ViewStaged,
+)
+from penstock.engine.elements import Batch
+from penstock.engine.network.element_codec import pieces_that_fit
 
 Send = Callable[[Any], None]
 

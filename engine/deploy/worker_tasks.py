@@ -9,14 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.channels import ConsumerChannel, ProducerChannel, Wakeup
-from engine.checkpoint_io import EndWritten, PartWritten
-from engine.checkpoint_store import CheckpointStore
-from engine.clock import Clock
-from engine.connectors.print_stream import PrintStream
-from engine.connectors.registered import RegisteredTables
-from engine.deploy.control_messages import (
+from penstock.catalog.errors import PenstockError
+from penstock.engine.channels import ConsumerChannel, ProducerChannel, Wakeup
+from penstock.engine.checkpoint_io import EndWritten, PartWritten
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.clock import Clock
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.deploy.control_messages import (
     BoundedRows,
     Deployed,
     DeploymentId,
@@ -31,17 +31,25 @@ from engine.deploy.control_messages import (
     TaskFailure,
     WriteFailure,
 )
-from engine.deploy.sent_error import SentError
-from engine.deploy.shared_directory import check_probe
-from engine.deploy.worker_backends import SentBackends
-from engine.deploy.worker_means import Plane, WorkerMeans
-from engine.deploy.worker_results import SentResults
-from engine.deploy.worker_stores import SentBadRecords, SentLateRows, SentViews
-from engine.deployment import Deployer, Deployment, RestorePoint
-from engine.job_messages import SnapshotTaken, TaskEnded, TaskFailed, TaskId, TaskReport, TasksReleased, TasksStarted
-from engine.network.hello import Identity
-from engine.operator import Services
-from engine.task import Task
+from penstock.engine.deploy.sent_error import SentError
+from penstock.engine.deploy.shared_directory import check_probe
+from penstock.engine.deploy.worker_backends import SentBackends
+from penstock.engine.deploy.worker_means import Plane, WorkerMeans
+from penstock.engine.deploy.worker_results import SentResults
+from penstock.engine.deploy.worker_stores import SentBadRecords, SentLateRows, SentViews
+from penstock.engine.deployment import Deployer, Deployment, RestorePoint
+from penstock.engine.job_messages import (
+    SnapshotTaken,
+    TaskEnded,
+    TaskFailed,
+    TaskId,
+    TaskReport,
+    TasksReleased,
+    TasksStarted,
+)
+from penstock.engine.network.hello import Identity
+from penstock.engine.operator import Services
+from penstock.engine.task import Task
 
 
 class LinkedSlots:

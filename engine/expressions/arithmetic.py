@@ -8,13 +8,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Date, DayTimeInterval, Decimal, Double, Float, YearMonthInterval, is_integer, is_timestamp, to_arrow
-from engine.expressions import decimals
-from engine.expressions.calendar import add_days_kernel, add_interval_kernel, add_months_kernel, days_between
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, nulls_of_any, values_of
-from engine.expressions.faults import division_by_zero, out_of_range
-from engine.expressions.site import Factory, Site
-from planner.expressions import Call
+from penstock.catalog.types import (
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    YearMonthInterval,
+    is_integer,
+    is_timestamp,
+    to_arrow,
+)
+from penstock.engine.expressions import decimals
+from penstock.engine.expressions.calendar import (
+    add_days_kernel,
+    add_interval_kernel,
+    add_months_kernel,
+    days_between,
+)
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import division_by_zero, out_of_range
+from penstock.engine.expressions.site import Factory, Site
+from penstock.planner.expressions import Call
 
 _CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
 

@@ -6,14 +6,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Array
-from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise, either, nulls_of, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument, check_sizes
-from engine.expressions.lists import Lists, codes_of, elements_like, firsts, interleaved, lists_of, picked
-from engine.expressions.nested_order import sort_keys
-from engine.expressions.site import Factory, Site, plain
-from engine.expressions.text import octets
+from penstock.catalog.types import Array
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    columnwise,
+    either,
+    nulls_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import bad_argument, check_sizes
+from penstock.engine.expressions.lists import (
+    Lists,
+    codes_of,
+    elements_like,
+    firsts,
+    interleaved,
+    lists_of,
+    picked,
+)
+from penstock.engine.expressions.nested_order import sort_keys
+from penstock.engine.expressions.site import Factory, Site, plain
+from penstock.engine.expressions.text import octets
 
 
 def _size(column: pa.Array) -> pa.Array:

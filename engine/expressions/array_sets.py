@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine import arrays
-from engine.expressions.columns import columnwise, nulls_of, nulls_of_any
-from engine.expressions.lists import Lists, codes_of, common_codes, firsts, interleaved, lists_of
-from engine.expressions.site import Factory, plain
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import columnwise, nulls_of, nulls_of_any
+from penstock.engine.expressions.lists import (
+    Lists,
+    codes_of,
+    common_codes,
+    firsts,
+    interleaved,
+    lists_of,
+)
+from penstock.engine.expressions.site import Factory, plain
 
 
 def _union(a: pa.Array, b: pa.Array) -> pa.Array:

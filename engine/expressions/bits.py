@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import BigInt
-from engine.expressions.by_value import by_value
-from engine.expressions.columns import Kernel, array_of, columnwise, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument, over_capacity
-from engine.expressions.site import Factory, Site, plain
-from engine.row_pieces import LIMITS
+from penstock.catalog.types import BigInt
+from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.columns import Kernel, array_of, columnwise, nulls_of_any, values_of
+from penstock.engine.expressions.faults import bad_argument, over_capacity
+from penstock.engine.expressions.site import Factory, Site, plain
+from penstock.engine.row_pieces import LIMITS
 
 _ALL = (1 << 64) - 1
 _HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of, truths
-from engine.expressions.columns import aligned
-from engine.expressions.site import Factory, plain
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.expressions.columns import aligned
+from penstock.engine.expressions.site import Factory, plain
 
 _CODES_MAX = 1 << 62
 

@@ -6,10 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import DataType, Date, TimestampLtz, to_arrow
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, defined_values, nulls_of_any, values_of
-from engine.expressions.faults import out_of_range
-from engine.expressions.zones import like, local_view
+from penstock.catalog.types import DataType, Date, TimestampLtz, to_arrow
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    defined_values,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import out_of_range
+from penstock.engine.expressions.zones import like, local_view
 
 DAY_US = 86_400_000_000
 _INT32 = np.iinfo(np.int32)

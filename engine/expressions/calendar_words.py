@@ -6,14 +6,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import TimestampLtz
-from engine.arrays import is_true, truths
-from engine.expressions.by_value import by_value
-from engine.expressions.calendar import DAY_US
-from engine.expressions.columns import Datum, Kernel, array_of, columnwise, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument
-from engine.expressions.site import Factory, Site
-from engine.expressions.zones import INSTANT, LOCAL, local_view, to_instant, to_local
+from penstock.catalog.types import TimestampLtz
+from penstock.engine.arrays import is_true, truths
+from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.calendar import DAY_US
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    array_of,
+    columnwise,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.zones import INSTANT, LOCAL, local_view, to_instant, to_local
 
 _DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

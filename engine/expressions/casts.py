@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import (
+from penstock.catalog.types import (
     Array,
     Boolean,
     DataType,
@@ -28,13 +28,13 @@ from catalog.types import (
     is_numeric,
     to_arrow,
 )
-from engine.expressions import decimals
-from engine.expressions.casts_from_text import from_text
-from engine.expressions.casts_nested import nested_cast, nested_text
-from engine.expressions.casts_to_text import to_text
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of, values_of
-from engine.expressions.faults import bad_argument, bad_cast, out_of_range
-from engine.expressions.zones import INSTANT, LOCAL, to_instant, to_local
+from penstock.engine.expressions import decimals
+from penstock.engine.expressions.casts_from_text import from_text
+from penstock.engine.expressions.casts_nested import nested_cast, nested_text
+from penstock.engine.expressions.casts_to_text import to_text
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of, values_of
+from penstock.engine.expressions.faults import bad_argument, bad_cast, out_of_range
+from penstock.engine.expressions.zones import INSTANT, LOCAL, to_instant, to_local
 
 Conversion = Callable[[pa.Array], pa.Array]
 
@@ -65,7 +65,7 @@ def _changes(source: DataType, target: DataType) -> bool:
 
 
 def _conversion(source: DataType, target: DataType, zone: str, safe: bool) -> Conversion:
-    """Choose by the target, then the source; both come from ``catalog.coercion.can_cast``."""
+    """Choose by the target, then the source; both come from ``penstock.catalog.coercion.can_cast``."""
     arrow = to_arrow(target)
     if isinstance(source, Null):
         return lambda column: pa.nulls(len(column), arrow)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import (
+from penstock.catalog.types import (
     Binary,
     Boolean,
     DataType,
@@ -22,12 +22,12 @@ from catalog.types import (
     is_integer,
     to_arrow,
 )
-from engine.arrays import truths
-from engine.expressions import decimals
-from engine.expressions.columns import array_of, values_of
-from engine.expressions.faults import bad_argument
-from engine.expressions.time_patterns import local_times
-from engine.expressions.zones import LOCAL, to_instant
+from penstock.engine.arrays import truths
+from penstock.engine.expressions import decimals
+from penstock.engine.expressions.columns import array_of, values_of
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.time_patterns import local_times
+from penstock.engine.expressions.zones import LOCAL, to_instant
 
 Reader = Callable[[pa.Array], pa.Array]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Array, DataType, Map, Row, to_arrow
-from engine import arrays
-from engine.expressions.columns import Kernel, nulls_of
-from engine.expressions.lists import Lists, lists_of
-from engine.expressions.map_functions import checked_keys
+from penstock.catalog.types import Array, DataType, Map, Row, to_arrow
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Kernel, nulls_of
+from penstock.engine.expressions.lists import Lists, lists_of
+from penstock.engine.expressions.map_functions import checked_keys
 
 Conversion = Callable[[pa.Array], pa.Array]
 PartCast = Callable[[DataType, DataType], Kernel | None]

@@ -8,10 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Boolean, DataType, Date, DayTimeInterval, Decimal, Double, Float, Time, TimestampLtz, YearMonthInterval, is_timestamp
-from engine.expressions.columns import nulls_of, values_of
-from engine.expressions.faults import bad_argument
-from engine.expressions.zones import to_local
+from penstock.catalog.types import (
+    Boolean,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    Time,
+    TimestampLtz,
+    YearMonthInterval,
+    is_timestamp,
+)
+from penstock.engine.expressions.columns import nulls_of, values_of
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.zones import to_local
 
 Printer = Callable[[pa.Array], pa.Array]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import arrays
-from engine.expressions.faults import MOST, check_sizes
+from penstock.engine import arrays
+from penstock.engine.expressions.faults import MOST, check_sizes
 
 Datum: TypeAlias = "pa.Array | pa.Scalar"
 Kernel = Callable[..., Datum]

@@ -7,11 +7,11 @@ import functools
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
-from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned
-from engine.expressions.nested_order import nested_comparison, order_of
-from engine.expressions.site import Factory, Site, plain
+from penstock.catalog.types import BOOLEAN, Array, DataType, Double, Float, Row
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Datum, Kernel, aligned
+from penstock.engine.expressions.nested_order import nested_comparison, order_of
+from penstock.engine.expressions.site import Factory, Site, plain
 
 _PLAIN: dict[str, Kernel] = {
     "equal": pc.equal,

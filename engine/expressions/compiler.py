@@ -7,23 +7,30 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.functions import is_deterministic
-from catalog.types import YearMonthInterval, to_arrow
-from engine.arrays import scalar_of
-from engine.expressions import guards
-from engine.expressions.casts import cast_kernel
-from engine.expressions.columns import Datum, Kernel, repeated
-from engine.expressions.faults import Fault, from_arrow, is_capacity, out_of_memory, over_capacity, to_error
-from engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
-from engine.expressions.python_calls import RowsKernel, python_kernel
-from engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
-from engine.expressions.selection import Evaluate, Rows
-from engine.expressions.site import EvaluationContext, Site
-from planner.expressions import Call, Case, Cast, Column, Expression, Literal
-from planner.lambdas import Lambda, LambdaVariable
-from planner.python_calls import PythonCall
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.functions import is_deterministic
+from penstock.catalog.types import YearMonthInterval, to_arrow
+from penstock.engine.arrays import scalar_of
+from penstock.engine.expressions import guards
+from penstock.engine.expressions.casts import cast_kernel
+from penstock.engine.expressions.columns import Datum, Kernel, repeated
+from penstock.engine.expressions.faults import (
+    Fault,
+    from_arrow,
+    is_capacity,
+    out_of_memory,
+    over_capacity,
+    to_error,
+)
+from penstock.engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_functions
+from penstock.engine.expressions.python_calls import RowsKernel, python_kernel
+from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
+from penstock.engine.expressions.selection import Evaluate, Rows
+from penstock.engine.expressions.site import EvaluationContext, Site
+from penstock.planner.expressions import Call, Case, Cast, Column, Expression, Literal
+from penstock.planner.lambdas import Lambda, LambdaVariable
+from penstock.planner.python_calls import PythonCall
 
 DEFAULT_CONTEXT = EvaluationContext()
 

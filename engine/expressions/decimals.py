@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Decimal
-from engine.expressions.columns import Datum, Kernel, aligned, nulls_of, nulls_of_any
-from engine.expressions.faults import bad_argument, division_by_zero, out_of_range
+from penstock.catalog.types import Decimal
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, nulls_of, nulls_of_any
+from penstock.engine.expressions.faults import bad_argument, division_by_zero, out_of_range
 
 _WIDE = 76
 _HALF = 37

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from engine.expressions.by_value import by_value
-from engine.expressions.columns import Datum, Kernel, aligned
-from engine.expressions.faults import bad_argument
-from engine.expressions.site import Factory, Site
+from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.columns import Datum, Kernel, aligned
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.site import Factory, Site
 
 _SEED = 42
 _SHA = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
@@ -33,8 +33,8 @@ def _row_hash(name: str) -> Factory:
     """``hash`` or ``xxhash64``."""
 
     def kernel(*data: Datum) -> pa.Array:
-        from engine.kernels import columns as col  # numba is loaded where it is needed
-        from engine.kernels import spark_hash
+        from penstock.engine.kernels import columns as col  # numba is loaded where it is needed
+        from penstock.engine.kernels import spark_hash
 
         words, texts = (spark_hash.murmur_words, spark_hash.murmur_bytes) if name == "hash" else (spark_hash.xx_words, spark_hash.xx_bytes)
         columns = aligned(*data)

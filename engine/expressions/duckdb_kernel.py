@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.expressions.columns import Datum, Kernel, aligned
-from engine.expressions.faults import bad_argument
+from penstock.engine.expressions.columns import Datum, Kernel, aligned
+from penstock.engine.expressions.faults import bad_argument
 
 _KIND = re.compile(r"^[A-Z][A-Za-z ]* Error: ")
 

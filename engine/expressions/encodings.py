@@ -9,9 +9,9 @@ from urllib.parse import quote_plus, unquote_plus
 
 import pyarrow as pa
 
-from engine.expressions.by_value import by_value
-from engine.expressions.faults import bad_argument
-from engine.expressions.site import Factory
+from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.site import Factory
 
 _CHARSETS = {"US-ASCII": "ascii", "ISO-8859-1": "latin-1", "UTF-8": "utf-8", "UTF-16BE": "utf-16-be", "UTF-16LE": "utf-16-le", "UTF-16": "utf-16"}
 _URL = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from planner.expressions import Column, Expression
+from penstock.catalog.errors import PenstockError
+from penstock.planner.expressions import Column, Expression
 
 _SHOWN_COLUMNS = 8
 _SHOWN_WIDTH = 80

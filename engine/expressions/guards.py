@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import to_arrow
-from engine.arrays import array_of
-from engine.expressions.columns import Datum, aligned, repeated, truth
-from engine.expressions.faults import Fault
-from engine.expressions.selection import Evaluate, Rows, Selection, spread
-from planner.expressions import Call, Case, Expression
+from penstock.catalog.types import to_arrow
+from penstock.engine.arrays import array_of
+from penstock.engine.expressions.columns import Datum, aligned, repeated, truth
+from penstock.engine.expressions.faults import Fault
+from penstock.engine.expressions.selection import Evaluate, Rows, Selection, spread
+from penstock.planner.expressions import Call, Case, Expression
 
 _KLEENE = {"and": pc.and_kleene, "or": pc.or_kleene}
 

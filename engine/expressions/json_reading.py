@@ -13,13 +13,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Array, Binary, Boolean, DataType, Double, Float, Map, Row, String, is_integer, to_arrow
-from catalog.types import Decimal as DecimalType
-from engine.expressions.casts import cast_kernel
-from engine.expressions.columns import Datum, Kernel, aligned
-from engine.expressions.faults import bad_argument
-from engine.expressions.json_lines import rows_of_lines
-from engine.expressions.site import Site
+from penstock.catalog.types import (
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Double,
+    Float,
+    Map,
+    Row,
+    String,
+    is_integer,
+    to_arrow,
+)
+from penstock.catalog.types import Decimal as DecimalType
+from penstock.engine.expressions.casts import cast_kernel
+from penstock.engine.expressions.columns import Datum, Kernel, aligned
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.json_lines import rows_of_lines
+from penstock.engine.expressions.site import Site
 
 Reader = Callable[[Any], Any]
 """From a parsed value that is not null to the value of a type; raises ValueError for what is none."""

@@ -7,12 +7,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, Array, DataType, Null, Row, is_numeric
-from catalog.types import Decimal as DecimalType
-from engine.expressions.columns import Kernel
-from engine.expressions.faults import bad_argument
-from engine.expressions.json_reading import parsed
-from engine.expressions.site import Site
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    NULL,
+    STRING,
+    Array,
+    DataType,
+    Null,
+    Row,
+    is_numeric,
+)
+from penstock.catalog.types import Decimal as DecimalType
+from penstock.engine.expressions.columns import Kernel
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.json_reading import parsed
+from penstock.engine.expressions.site import Site
 
 _LONGEST = 38
 

@@ -6,13 +6,13 @@ import re
 
 import pyarrow as pa
 
-from engine.expressions.columns import Kernel
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
-from engine.expressions.json_reading import from_json
-from engine.expressions.json_schemas import schema_of_json
-from engine.expressions.json_writing import json_array, json_object, to_json
-from engine.expressions.site import Factory, Site
+from penstock.engine.expressions.columns import Kernel
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.json_reading import from_json
+from penstock.engine.expressions.json_schemas import schema_of_json
+from penstock.engine.expressions.json_writing import json_array, json_object, to_json
+from penstock.engine.expressions.site import Factory, Site
 
 _PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
 _STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")

@@ -8,15 +8,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Array, Binary, Boolean, DataType, Date, Double, Float, Map, Row, String, Time, Timestamp, TimestampLtz
-from engine import arrays
-from engine.expressions.casts_to_text import to_text
-from engine.expressions.columns import Datum, Kernel, aligned, nulls_of, repeated
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
-from engine.expressions.lists import Lists, lists_of
-from engine.expressions.site import Site
-from engine.expressions.zones import to_local
+from penstock.catalog.types import (
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    Double,
+    Float,
+    Map,
+    Row,
+    String,
+    Time,
+    Timestamp,
+    TimestampLtz,
+)
+from penstock.engine import arrays
+from penstock.engine.expressions.casts_to_text import to_text
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, nulls_of, repeated
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.lists import Lists, lists_of
+from penstock.engine.expressions.site import Site
+from penstock.engine.expressions.zones import to_local
 
 Writer = Callable[[pa.Array], pa.Array]
 """From values to their JSON, NULL where a value is."""

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from engine import arrays
-from engine.expressions.columns import Datum, either, repeated
-from engine.expressions.lists import Lists, lists_of, picked
-from engine.expressions.map_functions import checked_keys
-from engine.expressions.selection import Evaluate, Rows
+from penstock.catalog.frozen import dataclass
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Datum, either, repeated
+from penstock.engine.expressions.lists import Lists, lists_of, picked
+from penstock.engine.expressions.map_functions import checked_keys
+from penstock.engine.expressions.selection import Evaluate, Rows
 
 
 class Elements:

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from engine import arrays
-from engine.expressions.columns import Datum, nulls_of, repeated
-from engine.expressions.faults import check_sizes, over_capacity
-from engine.kernels.columns import words
-from engine.kernels.nested import canonical_text, entries, lengths_of, starts_of
+from penstock.catalog.frozen import dataclass
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Datum, nulls_of, repeated
+from penstock.engine.expressions.faults import check_sizes, over_capacity
+from penstock.engine.kernels.columns import words
+from penstock.engine.kernels.nested import canonical_text, entries, lengths_of, starts_of
 
 
 @dataclass(frozen=True)

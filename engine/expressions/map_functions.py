@@ -6,12 +6,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise, either, nulls_of, nulls_of_any
-from engine.expressions.faults import bad_argument
-from engine.expressions.lists import Lists, codes_of, elements_like, firsts, interleaved, lists_of, picked
-from engine.expressions.site import Factory, Site, plain
-from engine.expressions.text_lists import splitter
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    columnwise,
+    either,
+    nulls_of,
+    nulls_of_any,
+)
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.lists import (
+    Lists,
+    codes_of,
+    elements_like,
+    firsts,
+    interleaved,
+    lists_of,
+    picked,
+)
+from penstock.engine.expressions.site import Factory, Site, plain
+from penstock.engine.expressions.text_lists import splitter
 
 
 def checked_keys(keys: Lists) -> None:

@@ -8,11 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Decimal, is_integer
-from engine.expressions import decimals
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, nulls_of, nulls_of_any, values_of
-from engine.expressions.faults import out_of_range
-from engine.expressions.site import Factory, Site, plain
+from penstock.catalog.types import Decimal, is_integer
+from penstock.engine.expressions import decimals
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    nulls_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import out_of_range
+from penstock.engine.expressions.site import Factory, Site, plain
 
 _INT64_LIMIT = float(2**63)
 

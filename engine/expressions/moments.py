@@ -6,14 +6,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.time_functions import canonical_unit
-from catalog.types import TimestampLtz, to_arrow
-from engine.arrays import scalar_of
-from engine.expressions.calendar import DAY_US, add_days_kernel, add_interval_kernel, add_months_kernel
-from engine.expressions.columns import Datum, Kernel, array_of, columnwise, defined_values, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument, out_of_range
-from engine.expressions.site import EvaluationContext, Factory, Site
-from engine.expressions.zones import INSTANT, LOCAL, local_view, to_instant, to_local
+from penstock.catalog.time_functions import canonical_unit
+from penstock.catalog.types import TimestampLtz, to_arrow
+from penstock.engine.arrays import scalar_of
+from penstock.engine.expressions.calendar import (
+    DAY_US,
+    add_days_kernel,
+    add_interval_kernel,
+    add_months_kernel,
+)
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    array_of,
+    columnwise,
+    defined_values,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import bad_argument, out_of_range
+from penstock.engine.expressions.site import EvaluationContext, Factory, Site
+from penstock.engine.expressions.zones import INSTANT, LOCAL, local_view, to_instant, to_local
 
 _FIXED_US = {
     "week": 7 * DAY_US,

@@ -8,13 +8,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Map, Row, TimestampLtz, to_arrow
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, either, nulls_of, nulls_of_any, values_of
-from engine.expressions.faults import Fault, bad_argument
-from engine.expressions.lists import Lists, elements_like, lists_of, picked
-from engine.expressions.map_functions import checked_keys
-from engine.expressions.site import Factory, Site
-from engine.expressions.zones import to_instant, to_local
+from penstock.catalog.types import Map, Row, TimestampLtz, to_arrow
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    either,
+    nulls_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import Fault, bad_argument
+from penstock.engine.expressions.lists import Lists, elements_like, lists_of, picked
+from penstock.engine.expressions.map_functions import checked_keys
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.zones import to_instant, to_local
 
 
 def _array(site: Site) -> Kernel:

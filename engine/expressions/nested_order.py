@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import arrays
-from engine.expressions.columns import Kernel, columnwise, nulls_of, nulls_of_any
-from engine.expressions.lists import Lists, lists_of, picked
-from engine.kernels.columns import floats
-from engine.kernels.nested import canonical_text
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Kernel, columnwise, nulls_of, nulls_of_any
+from penstock.engine.expressions.lists import Lists, lists_of, picked
+from penstock.engine.kernels.columns import floats
+from penstock.engine.kernels.nested import canonical_text
 
 _TESTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "less": lambda order: order < 0,

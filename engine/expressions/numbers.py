@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.expressions.columns import Kernel, array_of, columnwise, nulls_of_any, values_of
-from engine.expressions.site import Factory, plain
+from penstock.engine.expressions.columns import Kernel, array_of, columnwise, nulls_of_any, values_of
+from penstock.engine.expressions.site import Factory, plain
 
 _FACTORIALS = np.array([math.factorial(n) for n in range(21)])
 

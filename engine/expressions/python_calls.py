@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.python_functions import CallMode, PythonFunction
-from catalog.types import DataType, to_arrow
-from engine.expressions.columns import Datum, repeated
-from engine.expressions.faults import Fault
-from planner.python_calls import PythonCall
+from penstock.catalog.python_functions import CallMode, PythonFunction
+from penstock.catalog.types import DataType, to_arrow
+from penstock.engine.expressions.columns import Datum, repeated
+from penstock.engine.expressions.faults import Fault
+from penstock.planner.python_calls import PythonCall
 
 RowsKernel = Callable[[int, list[Datum]], Datum]
-_ENGINE = Path(__file__).resolve().parents[2] / "engine"
+_ENGINE = Path(__file__).resolve().parents[1]
 
 
 def python_kernel(call: PythonCall) -> RowsKernel:

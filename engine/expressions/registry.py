@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.expressions.arithmetic import ARITHMETIC
-from engine.expressions.array_functions import ARRAY_FUNCTIONS, concatenation
-from engine.expressions.array_sets import ARRAY_SETS
-from engine.expressions.bits import BITS
-from engine.expressions.calendar_words import CALENDAR_WORDS
-from engine.expressions.columns import Datum
-from engine.expressions.comparisons import COMPARISONS
-from engine.expressions.digests import DIGESTS
-from engine.expressions.encodings import ENCODINGS
-from engine.expressions.json_texts import JSON_TEXTS
-from engine.expressions.map_functions import MAP_FUNCTIONS
-from engine.expressions.mathematics import MATHEMATICS
-from engine.expressions.moments import MOMENTS, clock_date, clock_instant, clock_local
-from engine.expressions.nested_access import NESTED_ACCESS
-from engine.expressions.numbers import NUMBERS
-from engine.expressions.sequences import SEQUENCES
-from engine.expressions.site import EvaluationContext, Factory
-from engine.expressions.text import TEXT, joined_texts
-from engine.expressions.text_lists import TEXT_LISTS
-from engine.expressions.text_patterns import TEXT_PATTERNS
-from engine.expressions.text_words import TEXT_WORDS
-from engine.expressions.time_text import TIME_TEXT
-from engine.expressions.tries import TRIES
+from penstock.engine.expressions.arithmetic import ARITHMETIC
+from penstock.engine.expressions.array_functions import ARRAY_FUNCTIONS, concatenation
+from penstock.engine.expressions.array_sets import ARRAY_SETS
+from penstock.engine.expressions.bits import BITS
+from penstock.engine.expressions.calendar_words import CALENDAR_WORDS
+from penstock.engine.expressions.columns import Datum
+from penstock.engine.expressions.comparisons import COMPARISONS
+from penstock.engine.expressions.digests import DIGESTS
+from penstock.engine.expressions.encodings import ENCODINGS
+from penstock.engine.expressions.json_texts import JSON_TEXTS
+from penstock.engine.expressions.map_functions import MAP_FUNCTIONS
+from penstock.engine.expressions.mathematics import MATHEMATICS
+from penstock.engine.expressions.moments import MOMENTS, clock_date, clock_instant, clock_local
+from penstock.engine.expressions.nested_access import NESTED_ACCESS
+from penstock.engine.expressions.numbers import NUMBERS
+from penstock.engine.expressions.sequences import SEQUENCES
+from penstock.engine.expressions.site import EvaluationContext, Factory
+from penstock.engine.expressions.text import TEXT, joined_texts
+from penstock.engine.expressions.text_lists import TEXT_LISTS
+from penstock.engine.expressions.text_patterns import TEXT_PATTERNS
+from penstock.engine.expressions.text_words import TEXT_WORDS
+from penstock.engine.expressions.time_text import TIME_TEXT
+from penstock.engine.expressions.tries import TRIES
 
 KERNELS: dict[str, Factory] = {
     **ARITHMETIC,

@@ -6,13 +6,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import DataType, Date, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
-from engine import arrays
-from engine.expressions.calendar import DAY_US, add_months_kernel
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument, check_sizes
-from engine.expressions.lists import Lists
-from engine.expressions.site import Factory, Site
+from penstock.catalog.types import (
+    DataType,
+    Date,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    to_arrow,
+)
+from penstock.engine import arrays
+from penstock.engine.expressions.calendar import DAY_US, add_months_kernel
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, array_of, nulls_of_any, values_of
+from penstock.engine.expressions.faults import bad_argument, check_sizes
+from penstock.engine.expressions.lists import Lists
+from penstock.engine.expressions.site import Factory, Site
 
 _LONGEST = 2**62
 _MONTHS = 3_000_000  # more than there are between any two times

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.types import DataType
-from engine.clock import Clock
-from engine.expressions.columns import Kernel
-from planner.expressions import Call
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import DataType
+from penstock.engine.clock import Clock
+from penstock.engine.expressions.columns import Kernel
+from penstock.planner.expressions import Call
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.expressions.columns import Datum, Kernel, aligned, array_of, columnwise, defined_values, lists_of, nulls_of_any, values_of
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import MOST, bad_argument, check_sizes
-from engine.expressions.site import Factory, Site, plain
-from engine.kernels.columns import words
+from penstock.engine.expressions.columns import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    defined_values,
+    lists_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import MOST, bad_argument, check_sizes
+from penstock.engine.expressions.site import Factory, Site, plain
+from penstock.engine.kernels.columns import words
 
 _TEXT = pa.string()
 _INT = pa.int32()

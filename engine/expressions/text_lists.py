@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import arrays
-from engine.expressions.columns import Datum, Kernel, aligned, nulls_of_any
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument, check_sizes
-from engine.expressions.lists import Lists, lists_of
-from engine.expressions.site import Factory, Site
-from engine.expressions.text import octets
-from engine.expressions.text_patterns import usable_pattern
-from engine.kernels.columns import words
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, nulls_of_any
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import bad_argument, check_sizes
+from penstock.engine.expressions.lists import Lists, lists_of
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.text import octets
+from penstock.engine.expressions.text_patterns import usable_pattern
+from penstock.engine.kernels.columns import words
 
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
 _LIST = pa.list_(pa.string())

@@ -7,12 +7,12 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from engine.expressions.columns import Datum, Kernel, aligned
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
-from engine.expressions.site import Factory, Site
-from engine.expressions.text import check_replaced
+from penstock.catalog.frozen import dataclass
+from penstock.engine.expressions.columns import Datum, Kernel, aligned
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.text import check_replaced
 
 _ESCAPED_BY_ARROW = "\\"
 

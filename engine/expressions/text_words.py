@@ -9,13 +9,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import INT, SMALLINT, TINYINT, DataType
-from engine.expressions.by_value import by_value
-from engine.expressions.columns import Datum, Kernel, aligned, columnwise
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import bad_argument
-from engine.expressions.site import Factory, Site
-from engine.expressions.text_patterns import of_any_group, usable_pattern
+from penstock.catalog.types import INT, SMALLINT, TINYINT, DataType
+from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, columnwise
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import bad_argument
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.text_patterns import of_any_group, usable_pattern
 
 _TEXT, _INT = pa.string(), pa.int32()
 

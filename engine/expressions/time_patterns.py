@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from engine.expressions.columns import array_of, values_of
-from engine.expressions.faults import Fault, bad_argument
+from penstock.catalog.frozen import dataclass
+from penstock.engine.expressions.columns import array_of, values_of
+from penstock.engine.expressions.faults import Fault, bad_argument
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

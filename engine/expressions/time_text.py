@@ -8,16 +8,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
-from engine.arrays import scalar_of
-from engine.expressions import decimals
-from engine.expressions.casts import cast_kernel
-from engine.expressions.columns import Kernel, array_of, columnwise, defined_values, nulls_of_any, values_of
-from engine.expressions.faults import bad_argument, bad_cast
-from engine.expressions.moments import unix_seconds_of
-from engine.expressions.site import Factory, Site
-from engine.expressions.time_patterns import compile_format, compile_reader, date_parts_fault, local_times
-from engine.expressions.zones import INSTANT, local_view, to_instant, to_local
+from penstock.catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
+from penstock.engine.arrays import scalar_of
+from penstock.engine.expressions import decimals
+from penstock.engine.expressions.casts import cast_kernel
+from penstock.engine.expressions.columns import (
+    Kernel,
+    array_of,
+    columnwise,
+    defined_values,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.faults import bad_argument, bad_cast
+from penstock.engine.expressions.moments import unix_seconds_of
+from penstock.engine.expressions.site import Factory, Site
+from penstock.engine.expressions.time_patterns import (
+    compile_format,
+    compile_reader,
+    date_parts_fault,
+    local_times,
+)
+from penstock.engine.expressions.zones import INSTANT, local_view, to_instant, to_local
 
 DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
 

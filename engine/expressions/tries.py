@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import is_integer, to_arrow
-from engine import arrays
-from engine.expressions.arithmetic import ARITHMETIC
-from engine.expressions.columns import Datum, Kernel, aligned, defined_values
-from engine.expressions.faults import Fault
-from engine.expressions.site import Factory, Site
+from penstock.catalog.types import is_integer, to_arrow
+from penstock.engine import arrays
+from penstock.engine.expressions.arithmetic import ARITHMETIC
+from penstock.engine.expressions.columns import Datum, Kernel, aligned, defined_values
+from penstock.engine.expressions.faults import Fault
+from penstock.engine.expressions.site import Factory, Site
 
 _FAULTS = (Fault, pa.ArrowInvalid)
 

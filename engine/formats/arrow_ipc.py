@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.formats.column_adapter import ColumnAdapter
-from engine.formats.decoded import Decoded
-from engine.formats.file_task import FileTask, unreadable
+from penstock.engine.formats.column_adapter import ColumnAdapter
+from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.file_task import FileTask, unreadable
 
 
 class ArrowReader:

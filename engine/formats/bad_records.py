@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.formats.decoded import BadRecord, Decoded
-from engine.formats.record_blocks import Block, record_ends
+from penstock.catalog.frozen import dataclass
+from penstock.engine.formats.decoded import BadRecord, Decoded
+from penstock.engine.formats.record_blocks import Block, record_ends
 
 Parse = Callable[[bytes], pa.RecordBatch | None]
 Explain = Callable[[bytes], tuple[str | None, str]]

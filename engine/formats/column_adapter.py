@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.names import did_you_mean
-from catalog.schema import Field
-from catalog.types import DataType, Row, to_arrow
-from engine.formats.decoded import batch_of
-from engine.formats.file_types import Fit, fit, matching, read_as, row_places, type_name
-from engine.formats.json_nested import holds_map
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.names import did_you_mean
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType, Row, to_arrow
+from penstock.engine.formats.decoded import batch_of
+from penstock.engine.formats.file_types import Fit, fit, matching, read_as, row_places, type_name
+from penstock.engine.formats.json_nested import holds_map
 
 
 class ColumnAdapter:

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.schema import Field
-from engine.formats.column_adapter import file_column
-from engine.formats.csv import header_names
-from engine.formats.file_task import FileTask, unreadable
-from engine.formats.file_types import Fit, matching
+from penstock.catalog.schema import Field
+from penstock.engine.formats.column_adapter import file_column
+from penstock.engine.formats.csv import header_names
+from penstock.engine.formats.file_task import FileTask, unreadable
+from penstock.engine.formats.file_types import Fit, matching
 
 
 def with_columns_there(task: FileTask, kind: str) -> FileTask:

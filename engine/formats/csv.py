@@ -9,16 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from catalog.errors import Kind, PenstockError
-from catalog.schema import Field
-from catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
-from engine.formats.column_adapter import the_one
-from engine.formats.decoded import Decoded, batch_of, escaped
-from engine.formats.file_task import FileTask
-from engine.formats.line_reader import LineReader
-from engine.formats.plain_csv import PlainCsv
-from engine.formats.record_blocks import Block, RecordBlocks, record_ends
-from engine.formats.text_values import checked, from_text
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
+from penstock.engine.formats.column_adapter import the_one
+from penstock.engine.formats.decoded import Decoded, batch_of, escaped
+from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.line_reader import LineReader
+from penstock.engine.formats.plain_csv import PlainCsv
+from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
+from penstock.engine.formats.text_values import checked, from_text
 
 _COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
-from catalog.schema import Field
-from catalog.types import Timestamp, to_arrow
-from engine.arrays import array_of, is_true, texts, truths
-from engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
-from engine.formats.decoded import Decoded, batch_of, empty_columns
-from engine.formats.file_task import FileTask
-from engine.formats.json_lines import JsonParser, begins_with_null
-from engine.formats.json_nested import converted, wire_type
-from engine.formats.json_text import json_lines
-from engine.formats.line_reader import LineReader
+from penstock.catalog.schema import Field
+from penstock.catalog.types import Timestamp, to_arrow
+from penstock.engine.arrays import array_of, is_true, texts, truths
+from penstock.engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
+from penstock.engine.formats.decoded import Decoded, batch_of, empty_columns
+from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.json_lines import JsonParser, begins_with_null
+from penstock.engine.formats.json_nested import converted, wire_type
+from penstock.engine.formats.json_text import json_lines
+from penstock.engine.formats.line_reader import LineReader
 
 _OPS = {"c": "is created", "r": "was there", "u": "is updated", "d": "is deleted"}
 _ENVELOPE = 'a change is {"before": .., "after": .., "op": "c", "r", "u" or "d"}'

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from catalog.schema import Field, Schema
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field, Schema
 
 SHOWN_BYTES = 200
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from catalog.schema import Field
-from catalog.secrets import redact_url
-from engine.formats.skipping import Skipping
-from planner.expressions import Expression
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.engine.formats.skipping import Skipping
+from penstock.planner.expressions import Expression
 
 _REMOTE = ("AWS Error", "Azure", "HDFS", "google::cloud")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import PenstockError
-from catalog.types import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
     Array,
     Binary,
     Boolean,
@@ -32,11 +32,11 @@ from catalog.types import (
     is_integer,
     to_arrow,
 )
-from engine.arrays import array_of
-from engine.expressions.columns import nulls_of
-from engine.expressions.lists import Lists, codes_of, firsts, lists_of
-from engine.formats.json_nested import holds_map
-from engine.kernels.columns import words
+from penstock.engine.arrays import array_of
+from penstock.engine.expressions.columns import nulls_of
+from penstock.engine.expressions.lists import Lists, codes_of, firsts, lists_of
+from penstock.engine.formats.json_nested import holds_map
+from penstock.engine.kernels.columns import words
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_BITS = {"FLOAT": 24, "DOUBLE": 53}

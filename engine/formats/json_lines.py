@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
-from catalog.schema import Field
-from catalog.types import Timestamp, to_arrow
-from engine.formats.decoded import Decoded, batch_of, escaped
-from engine.formats.file_task import FileTask
-from engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
-from engine.formats.line_reader import LineReader
+from penstock.catalog.schema import Field
+from penstock.catalog.types import Timestamp, to_arrow
+from penstock.engine.formats.decoded import Decoded, batch_of, escaped
+from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
+from penstock.engine.formats.line_reader import LineReader
 
 _NO_OBJECT = re.compile(rb"^[ \t\r]*n", re.MULTILINE)
 _KINDS = {dict: "an object", list: "an array", str: "a string", int: "a number", float: "a number", bool: "a truth value", type(None): "null"}

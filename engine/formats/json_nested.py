@@ -5,15 +5,28 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.errors import PenstockError
-from catalog.schema import Field
-from catalog.types import Array, DataType, Date, DayTimeInterval, Map, Row, String, Time, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
-from engine import arrays
-from engine.expressions.columns import nulls_of
-from engine.expressions.duckdb_kernel import duckdb_kernel
-from engine.expressions.faults import Fault
-from engine.expressions.lists import Lists, lists_of
-from engine.formats.text_values import checked, from_text
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import (
+    Array,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Map,
+    Row,
+    String,
+    Time,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    to_arrow,
+)
+from penstock.engine import arrays
+from penstock.engine.expressions.columns import nulls_of
+from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
+from penstock.engine.expressions.faults import Fault
+from penstock.engine.expressions.lists import Lists, lists_of
+from penstock.engine.formats.text_values import checked, from_text
 
 AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
 

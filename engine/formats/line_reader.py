@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from engine.formats.bad_records import separate
-from engine.formats.decoded import Decoded
-from engine.formats.file_task import FileTask
-from engine.formats.record_blocks import Block, RecordBlocks, count_records
+from penstock.engine.formats.bad_records import separate
+from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.file_task import FileTask
+from penstock.engine.formats.record_blocks import Block, RecordBlocks, count_records
 
 
 class LineParser(Protocol):

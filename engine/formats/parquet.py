@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.formats.column_adapter import ColumnAdapter
-from engine.formats.decoded import Decoded
-from engine.formats.file_task import FileTask, unreadable
-from engine.formats.row_group_filter import RowGroupFilter
+from penstock.engine.formats.column_adapter import ColumnAdapter
+from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.file_task import FileTask, unreadable
+from penstock.engine.formats.row_group_filter import RowGroupFilter
 
 
 class ParquetReader:

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field
-from catalog.types import String, Timestamp, is_integer, to_arrow
-from engine.arrays import array_of
+from penstock.catalog.schema import Field
+from penstock.catalog.types import String, Timestamp, is_integer, to_arrow
+from penstock.engine.arrays import array_of
 
 _MOST_BYTES = 1 << 30
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _WORTH_BYTES = 1 << 20
 """So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks are theirs."""
-_KERNELS = "engine.kernels.csv_fields"
+_KERNELS = "penstock.engine.kernels.csv_fields"
 
 
 class PlainCsv:
@@ -38,7 +38,7 @@ class PlainCsv:
         begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
         if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
             return None
-        from engine.kernels.csv_fields import find_ends
+        from penstock.engine.kernels.csv_fields import find_ends
 
         view = np.frombuffer(data, np.uint8)
         if len(self._ends) <= len(data):
@@ -57,7 +57,7 @@ class PlainCsv:
         return arrays
 
     def _column(self, field: Field, position: int, data: np.ndarray, records: int) -> pa.Array | None:
-        from engine.kernels.csv_fields import read_integers, read_timestamps
+        from penstock.engine.kernels.csv_fields import read_integers, read_timestamps
 
         nulls = np.empty(records, np.uint8)
         if isinstance(field.type, String):
@@ -74,7 +74,7 @@ class PlainCsv:
             return None
 
     def _texts(self, position: int, data: np.ndarray, records: int, nulls: np.ndarray) -> pa.Array | None:
-        from engine.kernels.csv_fields import find_texts
+        from penstock.engine.kernels.csv_fields import find_texts
 
         bounds = np.empty(2 * records + 1, np.int32)
         count = find_texts(data, self._ends, records, self._width, position, self._literal, bounds, nulls)

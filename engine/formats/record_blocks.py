@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.frozen import dataclass
-from engine.formats.file_task import FileTask, may_pass, unreadable
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.formats.file_task import FileTask, may_pass, unreadable
 
 BLOCK_BYTES = 1 << 21
 MAX_RECORD_BYTES = 64 << 20

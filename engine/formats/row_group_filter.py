@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from catalog.types import DATE, STRING, DataType, Timestamp, is_integer, to_arrow
-from engine.formats.file_task import FileTask
-from planner.expressions import Call, Column, Expression, Literal, conjuncts
+from penstock.catalog.types import DATE, STRING, DataType, Timestamp, is_integer, to_arrow
+from penstock.engine.formats.file_task import FileTask
+from penstock.planner.expressions import Call, Column, Expression, Literal, conjuncts
 
 _FLIPPED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.metrics import OperatorMetrics
-from engine.operator_news import JoinKeys
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator_news import JoinKeys
 
 SKIPPED = "rows_skipped"
 

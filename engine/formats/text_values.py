@@ -6,8 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Binary, DataType, DayTimeInterval, String, Timestamp, TimestampLtz, YearMonthInterval, to_arrow
-from engine.expressions import casts_from_text
+from penstock.catalog.types import (
+    Binary,
+    DataType,
+    DayTimeInterval,
+    String,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    to_arrow,
+)
+from penstock.engine.expressions import casts_from_text
 
 _ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID
-from engine.kernels.wide import multiply
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import IN_F64, IN_I64, SLOTS_F64, SLOTS_I64, VOID
+from penstock.engine.kernels.wide import multiply
 
 _LEAST = -(2**63)
 

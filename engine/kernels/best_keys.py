@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import IN_I64, OUT_U8, TABLE_I64, VOID
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import IN_I64, OUT_U8, TABLE_I64, VOID
 
 
 @kernel(VOID(IN_I64, IN_I64, TABLE_I64, OUT_U8))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import IN_I64, SLOTS_I64, VOID
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import IN_I64, SLOTS_I64, VOID
 
 SOME, SOME_LACK, ODD, COUNT = 0, 1, 2, 3
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.arrays import array_of, truths
-from engine.row_pieces import LIMITS, TooLarge
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.row_pieces import LIMITS, TooLarge
 
 NO_BYTES = np.zeros(0, np.uint8)
 NO_WORDS = np.zeros(0, np.int64)

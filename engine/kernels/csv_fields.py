@@ -5,8 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import BOOL, I64, IN_I32, IN_U8, IN_U64, OUT_I32, OUT_I64, OUT_U8, OUT_U64, U8
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import (
+    BOOL,
+    I64,
+    IN_I32,
+    IN_U8,
+    IN_U64,
+    OUT_I32,
+    OUT_I64,
+    OUT_U8,
+    OUT_U64,
+    U8,
+)
 
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 _ONES = np.uint64(0x0101010101010101)

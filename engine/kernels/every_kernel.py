@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.kernels import (
+from penstock.engine.kernels import (
     accumulate,
     best_keys,
     bits,
@@ -24,7 +24,7 @@ from engine.kernels import (
     wide,
     word_index,
 )
-from engine.kernels.kernel import Kernel
+from penstock.engine.kernels.kernel import Kernel
 
 ROOMS = (
     accumulate,

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import I64, IN_F64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, SLOTS_I64, TABLE_I64, VOID
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import (
+    I64,
+    IN_F64,
+    IN_I32,
+    IN_I64,
+    IN_U8,
+    OUT_I64,
+    OUT_U8,
+    SLOTS_I64,
+    TABLE_I64,
+    VOID,
+)
 
 _GREATEST = 2**63 - 1
 _NAN_BITS = 0x7FF8000000000000

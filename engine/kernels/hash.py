@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from engine.kernels import columns as col
-from engine.kernels.kernel import kernel
-from engine.kernels.memory import load_half, load_word
-from engine.kernels.nested import canonical_text
-from engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.memory import load_half, load_word
+from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
 
 SEED = np.uint64(0x51AB1E5EEDF00D11)
 _STEP = np.uint64(0x9E3779B97F4A7C15)

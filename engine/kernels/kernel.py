@@ -14,7 +14,7 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
-from engine.kernels.first_use import compiling
+from penstock.engine.kernels.first_use import compiling
 
 
 @functools.cache

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of, truths
-from engine.kernels import columns as col
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.kernels import columns as col
 
 
 def canonical_text(column: pa.Array) -> pa.Array:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.double_double import accumulate, central, two_product
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
+from penstock.engine.kernels.double_double import accumulate, central, two_product
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
 
 COUNT, ODD, FIRST, GREATEST = 0, 1, 2, 12
 WIDTH = 14

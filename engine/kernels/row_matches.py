@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-from engine.kernels.kernel import kernel
-from engine.kernels.row_programs import holds, total_at
-from engine.kernels.signatures import I64, IN_F64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, VOID
-from planner.row_program import MAX_STACK
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.row_programs import holds, total_at
+from penstock.engine.kernels.signatures import I64, IN_F64, IN_I64, IN_U8, OUT_F64, OUT_I64, OUT_U8, VOID
+from penstock.planner.row_program import MAX_STACK
 
 DONE, FULL, NO_TARGET, NO_PROGRESS, TOO_FAR = 0, 3, 4, 5, 6
 """How a search ends: well; with no room left for matches; where SKIP TO has no row, or the match's first; with too many steps for one match."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from planner.row_program import Op
+from penstock.planner.row_program import Op
 
 OVERFLOW, NO_DIVISION = 1, 2
 _VALUE, _NULL = 0, 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, TABLE_I64
 
 
 @kernel(I64(IN_I64, IN_I64, IN_I64, OUT_I64, OUT_I64, OUT_I64))

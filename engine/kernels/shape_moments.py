@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels.double_double import accumulate, over, plus, times
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
+from penstock.engine.kernels.double_double import accumulate, over, plus, times
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import IN_F64, IN_I64, OUT_F64, SLOTS_F64, VOID
 
 COUNT, ODD, FIRST = 0, 1, 2
 WIDTH = 10

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import I64, IN_I64, OUT_I64, SLOTS_I64, TABLE_I64, VOID
 
 _BLOCK = 64
 

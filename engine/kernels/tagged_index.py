@@ -10,11 +10,20 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.hash import combine, hash_bytes, mix
-from engine.kernels.kernel import kernel
-from engine.kernels.memory import load_word
-from engine.kernels.signatures import I64, IN_I32, IN_I64, IN_U8, OUT_I64, OUT_U8, TABLE_I64, VOID
-from engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
+from penstock.engine.kernels.hash import combine, hash_bytes, mix
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.memory import load_word
+from penstock.engine.kernels.signatures import (
+    I64,
+    IN_I32,
+    IN_I64,
+    IN_U8,
+    OUT_I64,
+    OUT_U8,
+    TABLE_I64,
+    VOID,
+)
+from penstock.engine.kernels.word_index import FREE, GIVEN, NULL, take_slot
 
 USED, GARBAGE = 4, 5
 _SLOT = 0xFFFFFFFF

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from engine.kernels.hash import mix
-from engine.kernels.kernel import kernel
-from engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
+from penstock.engine.kernels.hash import mix
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
 
 LIVE, GIVEN, FREE, NULL, FRESH = 0, 1, 2, 3, 4
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ssl
 
-from catalog.errors import Kind, PenstockError
-from engine.cluster_options import Certificates
-from engine.network.listening import TlsContexts
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.cluster_options import Certificates
+from penstock.engine.network.listening import TlsContexts
 
 
 def tls_contexts(files: Certificates) -> TlsContexts:

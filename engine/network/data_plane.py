@@ -11,21 +11,21 @@ import socket
 from collections import Counter, deque
 from collections.abc import Callable
 
-from catalog.errors import PenstockError
-from engine.channels import Wakeup
-from engine.clock import Clock
-from engine.network.admission import Admission, AdmissionLimits
-from engine.network.credited_channel import CreditedChannel
-from engine.network.hello import Identity
-from engine.network.link import Link
-from engine.network.link_counters import LinkCounters
-from engine.network.link_limits import LinkLimits
-from engine.network.link_socket import LinkSocket, Secure
-from engine.network.links import LinkLost, Links
-from engine.network.listening import Listening
-from engine.network.network_errors import INTERNAL, UNREACHABLE, network_error
-from engine.network.remote_channel import RemoteChannel
-from engine.threads import EngineThread
+from penstock.catalog.errors import PenstockError
+from penstock.engine.channels import Wakeup
+from penstock.engine.clock import Clock
+from penstock.engine.network.admission import Admission, AdmissionLimits
+from penstock.engine.network.credited_channel import CreditedChannel
+from penstock.engine.network.hello import Identity
+from penstock.engine.network.link import Link
+from penstock.engine.network.link_counters import LinkCounters
+from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.link_socket import LinkSocket, Secure
+from penstock.engine.network.links import LinkLost, Links
+from penstock.engine.network.listening import Listening
+from penstock.engine.network.network_errors import INTERNAL, UNREACHABLE, network_error
+from penstock.engine.network.remote_channel import RemoteChannel
+from penstock.engine.threads import EngineThread
 
 _TIMER_MS = 100.0
 LOOPBACK = Listening()

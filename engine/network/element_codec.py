@@ -12,11 +12,19 @@ from typing import Any, get_type_hints
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.network import frame_kinds as kinds
-from engine.network.frames import MAX_PAYLOAD_BYTES, Frame
-from engine.network.network_errors import PAYLOAD, TOO_LONG, network_error
+from penstock.catalog.errors import PenstockError
+from penstock.engine.elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.network import frame_kinds as kinds
+from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, Frame
+from penstock.engine.network.network_errors import PAYLOAD, TOO_LONG, network_error
 
 _BATCH = struct.Struct("<BB6xqQ40x")  # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
 _TIME = struct.Struct("<q")

@@ -6,9 +6,9 @@ import hmac
 import json
 from dataclasses import asdict, field
 
-from catalog.errors import PenstockError
-from catalog.frozen import dataclass
-from engine.network.network_errors import PAYLOAD, STALE, TOKEN, UNEXPECTED, network_error
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen import dataclass
+from penstock.engine.network.network_errors import PAYLOAD, STALE, TOKEN, UNEXPECTED, network_error
 
 HELLO_BYTES_MAX = 4096
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.frozen import dataclass
-from engine.network.frames import MAX_PAYLOAD_BYTES
+from penstock.catalog.frozen import dataclass
+from penstock.engine.network.frames import MAX_PAYLOAD_BYTES
 
 
 @dataclass(frozen=True)

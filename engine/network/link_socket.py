@@ -8,7 +8,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable
 
-from engine.network.link import Link
+from penstock.engine.network.link import Link
 
 _BUFFERS_AT_ONCE = 64
 _READS_AT_ONCE = 32

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Generic, Protocol, TypeVar
 
-from catalog.errors import PenstockError
-from engine.network.credited_channel import CreditedChannel
-from engine.network.link import Link
-from engine.network.link_counters import LinkCounters
-from engine.network.link_limits import LinkLimits
-from engine.network.network_errors import STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
-from engine.network.remote_channel import RemoteChannel
+from penstock.catalog.errors import PenstockError
+from penstock.engine.network.credited_channel import CreditedChannel
+from penstock.engine.network.link import Link
+from penstock.engine.network.link_counters import LinkCounters
+from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.network_errors import STALE, TOKEN, UNEXPECTED, UNREACHABLE, network_error
+from penstock.engine.network.remote_channel import RemoteChannel
 
 LinkLost = Callable[[str, PenstockError], None]
 

@@ -8,8 +8,8 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-from catalog.errors import Kind, PenstockError
-from engine.network.network_errors import NEEDS_TLS
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.network.network_errors import NEEDS_TLS
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import Kind, PenstockError
+from penstock.catalog.errors import Kind, PenstockError
 
 BAD_MAGIC = "NET-5001"
 TOO_LONG = "NET-5002"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from engine.channels import Wakeup
-from engine.elements import Barrier, Batch, Element, EndOfInput
-from engine.network.credited_channel import END_BYTES
-from engine.network.element_codec import ElementEncoder, pieces_that_fit
+from penstock.engine.channels import Wakeup
+from penstock.engine.elements import Barrier, Batch, Element, EndOfInput
+from penstock.engine.network.credited_channel import END_BYTES
+from penstock.engine.network.element_codec import ElementEncoder, pieces_that_fit
 
 
 class Overtaking:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.bounded.backend import BoundedBackends, BoundedResult
-from engine.bounded.exact import ExactBatches
-from engine.bounded.staging import StagedRows, attempt_directory, is_complete, new_attempt
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
-from planner.physical import BoundedSourceSpec
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.bounded.exact import ExactBatches
+from penstock.engine.bounded.staging import StagedRows, attempt_directory, is_complete, new_attempt
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.planner.physical import BoundedSourceSpec
 
 _ASK_AGAIN_MS = 20
 

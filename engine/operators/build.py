@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.connectors import option
-from catalog.errors import Kind, PenstockError
-from engine.job_options import JobOptions
-from engine.operator import Operator
-from planner.logical import Phase
-from planner.physical import (
+from penstock.catalog.connectors import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Operator
+from penstock.planner.logical import Phase
+from penstock.planner.physical import (
     BoundedSourceSpec,
     CalcSpec,
     FinalRowsSpec,
@@ -40,8 +40,8 @@ from planner.physical import (
     WindowAggregateSpec,
     WindowTableSpec,
 )
-from planner.runtime_filter import RuntimeFilterSpec
-from planner.windowing import Windowing, WindowKind
+from penstock.planner.runtime_filter import RuntimeFilterSpec
+from penstock.planner.windowing import Windowing, WindowKind
 
 STATELESS = (CalcSpec, UnionSpec, UnnestSpec, WindowTableSpec, RepeatSpec, RuntimeFilterSpec)
 
@@ -63,64 +63,64 @@ def keeps_state(spec: OperatorSpec) -> bool:
 
 def _source(spec: SourceSpec, options: JobOptions) -> Operator:
     if spec.table.connector == "materialized" and option(spec.table, "follow"):
-        from engine.operators.follow import FollowOperator
+        from penstock.engine.operators.follow import FollowOperator
 
         return FollowOperator(spec, options)
-    from engine.operators.source import SourceOperator
+    from penstock.engine.operators.source import SourceOperator
 
     return SourceOperator(spec, options)
 
 
 def _history(spec: HistorySpec, options: JobOptions) -> Operator:
-    from engine.operators.history import HistoryOperator
+    from penstock.engine.operators.history import HistoryOperator
 
     return HistoryOperator(spec, options)
 
 
 def _read_splits(spec: ReadSplitsSpec, options: JobOptions) -> Operator:
-    from engine.operators.read_splits import ReadSplitsOperator
+    from penstock.engine.operators.read_splits import ReadSplitsOperator
 
     return ReadSplitsOperator(spec, options)
 
 
 def _values(spec: ValuesSpec, options: JobOptions) -> Operator:
-    from engine.operators.values import ValuesOperator
+    from penstock.engine.operators.values import ValuesOperator
 
     return ValuesOperator(spec, options)
 
 
 def _bounded_source(spec: BoundedSourceSpec, options: JobOptions) -> Operator:
-    from engine.operators.bounded_source import BoundedSourceOperator
+    from penstock.engine.operators.bounded_source import BoundedSourceOperator
 
     return BoundedSourceOperator(spec, options)
 
 
 def _calc(spec: CalcSpec, options: JobOptions) -> Operator:
-    from engine.operators.calc import CalcOperator
+    from penstock.engine.operators.calc import CalcOperator
 
     return CalcOperator(spec, options)
 
 
 def _runtime_filter(spec: RuntimeFilterSpec, options: JobOptions) -> Operator:
-    from engine.operators.runtime_filter import RuntimeFilterOperator
+    from penstock.engine.operators.runtime_filter import RuntimeFilterOperator
 
     return RuntimeFilterOperator(spec, options)
 
 
 def _watermark(spec: WatermarkSpec, options: JobOptions) -> Operator:
-    from engine.operators.watermark import WatermarkOperator
+    from penstock.engine.operators.watermark import WatermarkOperator
 
     return WatermarkOperator(spec, options)
 
 
 def _processing_time(spec: ProcessingTimeSpec, options: JobOptions) -> Operator:
-    from engine.operators.processing_time import ProcessingTimeOperator
+    from penstock.engine.operators.processing_time import ProcessingTimeOperator
 
     return ProcessingTimeOperator(spec, options)
 
 
 def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
-    from engine.operators.late_mark import LateMarkOperator, SessionLateMarkOperator
+    from penstock.engine.operators.late_mark import LateMarkOperator, SessionLateMarkOperator
 
     by_session = spec.window.kind is WindowKind.SESSION and spec.insert_only
     return SessionLateMarkOperator(spec, options) if by_session else LateMarkOperator(spec, options)
@@ -129,165 +129,165 @@ def _late_mark(spec: LateMarkSpec, options: JobOptions) -> Operator:
 def _window_table(spec: WindowTableSpec, options: JobOptions) -> Operator:
     if spec.window.kind is WindowKind.SESSION:
         if not spec.insert_only:
-            from engine.operators.session_table_updates import SessionTableUpdatesOperator
+            from penstock.engine.operators.session_table_updates import SessionTableUpdatesOperator
 
             return SessionTableUpdatesOperator(spec, options)
-        from engine.operators.session_table import SessionTableOperator
+        from penstock.engine.operators.session_table import SessionTableOperator
 
         return SessionTableOperator(spec, options)
-    from engine.operators.window_table import WindowTableOperator
+    from penstock.engine.operators.window_table import WindowTableOperator
 
     return WindowTableOperator(spec, options)
 
 
 def _window_aggregate(spec: WindowAggregateSpec, options: JobOptions) -> Operator:
     if spec.phase is Phase.LOCAL:
-        from engine.operators.local_window_aggregate import LocalWindowAggregateOperator
+        from penstock.engine.operators.local_window_aggregate import LocalWindowAggregateOperator
 
         return LocalWindowAggregateOperator(spec, options)
     if isinstance(spec.window, Windowing) and spec.window.kind is WindowKind.SESSION:
         if not spec.insert_only:
-            from engine.operators.session_updates import SessionUpdatesOperator
+            from penstock.engine.operators.session_updates import SessionUpdatesOperator
 
             return SessionUpdatesOperator(spec, options)
         if spec.emission.corrects:
-            from engine.operators.session_changes import SessionChangesOperator
+            from penstock.engine.operators.session_changes import SessionChangesOperator
 
             return SessionChangesOperator(spec, options)
-        from engine.operators.session_aggregate import SessionAggregateOperator
+        from penstock.engine.operators.session_aggregate import SessionAggregateOperator
 
         return SessionAggregateOperator(spec, options)
     if spec.emission.corrects:
-        from engine.operators.window_changes import WindowChangesOperator
+        from penstock.engine.operators.window_changes import WindowChangesOperator
 
         return WindowChangesOperator(spec, options)
-    from engine.operators.window_aggregate import WindowAggregateOperator
+    from penstock.engine.operators.window_aggregate import WindowAggregateOperator
 
     return WindowAggregateOperator(spec, options)
 
 
 def _group_aggregate(spec: GroupAggregateSpec, options: JobOptions) -> Operator:
     if spec.phase is Phase.LOCAL:
-        from engine.operators.local_aggregate import LocalAggregateOperator
+        from penstock.engine.operators.local_aggregate import LocalAggregateOperator
 
         return LocalAggregateOperator(spec, options)
-    from engine.operators.group_aggregate import GroupAggregateOperator
+    from penstock.engine.operators.group_aggregate import GroupAggregateOperator
 
     return GroupAggregateOperator(spec, options)
 
 
 def _join(spec: JoinSpec, options: JobOptions) -> Operator:
     if spec.time is not None:
-        from engine.operators.timed_join import TimedJoinOperator
+        from penstock.engine.operators.timed_join import TimedJoinOperator
 
         return TimedJoinOperator(spec, options)
-    from engine.operators.join import JoinOperator
+    from penstock.engine.operators.join import JoinOperator
 
     return JoinOperator(spec, options)
 
 
 def _snapshot_join(spec: SnapshotJoinSpec, options: JobOptions) -> Operator:
-    from engine.operators.snapshot_join import SnapshotJoinOperator
+    from penstock.engine.operators.snapshot_join import SnapshotJoinOperator
 
     return SnapshotJoinOperator(spec, options)
 
 
 def _temporal_join(spec: TemporalJoinSpec, options: JobOptions) -> Operator:
-    from engine.operators.temporal_join import TemporalJoinOperator
+    from penstock.engine.operators.temporal_join import TemporalJoinOperator
 
     return TemporalJoinOperator(spec, options)
 
 
 def _lookup_join(spec: LookupJoinSpec, options: JobOptions) -> Operator:
-    from engine.operators.lookup_join import LookupJoinOperator
+    from penstock.engine.operators.lookup_join import LookupJoinOperator
 
     return LookupJoinOperator(spec, options)
 
 
 def _union(spec: UnionSpec, options: JobOptions) -> Operator:
-    from engine.operators.union import UnionOperator
+    from penstock.engine.operators.union import UnionOperator
 
     return UnionOperator(spec, options)
 
 
 def _unnest(spec: UnnestSpec, options: JobOptions) -> Operator:
-    from engine.operators.unnest import UnnestOperator
+    from penstock.engine.operators.unnest import UnnestOperator
 
     return UnnestOperator(spec, options)
 
 
 def _repeat(spec: RepeatSpec, options: JobOptions) -> Operator:
-    from engine.operators.repeat import RepeatOperator
+    from penstock.engine.operators.repeat import RepeatOperator
 
     return RepeatOperator(spec, options)
 
 
 def _limit(spec: LimitSpec, options: JobOptions) -> Operator:
-    from engine.operators.limit import LimitOfChangesOperator, LimitOperator
+    from penstock.engine.operators.limit import LimitOfChangesOperator, LimitOperator
 
     return LimitOperator(spec, options) if spec.insert_only else LimitOfChangesOperator(spec, options)
 
 
 def _top_n(spec: TopNSpec, options: JobOptions) -> Operator:
-    from engine.operators.top_n import TopNOperator
+    from penstock.engine.operators.top_n import TopNOperator
 
     return TopNOperator(spec, options)
 
 
 def _over(spec: OverSpec, options: JobOptions) -> Operator:
     if spec.in_time:
-        from engine.operators.over_in_time import OverInTimeOperator
+        from penstock.engine.operators.over_in_time import OverInTimeOperator
 
         return OverInTimeOperator(spec, options)
-    from engine.operators.over_changes import OverChangesOperator
+    from penstock.engine.operators.over_changes import OverChangesOperator
 
     return OverChangesOperator(spec, options)
 
 
 def _partition_top(spec: PartitionTopSpec, options: JobOptions) -> Operator:
     if not spec.insert_only:
-        from engine.operators.partition_top import PartitionTopOperator
+        from penstock.engine.operators.partition_top import PartitionTopOperator
 
         return PartitionTopOperator(spec, options)
     if spec.window is not None:
-        from engine.operators.window_top import WindowTopOperator
+        from penstock.engine.operators.window_top import WindowTopOperator
 
         return WindowTopOperator(spec, options)
-    from engine.operators.first_rows import FirstRowsOperator
+    from penstock.engine.operators.first_rows import FirstRowsOperator
 
     return FirstRowsOperator(spec, options)
 
 
 def _temporal_sort(spec: TemporalSortSpec, options: JobOptions) -> Operator:
-    from engine.operators.temporal_sort import TemporalSortOperator
+    from penstock.engine.operators.temporal_sort import TemporalSortOperator
 
     return TemporalSortOperator(spec, options)
 
 
 def _final_rows(spec: FinalRowsSpec, options: JobOptions) -> Operator:
-    from engine.operators.final_rows import FinalRowsOperator
+    from penstock.engine.operators.final_rows import FinalRowsOperator
 
     return FinalRowsOperator(spec, options)
 
 
 def _thinned_rows(spec: ThinnedRowsSpec, options: JobOptions) -> Operator:
-    from engine.operators.thinned_rows import ThinnedRowsOperator
+    from penstock.engine.operators.thinned_rows import ThinnedRowsOperator
 
     return ThinnedRowsOperator(spec, options)
 
 
 def _match(spec: MatchSpec, options: JobOptions) -> Operator:
-    from engine.operators.match_recognize import MatchRecognizeOperator
+    from penstock.engine.operators.match_recognize import MatchRecognizeOperator
 
     return MatchRecognizeOperator(spec, options)
 
 
 def _sink(spec: SinkSpec, options: JobOptions) -> Operator:
     if spec.table is not None and spec.table.connector == "materialized":
-        from engine.operators.materialize import MaterializeOperator
+        from penstock.engine.operators.materialize import MaterializeOperator
 
         return MaterializeOperator(spec, options)
-    from engine.operators.sink import SinkOperator
+    from penstock.engine.operators.sink import SinkOperator
 
     return SinkOperator(spec, options)
 

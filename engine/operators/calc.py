@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.expressions import EvaluationContext, compile_expression, compile_predicate
-from engine.expressions.faults import BatchTooLarge
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output, Rest, begun
-from engine.row_pieces import TooLarge
-from planner.expressions import Column
-from planner.physical import CalcSpec
+from penstock.engine.elements import Batch
+from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
+from penstock.engine.expressions.faults import BatchTooLarge
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.row_pieces import TooLarge
+from penstock.planner.expressions import Column
+from penstock.planner.physical import CalcSpec
 
 Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 

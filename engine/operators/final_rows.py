@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output, Rest, begun
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from planner.physical import FinalRowsSpec
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.planner.physical import FinalRowsSpec
 
 
 class FinalRowsOperator(Operator):

@@ -7,21 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import to_arrow
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output, Rest, begun
-from engine.partitions import Partitions, partitioned
-from engine.peers import Peers
-from engine.state.best_keys import BestKeys
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import EXPIRED, LastWrites
-from engine.state.row_difference import difference
-from engine.state.row_order import RowOrder
-from engine.state.slot_sets import DistinctSlots
-from planner.physical import PartitionTopSpec
+from penstock.catalog.types import to_arrow
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.partitions import Partitions, partitioned
+from penstock.engine.peers import Peers
+from penstock.engine.state.best_keys import BestKeys
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import EXPIRED, LastWrites
+from penstock.engine.state.row_difference import difference
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.planner.physical import PartitionTopSpec
 
 
 class FirstRowsOperator(Operator):

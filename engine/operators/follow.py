@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from catalog.errors import Kind, PenstockError
-from engine.connectors.materialized import MaterializedTables
-from engine.elements import Batch
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from engine.fold import Fold, negated
-from engine.formats.decoded import empty_columns
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Output, SourceStatus
-from engine.operator import SourceOperator as PolledOperator
-from engine.state.contents import Contents
-from planner.physical import SourceSpec
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors.materialized import MaterializedTables
+from penstock.engine.elements import Batch
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.fold import Fold, negated
+from penstock.engine.formats.decoded import empty_columns
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Output, SourceStatus
+from penstock.engine.operator import SourceOperator as PolledOperator
+from penstock.engine.state.contents import Contents
+from penstock.planner.physical import SourceSpec
 
 PAUSE_MS = 10
 

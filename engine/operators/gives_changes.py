@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.elements import MIN_WATERMARK_US
-from engine.operator import ListState
-from engine.operators.gives_thinned import GivesThinned
+from penstock.engine.elements import MIN_WATERMARK_US
+from penstock.engine.operator import ListState
+from penstock.engine.operators.gives_thinned import GivesThinned
 
 
 class GivesChanges(GivesThinned, ListState):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.operator import Operator, Output, Rest, begun
-from engine.thinned_changes import ThinnedChanges
+from penstock.engine.operator import Operator, Output, Rest, begun
+from penstock.engine.thinned_changes import ThinnedChanges
 
 
 class GivesThinned(Operator):

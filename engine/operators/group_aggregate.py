@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import BIGINT
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.fold import weights_of
-from engine.held_batches import HeldBatches
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output
-from engine.state.accumulators import Accumulators
-from engine.state.group_state import GroupState
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
-from engine.state.row_changes import changed_pairs
-from engine.state.slot_sets import DistinctSlots
-from planner.expressions import AggregateCall
-from planner.physical import GroupAggregateSpec
+from penstock.catalog.types import BIGINT
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.fold import weights_of
+from penstock.engine.held_batches import HeldBatches
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, KeyedState, Operator, Output
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.group_state import GroupState
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import ABSENT, EXPIRED, LastWrites
+from penstock.engine.state.row_changes import changed_pairs
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.planner.expressions import AggregateCall
+from penstock.planner.physical import GroupAggregateSpec
 
 _ROW_COUNT = AggregateCall("count", (), BIGINT, False)
 

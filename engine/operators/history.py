@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from engine.bounded.backend import BoundedBackends, BoundedResult
-from engine.connectors.file_listing import FileListing, FileSplit
-from engine.connectors.filesystem_source import check_unchanged
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.inner_chain import InnerChain
-from engine.job_options import JobOptions
-from engine.operator import Context, Output, SourceOperator, SourceStatus
-from planner.history_scan import scan_of
-from planner.physical import HistorySpec
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.connectors.file_listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem_source import check_unchanged
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.inner_chain import InnerChain
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Output, SourceOperator, SourceStatus
+from penstock.planner.history_scan import scan_of
+from penstock.planner.physical import HistorySpec
 
 _ASK_AGAIN_MS = 5
 _REST_MS = 1_000

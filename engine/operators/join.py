@@ -10,20 +10,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, truths
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.join_keys import keys_told
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
-from engine.operators.pair_condition import PairCondition
-from engine.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
-from engine.row_sums import IdSums
-from engine.state.held_rows import HeldRows
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
-from planner.logical import JoinKind
-from planner.physical import JoinSpec
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.join_keys import keys_told
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+)
+from penstock.engine.operators.pair_condition import PairCondition
+from penstock.engine.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
+from penstock.engine.row_sums import IdSums
+from penstock.engine.state.held_rows import HeldRows
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import ABSENT, EXPIRED, LastWrites
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import JoinSpec
 
 
 class Alone(Enum):

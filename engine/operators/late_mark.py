@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import windows
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.expressions.columns import nulls_of, values_of
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
-from engine.state.accumulators import Accumulators
-from engine.state.rows_behind import RowsBehind, less
-from engine.state.session_state import SessionState
-from planner.physical import LateMarkSpec
-from planner.windowing import WindowKind
+from penstock.engine import windows
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.expressions.columns import nulls_of, values_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Operator, Output
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.rows_behind import RowsBehind, less
+from penstock.engine.state.session_state import SessionState
+from penstock.planner.physical import LateMarkSpec
+from penstock.planner.windowing import WindowKind
 
 
 class LateMarkOperator(Operator):

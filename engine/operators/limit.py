@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, ListState, Operator, Output
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from planner.physical import LimitSpec
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, ListState, Operator, Output
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.planner.physical import LimitSpec
 
 _NO_LIMIT = 2**63 - 1
 _FEW = 64

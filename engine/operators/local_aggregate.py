@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.held_batches import HeldBatches
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
-from engine.reduction import Reduction
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.row_partials import RowPartials
-from planner.physical import GroupAggregateSpec
+from penstock.engine.elements import Batch
+from penstock.engine.held_batches import HeldBatches
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator, Output
+from penstock.engine.reduction import Reduction
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.row_partials import RowPartials
+from penstock.planner.physical import GroupAggregateSpec
 
 
 class LocalAggregateOperator(Operator):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine import windows
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output
-from engine.reduction import Reduction
-from engine.state.accumulators import Accumulators
-from engine.state.row_partials import RowPartials
-from engine.state.window_state import WindowState
-from engine.window_rows import PlacedRows, WindowRows
-from planner.physical import WindowAggregateSpec
-from planner.windowing import Windowing
+from penstock.engine import windows
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator, Output
+from penstock.engine.reduction import Reduction
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.row_partials import RowPartials
+from penstock.engine.state.window_state import WindowState
+from penstock.engine.window_rows import PlacedRows, WindowRows
+from penstock.planner.physical import WindowAggregateSpec
+from penstock.planner.windowing import Windowing
 
 _FULL_BATCHES = 4
 

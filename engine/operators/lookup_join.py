@@ -7,22 +7,30 @@ from collections import deque
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.lookups import lookup_option, reload_ms
-from engine.arrays import array_of, is_true
-from engine.databases.lookup_answers import Asked, Met
-from engine.databases.lookup_asking import lookup_asking
-from engine.databases.lookup_client import LookupClient, LookupTable
-from engine.databases.table_versions import TableVersions
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
-from engine.operator_news import Recovered, Warned
-from engine.state.rows_under_way import RowsUnderWay
-from planner.logical import JoinKind
-from planner.physical import LookupJoinSpec
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.lookups import lookup_option, reload_ms
+from penstock.engine.arrays import array_of, is_true
+from penstock.engine.databases.lookup_answers import Asked, Met
+from penstock.engine.databases.lookup_asking import lookup_asking
+from penstock.engine.databases.lookup_client import LookupClient, LookupTable
+from penstock.engine.databases.table_versions import TableVersions
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+)
+from penstock.engine.operator_news import Recovered, Warned
+from penstock.engine.state.rows_under_way import RowsUnderWay
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import LookupJoinSpec
 
 _LOOK_AGAIN_MS = 1.0
 
@@ -64,7 +72,7 @@ class LookupJoinOperator(Operator):
         options = self._options
         if reload_ms(self._spec.table) is None or not (options.state_dir is not None or options.checkpoint_interval_ms > 0):
             return None
-        from engine.bounded.backend import BoundedBackends  # what runs bounded plans knows where their rows are staged
+        from penstock.engine.bounded.backend import BoundedBackends  # what runs bounded plans knows where their rows are staged
 
         root = context.services.get(BoundedBackends).staging_root(options.state_dir, context.job_id, context.operator_id)
         return TableVersions(root, context.subtask, options.retained_checkpoints, context.clock)

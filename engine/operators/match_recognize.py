@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from catalog.schema import Role
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.in_time import in_time
-from engine.job_options import JobOptions
-from engine.match_search import Matches, MatchSearch, Parts
-from engine.match_values import MatchValues, numbered
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.partitions import Partitions, partitioned
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import EXPIRED
-from engine.state.match_rows import BEFORE, MatchRows
-from engine.state.partition_lives import PartitionLives
-from engine.state.partition_totals import PartitionTotals
-from engine.state.row_order import RowOrder
-from engine.state.slot_sets import DistinctSlots
-from engine.state.word_index import grown
-from planner.expressions import Column
-from planner.physical import MatchSpec
+from penstock.catalog.schema import Role
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import in_time
+from penstock.engine.job_options import JobOptions
+from penstock.engine.match_search import Matches, MatchSearch, Parts
+from penstock.engine.match_values import MatchValues, numbered
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.partitions import Partitions, partitioned
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import EXPIRED
+from penstock.engine.state.match_rows import BEFORE, MatchRows
+from penstock.engine.state.partition_lives import PartitionLives
+from penstock.engine.state.partition_totals import PartitionTotals
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.engine.state.word_index import grown
+from penstock.planner.expressions import Column
+from penstock.planner.physical import MatchSpec
 
 _FRESH = 2**62
 """The mark of rows that have just passed, above those of unfinished matches."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.connectors.materialized import MaterializedTables
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
-from engine.state.contents import Contents
-from planner.physical import SinkSpec
+from penstock.engine.connectors.materialized import MaterializedTables
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Operator, Output
+from penstock.engine.state.contents import Contents
+from penstock.planner.physical import SinkSpec
 
 
 class MaterializeOperator(Operator):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.job_options import JobOptions
-from engine.operators.partition_changes import PartitionChanges, columns_of
-from engine.over_values import OverValues
-from engine.partitions import Partitions
-from planner.physical import OverSpec
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.partition_changes import PartitionChanges, columns_of
+from penstock.engine.over_values import OverValues
+from penstock.engine.partitions import Partitions
+from penstock.planner.physical import OverSpec
 
 
 class OverChangesOperator(PartitionChanges):

@@ -7,29 +7,38 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Role
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.in_time import in_time
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.over_values import Before, OverValues
-from engine.partitions import Partitions, partitioned
-from engine.row_pieces import LIMITS, cut
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import EXPIRED
-from engine.state.partition_ends import PartitionEnds
-from engine.state.partition_lives import PartitionLives
-from engine.state.partition_totals import PartitionTotals
-from engine.state.row_order import RowOrder
-from engine.state.slot_sets import DistinctSlots
-from engine.state.timed_rows import TimedRows
-from planner.expressions import Column
-from planner.over import PLACES, RANKS, FrameUnit
-from planner.physical import OverSpec
+from penstock.catalog.schema import Role
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import in_time
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.over_values import Before, OverValues
+from penstock.engine.partitions import Partitions, partitioned
+from penstock.engine.row_pieces import LIMITS, cut
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import EXPIRED
+from penstock.engine.state.partition_ends import PartitionEnds
+from penstock.engine.state.partition_lives import PartitionLives
+from penstock.engine.state.partition_totals import PartitionTotals
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.engine.state.timed_rows import TimedRows
+from penstock.planner.expressions import Column
+from penstock.planner.over import PLACES, RANKS, FrameUnit
+from penstock.planner.physical import OverSpec
 
 
 class OverInTimeOperator(Operator):

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import is_true
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from planner.expressions import Column, Expression
+from penstock.engine.arrays import is_true
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.planner.expressions import Column, Expression
 
 Gather = Callable[[list[int]], list[pa.Array]]
 """Gives columns of one side, by their positions in it, a value for each pair."""

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.kernels.columns import words
-from engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
-from engine.partitions import Partitions, partitioned
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import ABSENT, EXPIRED, LastWrites
-from engine.state.partition_ends import PartitionEnds
-from engine.state.row_difference import difference
-from engine.state.row_order import RowOrder
-from engine.state.slot_sets import DistinctSlots
-from engine.window_rows import WindowRows
-from planner.physical import OverSpec, PartitionTopSpec
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels.columns import words
+from penstock.engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.partitions import Partitions, partitioned
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import ABSENT, EXPIRED, LastWrites
+from penstock.engine.state.partition_ends import PartitionEnds
+from penstock.engine.state.row_difference import difference
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.engine.window_rows import WindowRows
+from penstock.planner.physical import OverSpec, PartitionTopSpec
 
 _NO_LIMIT = np.iinfo(np.int64).max
 

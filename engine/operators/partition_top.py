@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.job_options import JobOptions
-from engine.operators.partition_changes import PartitionChanges, columns_of
-from engine.partitions import Partitions
-from engine.peers import Peers
-from planner.physical import PartitionTopSpec
+from penstock.engine.arrays import array_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.partition_changes import PartitionChanges, columns_of
+from penstock.engine.partitions import Partitions
+from penstock.engine.peers import Peers
+from penstock.planner.physical import PartitionTopSpec
 
 
 class PartitionTopOperator(PartitionChanges):

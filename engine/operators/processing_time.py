@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Operator, Output
-from engine.state.reached_time import ReachedTime
-from planner.physical import ProcessingTimeSpec
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, ListState, Operator, Output
+from penstock.engine.state.reached_time import ReachedTime
+from penstock.planner.physical import ProcessingTimeSpec
 
 
 class ProcessingTimeOperator(Operator):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
-from planner.physical import ReadSplitsSpec
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.planner.physical import ReadSplitsSpec
 
 _REST_MS = 1_000
 

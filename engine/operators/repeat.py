@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.expressions.columns import values_of
-from engine.job_options import JobOptions
-from engine.operator import Operator, Output
-from planner.physical import RepeatSpec
+from penstock.engine.elements import Batch
+from penstock.engine.expressions.columns import values_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Operator, Output
+from penstock.planner.physical import RepeatSpec
 
 
 class RepeatOperator(Operator):

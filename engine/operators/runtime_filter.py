@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.join_keys import Mask, mask_of
-from engine.operator import Context, Operator, Output
-from engine.operator_news import KeysKnown
-from planner.runtime_filter import RuntimeFilterSpec
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.join_keys import Mask, mask_of
+from penstock.engine.operator import Context, Operator, Output
+from penstock.engine.operator_news import KeysKnown
+from penstock.planner.runtime_filter import RuntimeFilterSpec
 
 PRUNED = "rows_pruned"
 GIVEN_UP = "runtime_filter_given_up"

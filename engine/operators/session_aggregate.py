@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.in_time import without_late
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.state.accumulators import Accumulators
-from engine.state.rows_behind import RowsBehind, Turns, less
-from engine.state.session_state import SessionState
-from planner.physical import WindowAggregateSpec
-from planner.windowing import Windowing
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import without_late
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.rows_behind import RowsBehind, Turns, less
+from penstock.engine.state.session_state import SessionState
+from penstock.planner.physical import WindowAggregateSpec
+from penstock.planner.windowing import Windowing
 
 
 class SessionAggregateOperator(Operator):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, Output, Rest, begun, given
-from engine.operators.gives_changes import GivesChanges
-from engine.operators.session_aggregate import SessionAggregateOperator
-from engine.state.row_difference import difference
-from engine.thinned_changes import ThinnedChanges
-from planner.physical import WindowAggregateSpec
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, Output, Rest, begun, given
+from penstock.engine.operators.gives_changes import GivesChanges
+from penstock.engine.operators.session_aggregate import SessionAggregateOperator
+from penstock.engine.state.row_difference import difference
+from penstock.engine.thinned_changes import ThinnedChanges
+from penstock.planner.physical import WindowAggregateSpec
 
 
 class SessionChangesOperator(GivesChanges, SessionAggregateOperator):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.in_time import in_time
-from engine.operator import Context, KeyedState, Output, Rest
-from engine.operators.session_table import SessionTableOperator
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.state.key_index import KeyIndex
-from engine.state.session_rows import SessionRows
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.in_time import in_time
+from penstock.engine.operator import Context, KeyedState, Output, Rest
+from penstock.engine.operators.session_table import SessionTableOperator
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.session_rows import SessionRows
 
 
 class SessionTableUpdatesOperator(SessionTableOperator):

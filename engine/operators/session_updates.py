@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.in_time import without_late
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, Output, Rest, begun, given
-from engine.operators.session_changes import SessionChangesOperator
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.state.key_index import KeyIndex
-from engine.state.row_difference import difference
-from engine.state.rows_behind import less
-from engine.state.session_rows import SessionRows, Sessions
-from engine.thinned_changes import ThinnedChanges
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import without_late
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, KeyedState, Output, Rest, begun, given
+from penstock.engine.operators.session_changes import SessionChangesOperator
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.row_difference import difference
+from penstock.engine.state.rows_behind import less
+from penstock.engine.state.session_rows import SessionRows, Sessions
+from penstock.engine.thinned_changes import ThinnedChanges
 
 
 class SessionUpdatesOperator(SessionChangesOperator):

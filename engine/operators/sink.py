@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from catalog.connectors import takes_changes
-from catalog.errors import Kind, PenstockError
-from engine.connectors.build import sink_writer
-from engine.connectors.sink import Origin, SinkRequest
-from engine.elements import Batch
-from engine.failpoints import failpoint
-from engine.fold import weights_of
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Operator, Output, Rest, begun
-from engine.row_pieces import copies_at_once
-from planner.physical import SinkSpec
+from penstock.catalog.connectors import takes_changes
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors.build import sink_writer
+from penstock.engine.connectors.sink import Origin, SinkRequest
+from penstock.engine.elements import Batch
+from penstock.engine.failpoints import failpoint
+from penstock.engine.fold import weights_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, ListState, Operator, Output, Rest, begun
+from penstock.engine.row_pieces import copies_at_once
+from penstock.planner.physical import SinkSpec
 
 
 class SinkOperator(Operator, ListState):

@@ -9,16 +9,16 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, truths
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Output, Rest, begun
-from engine.operators.join import JoinOperator
-from engine.state.held_rows import HeldRows
-from engine.state.key_index import KeyIndex
-from engine.state.waiting_rows import WaitingRows
-from planner.physical import SnapshotJoinSpec
+from penstock.engine.arrays import array_of, truths
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, KeyedState, ListState, Output, Rest, begun
+from penstock.engine.operators.join import JoinOperator
+from penstock.engine.state.held_rows import HeldRows
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.waiting_rows import WaitingRows
+from penstock.planner.physical import SnapshotJoinSpec
 
 
 class SnapshotJoinOperator(JoinOperator):

@@ -9,19 +9,26 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.connectors import Boundedness, boundedness
-from catalog.types import is_timestamp
-from engine.connectors.build import source_connector
-from engine.connectors.source import Position, ScanRequest, SplitReader
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.expressions.compiler import compile_expression, compile_predicate
-from engine.expressions.site import EvaluationContext
-from engine.formats.skipping import Skipping
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Output, SourceStatus, SplitEvent, SplitNews
-from engine.operator import SourceOperator as PolledOperator
-from engine.operator_news import KeysKnown
-from planner.physical import SourceSpec
+from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.types import is_timestamp
+from penstock.engine.connectors.build import source_connector
+from penstock.engine.connectors.source import Position, ScanRequest, SplitReader
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.formats.skipping import Skipping
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import (
+    Context,
+    ListState,
+    Output,
+    SourceStatus,
+    SplitEvent,
+    SplitNews,
+)
+from penstock.engine.operator import SourceOperator as PolledOperator
+from penstock.engine.operator_news import KeysKnown
+from penstock.planner.physical import SourceSpec
 
 MAX_OPEN = 64
 EMPTY_PAUSE_MS = 10

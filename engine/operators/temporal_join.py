@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.coercion import is_orderable
-from catalog.schema import Schema
-from engine.arrays import array_of, is_true, truths
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.on_time import on_time
-from engine.operator import Context, KeyedState, Operator, Output
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import EXPIRED, LastWrites
-from engine.state.row_order import RowOrder
-from engine.state.version_side import VersionSide
-from engine.state.waiting_rows import WaitingRows
-from planner.expressions import Column, SortKey
-from planner.logical import JoinKind
-from planner.physical import TemporalJoinSpec
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.schema import Schema
+from penstock.engine.arrays import array_of, is_true, truths
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.on_time import on_time
+from penstock.engine.operator import Context, KeyedState, Operator, Output
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import EXPIRED, LastWrites
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.version_side import VersionSide
+from penstock.engine.state.waiting_rows import WaitingRows
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import TemporalJoinSpec
 
 _ROWS_AT_ONCE = 65_536
 

@@ -6,15 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.in_time import in_time
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun
-from engine.operators.window_aggregate import WINDOW_TIME_US
-from engine.state.reached_time import ReachedTime
-from engine.state.row_order import RowOrder
-from engine.state.waiting_rows import WaitingRows
-from planner.physical import TemporalSortSpec
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import in_time
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+)
+from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.reached_time import ReachedTime
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.waiting_rows import WaitingRows
+from penstock.planner.physical import TemporalSortSpec
 
 
 class TemporalSortOperator(Operator):

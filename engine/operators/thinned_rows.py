@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, Output, Rest, begun
-from engine.operators.gives_thinned import GivesThinned
-from engine.thinned_changes import ThinnedChanges
-from planner.physical import ThinnedRowsSpec
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Output, Rest, begun
+from penstock.engine.operators.gives_thinned import GivesThinned
+from penstock.engine.thinned_changes import ThinnedChanges
+from penstock.planner.physical import ThinnedRowsSpec
 
 
 class ThinnedRowsOperator(GivesThinned):

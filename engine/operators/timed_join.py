@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import truths
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.in_time import without_late
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, Output, Rest, begun
-from engine.operators.join import Alone, JoinOperator
-from engine.state.expiring_join_side import ExpiringJoinSide, least_deadlines
-from engine.state.join_side import JoinSide
-from planner.physical import JoinSpec
+from penstock.engine.arrays import truths
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.in_time import without_late
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import Context, Output, Rest, begun
+from penstock.engine.operators.join import Alone, JoinOperator
+from penstock.engine.state.expiring_join_side import ExpiringJoinSide, least_deadlines
+from penstock.engine.state.join_side import JoinSide
+from penstock.planner.physical import JoinSpec
 
 
 class TimedJoinOperator(JoinOperator):

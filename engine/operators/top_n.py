@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, KeyedState, Operator, Output
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.row_difference import difference
-from engine.state.row_order import RowOrder
-from planner.physical import TopNSpec
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, KeyedState, Operator, Output
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.row_difference import difference
+from penstock.engine.state.row_order import RowOrder
+from penstock.planner.physical import TopNSpec
 
 
 class TopNOperator(Operator):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Operator, Output
-from planner.physical import UnionSpec
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Operator, Output
+from penstock.planner.physical import UnionSpec
 
 
 class UnionOperator(Operator):

@@ -8,15 +8,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from engine import arrays
-from engine.elements import Batch
-from engine.expressions import EvaluationContext, compile_expression, compile_predicate
-from engine.expressions.faults import Fault, to_error
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output, Rest, begun
-from engine.row_pieces import cut_pairs, row_sizes, widest_row
-from engine.table_functions import Given, table_kernel
-from planner.physical import UnnestSpec
+from penstock.engine import arrays
+from penstock.engine.elements import Batch
+from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
+from penstock.engine.expressions.faults import Fault, to_error
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.row_pieces import cut_pairs, row_sizes, widest_row
+from penstock.engine.table_functions import Given, table_kernel
+from penstock.planner.physical import UnnestSpec
 
 
 class UnnestOperator(Operator):

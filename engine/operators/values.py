@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.elements import Batch
-from engine.expressions.compiler import literal_scalar
-from engine.job_options import JobOptions
-from engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
-from planner.physical import ValuesSpec
+from penstock.engine.elements import Batch
+from penstock.engine.expressions.compiler import literal_scalar
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.planner.physical import ValuesSpec
 
 
 class ValuesOperator(SourceOperator, ListState):

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.expressions import EvaluationContext, compile_expression
-from engine.expressions.columns import nulls_of, values_of
-from engine.job_options import JobOptions
-from engine.metrics import SplitProgress
-from engine.operator import Context, ListState, Operator, Output, SplitEvent, SplitNews
-from planner.physical import WatermarkSpec
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.expressions import EvaluationContext, compile_expression
+from penstock.engine.expressions.columns import nulls_of, values_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import SplitProgress
+from penstock.engine.operator import Context, ListState, Operator, Output, SplitEvent, SplitNews
+from penstock.planner.physical import WatermarkSpec
 
 
 @dataclass

@@ -7,21 +7,30 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import BIGINT
-from engine import windows
-from engine.arrays import array_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.kernels import columns as col
-from engine.operator import Context, KeyedState, ListState, Operator, Output, Rest, begun, given
-from engine.row_pieces import LIMITS
-from engine.state.accumulators import Accumulators
-from engine.state.slot_sets import number_runs
-from engine.state.window_state import WindowState
-from engine.window_rows import WindowRows
-from planner.expressions import AggregateCall
-from planner.physical import WindowAggregateSpec
-from planner.windowing import Windowing, WindowKind
+from penstock.catalog.types import BIGINT
+from penstock.engine import windows
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels import columns as col
+from penstock.engine.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.row_pieces import LIMITS
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.slot_sets import number_runs
+from penstock.engine.state.window_state import WindowState
+from penstock.engine.window_rows import WindowRows
+from penstock.planner.expressions import AggregateCall
+from penstock.planner.physical import WindowAggregateSpec
+from penstock.planner.windowing import Windowing, WindowKind
 
 WINDOW_TIME_US = 1000
 """``window_time`` is one millisecond before the window's end."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine import windows
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, Output, Rest, begun
-from engine.operators.gives_changes import GivesChanges
-from engine.operators.window_aggregate import WindowAggregateOperator
-from engine.row_pieces import LIMITS, cut
-from engine.state.row_difference import difference
-from engine.thinned_changes import ThinnedChanges
-from engine.window_rows import PlacedRows
-from planner.physical import WindowAggregateSpec
-from planner.windowing import Windowing
+from penstock.engine import windows
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Output, Rest, begun
+from penstock.engine.operators.gives_changes import GivesChanges
+from penstock.engine.operators.window_aggregate import WindowAggregateOperator
+from penstock.engine.row_pieces import LIMITS, cut
+from penstock.engine.state.row_difference import difference
+from penstock.engine.thinned_changes import ThinnedChanges
+from penstock.engine.window_rows import PlacedRows
+from penstock.planner.physical import WindowAggregateSpec
+from penstock.planner.windowing import Windowing
 
 
 class WindowChangesOperator(GivesChanges, WindowAggregateOperator):

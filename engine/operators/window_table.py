@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.expressions.columns import nulls_of, values_of
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator, Output, Rest, begun
-from engine.row_pieces import cut_repeats
-from engine.windows import assign, window_counts
-from planner.physical import WindowTableSpec
-from planner.windowing import WindowKind
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.expressions.columns import nulls_of, values_of
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.row_pieces import cut_repeats
+from penstock.engine.windows import assign, window_counts
+from penstock.planner.physical import WindowTableSpec
+from penstock.planner.windowing import WindowKind
 
 WINDOW_TIME_US = 1000
 """``window_time`` is one millisecond before the window's end."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.kernels.columns import words
-from engine.operator import Context, Output, Rest, begun, given
-from engine.operators.first_rows import FirstRowsOperator
-from engine.partitions import Partitions, partitioned
-from engine.state.partition_ends import PartitionEnds
-from engine.window_rows import WindowRows
-from planner.physical import PartitionTopSpec
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels.columns import words
+from penstock.engine.operator import Context, Output, Rest, begun, given
+from penstock.engine.operators.first_rows import FirstRowsOperator
+from penstock.engine.partitions import Partitions, partitioned
+from penstock.engine.state.partition_ends import PartitionEnds
+from penstock.engine.window_rows import WindowRows
+from penstock.planner.physical import PartitionTopSpec
 
 
 class WindowTopOperator(FirstRowsOperator):

@@ -9,18 +9,18 @@ from itertools import compress
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from engine.arrays import array_of
-from engine.kernels import columns as col
-from engine.spill_files import SpillFiles
-from engine.state.aggregate_parts import family, new_part, result
-from engine.state.distinct import Distinct
-from engine.state.extremes import BestString
-from engine.state.feeds import feed_of
-from engine.state.slot_table import SlotTable
-from engine.state.sums import OutOfRange
-from engine.state.table_part import Part, TablePart
-from planner.expressions import AggregateCall, Expression
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import columns as col
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state.aggregate_parts import family, new_part, result
+from penstock.engine.state.distinct import Distinct
+from penstock.engine.state.extremes import BestString
+from penstock.engine.state.feeds import feed_of
+from penstock.engine.state.slot_table import SlotTable
+from penstock.engine.state.sums import OutOfRange
+from penstock.engine.state.table_part import Part, TablePart
+from penstock.planner.expressions import AggregateCall, Expression
 
 _ROWS_AT_ONCE = 4096
 """Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Kind, PenstockError
-from catalog.types import to_arrow
-from engine.python_aggregates import aggregated
-from engine.state.best_row import BestRow
-from engine.state.bits import CountedBits, UnitedBits
-from engine.state.counts import BooleanPart, CountPart
-from engine.state.distinct import Distinct
-from engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
-from engine.state.moments import MomentsPart
-from engine.state.shapes import PairPart, ShapePart
-from engine.state.sums import ExactSum, FloatSum
-from engine.state.table_part import Part
-from engine.state.value_bag import SortedBag, ValueBag
-from planner.expressions import KEEPS_VALUES, AggregateCall, Direction, Expression, Literal
-from planner.python_aggregates import PythonAggregateCall
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.types import to_arrow
+from penstock.engine.python_aggregates import aggregated
+from penstock.engine.state.best_row import BestRow
+from penstock.engine.state.bits import CountedBits, UnitedBits
+from penstock.engine.state.counts import BooleanPart, CountPart
+from penstock.engine.state.distinct import Distinct
+from penstock.engine.state.extremes import BestString, LeastValue, RetractableBest, best_part
+from penstock.engine.state.moments import MomentsPart
+from penstock.engine.state.shapes import PairPart, ShapePart
+from penstock.engine.state.sums import ExactSum, FloatSum
+from penstock.engine.state.table_part import Part
+from penstock.engine.state.value_bag import SortedBag, ValueBag
+from penstock.planner.expressions import KEEPS_VALUES, AggregateCall, Direction, Expression, Literal
+from penstock.planner.python_aggregates import PythonAggregateCall
 
 _SPREADS = ("stddev_samp", "stddev_pop", "var_samp", "var_pop")
 _SHAPES = ("skewness", "kurtosis")

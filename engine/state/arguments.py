@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from planner.expressions import Column, Expression
+from penstock.planner.expressions import Column, Expression
 
 Reader = Callable[[pa.RecordBatch], pa.Array]
 
@@ -16,7 +16,7 @@ def reader(expression: Expression, zone: str) -> Reader:
     if isinstance(expression, Column):
         index = expression.index
         return lambda batch: batch.column(index)
-    from engine.expressions.compiler import compile_expression  # only computed arguments need the compiler
-    from engine.expressions.site import EvaluationContext
+    from penstock.engine.expressions.compiler import compile_expression  # only computed arguments need the compiler
+    from penstock.engine.expressions.site import EvaluationContext
 
     return compile_expression(expression, EvaluationContext(zone))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import truths
-from engine.expressions.compiler import compile_expression
-from engine.expressions.site import EvaluationContext
-from engine.kernels import columns as col
-from engine.kernels.best_keys import pass_best
-from planner.expressions import SortKey
+from penstock.engine.arrays import truths
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels.best_keys import pass_best
+from penstock.planner.expressions import SortKey
 
 MOST_KEPT = 32
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.state.counted_part import CountedPart
-from engine.state.slot_order import SlotOrder
-from engine.state.value_counts import Change
-from engine.state.word_index import grown
-from planner.expressions import Direction
+from penstock.engine.arrays import array_of
+from penstock.engine.state.counted_part import CountedPart
+from penstock.engine.state.slot_order import SlotOrder
+from penstock.engine.state.value_counts import Change
+from penstock.engine.state.word_index import grown
+from penstock.planner.expressions import Direction
 
 
 class BestRow(CountedPart):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels import bits as kernel
-from engine.kernels import columns as col
-from engine.state.table_part import TablePart
+from penstock.engine.kernels import bits as kernel
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.table_part import TablePart
 
 _BITS = np.arange(64, dtype=np.uint64)[:, np.newaxis]
 
 
 class UnitedBits(TablePart):
-    """Bits under inserts. Table: see ``engine.kernels.bits.unite``."""
+    """Bits under inserts. Table: see ``penstock.engine.kernels.bits.unite``."""
 
     def __init__(self) -> None:
         super().__init__(4)

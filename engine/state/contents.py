@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.elements import Batch
-from engine.fold import Fold, weights_of
-from engine.operator import KeyedState
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold, weights_of
+from penstock.engine.operator import KeyedState
 
 _GROUP, _WEIGHT = "key_group", "weight"
 _NAME = b"name"

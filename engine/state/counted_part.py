@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.state.slot_values import Change
-from engine.state.value_counts import ValueCounts
+from penstock.engine.state.slot_values import Change
+from penstock.engine.state.value_counts import ValueCounts
 
 
 class CountedPart:

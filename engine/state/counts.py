@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.kernels import accumulate as kernel
-from engine.kernels import columns as col
-from engine.state.table_part import TablePart
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import accumulate as kernel
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.table_part import TablePart
 
 
 class CountPart(TablePart):

@@ -10,8 +10,8 @@ _MERGED_BELOW = 16_384
 class Deadlines:
     """Pairs (time, number) in pieces sorted by time, so that what is due are the heads of pieces. Small pieces are merged with their neighbours.
 
-    For what comes in bulk and almost in order; ``engine.timers.Timers`` are for few at a time in any order. A pair may be stale when it is due:
-    whoever adds pairs tells.
+    For what comes in bulk and almost in order; ``penstock.engine.timers.Timers`` are for few at a time in any order. A pair may be stale when it is
+    due: whoever adds pairs tells.
     """
 
     def __init__(self) -> None:

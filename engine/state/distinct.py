@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from engine.state.counts import CountPart
-from engine.state.filtered_counts import FilteredCounts
-from engine.state.slot_values import Change
-from engine.state.table_part import Part
+from penstock.engine.state.counts import CountPart
+from penstock.engine.state.filtered_counts import FilteredCounts
+from penstock.engine.state.slot_values import Change
+from penstock.engine.state.table_part import Part
 
 
 class Distinct:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels import columns as col
-from engine.state.deadlines import Deadlines
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.word_index import grown
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.deadlines import Deadlines
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.word_index import grown
 
 
 class ExpiringJoinSide(JoinSide):

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import truths
-from engine.kernels import columns as col
-from engine.kernels import extremes as kernel
-from engine.kernels.tagged_index import gather_strings
-from engine.state.counted_part import CountedPart
-from engine.state.table_part import TablePart
-from engine.state.value_counts import Change
-from engine.state.word_index import grown
+from penstock.engine.arrays import truths
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import extremes as kernel
+from penstock.engine.kernels.tagged_index import gather_strings
+from penstock.engine.state.counted_part import CountedPart
+from penstock.engine.state.table_part import TablePart
+from penstock.engine.state.value_counts import Change
+from penstock.engine.state.word_index import grown
 
 
 class LeastValue(TablePart):

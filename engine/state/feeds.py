@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of, is_true
-from engine.kernels import columns as col
-from engine.state.aggregate_parts import fed, fed_type, is_distinct, needs_value
-from engine.state.arguments import Reader, reader
-from planner.expressions import AggregateCall, Expression
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of, is_true
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.aggregate_parts import fed, fed_type, is_distinct, needs_value
+from penstock.engine.state.arguments import Reader, reader
+from penstock.planner.expressions import AggregateCall, Expression
 
 Kept = dict[Expression, np.ndarray]
 """What filters gave for a batch, so that those of several aggregates are asked once."""

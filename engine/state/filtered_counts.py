@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import numbers_of
-from engine.kernels.slots import add_each
-from engine.state.slot_values import Change, SlotValues
+from penstock.engine.arrays import numbers_of
+from penstock.engine.kernels.slots import add_each
+from penstock.engine.state.slot_values import Change, SlotValues
 
 
 class FilteredCounts(SlotValues):

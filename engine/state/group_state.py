@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.frozen_state import WRITTEN, whole
-from engine.operator import TrackedState
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
-from engine.state.last_writes import LastWrites, written_column
-from engine.state.slot_changes import SlotChanges
+from penstock.engine.arrays import array_of
+from penstock.engine.frozen_state import WRITTEN, whole
+from penstock.engine.operator import TrackedState
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.last_writes import LastWrites, written_column
+from penstock.engine.state.slot_changes import SlotChanges
 
 
 class GroupState(TrackedState):

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.elements import Batch
-from engine.frozen_state import SLOT, by_group, whole
-from engine.operator import TrackedState
-from engine.row_pieces import LIMITS, taken_in_pieces
-from engine.spill_files import SpilledRows, SpillFiles
-from engine.state.arrivals import Arrivals
-from engine.state.key_groups import groups_of_keys
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import Batch
+from penstock.engine.frozen_state import SLOT, by_group, whole
+from penstock.engine.operator import TrackedState
+from penstock.engine.row_pieces import LIMITS, taken_in_pieces
+from penstock.engine.spill_files import SpilledRows, SpillFiles
+from penstock.engine.state.arrivals import Arrivals
+from penstock.engine.state.key_groups import groups_of_keys
 
 
 class HeldRows(TrackedState):

@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group, whole
-from engine.operator import KeyGroups, TrackedState
-from engine.row_pieces import LIMITS, cut
-from engine.state.key_groups import groups_of_keys
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import LastWrites, written_column
-from engine.state.mapped import Mapped
-from engine.state.multi_index import MultiIndex
-from engine.state.row_store import RowStore
-from engine.state.slot_changes import SlotChanges
-from engine.state.word_index import grown
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.frozen_state import ARRIVED, BEHIND, SLOT, WRITTEN, by_group, whole
+from penstock.engine.operator import KeyGroups, TrackedState
+from penstock.engine.row_pieces import LIMITS, cut
+from penstock.engine.state.key_groups import groups_of_keys
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import LastWrites, written_column
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.multi_index import MultiIndex
+from penstock.engine.state.row_store import RowStore
+from penstock.engine.state.slot_changes import SlotChanges
+from penstock.engine.state.word_index import grown
 
 
 class JoinSide(TrackedState, Mapped):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.operator import KeyGroups
+from penstock.engine.operator import KeyGroups
 
 
 def key_group_range(max_parallelism: int, parallelism: int, subtask: int) -> KeyGroups:
@@ -22,7 +22,7 @@ def subtask_of_groups(groups: np.ndarray, parallelism: int, max_parallelism: int
 
 def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
     """Return the key group of each row of key columns, uint16."""
-    from engine.kernels.hash import stable_hash  # numba: whoever asks for ranges alone does not pay for it
+    from penstock.engine.kernels.hash import stable_hash  # numba: whoever asks for ranges alone does not pay for it
 
     hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
     return np.concatenate([np.zeros(0, np.uint16), *hashed])

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels import columns as col
-from engine.kernels.hash import stable_hash
-from engine.state.key_groups import groups_of_hashes
-from engine.state.nested_index import NestedIndex
-from engine.state.row_index import RowIndex
-from engine.state.slot_sets import UseCounts
-from engine.state.string_index import StringIndex
-from engine.state.word_index import WordIndex
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.state.key_groups import groups_of_hashes
+from penstock.engine.state.nested_index import NestedIndex
+from penstock.engine.state.row_index import RowIndex
+from penstock.engine.state.slot_sets import UseCounts
+from penstock.engine.state.string_index import StringIndex
+from penstock.engine.state.word_index import WordIndex
 
 
 class KeyIndex:

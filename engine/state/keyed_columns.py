@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.frozen_state import SLOT, by_group
-from engine.kernels.hash import stable_hash
-from engine.row_pieces import LIMITS, in_halves, taken_in_pieces
-from engine.state.key_groups import groups_of_hashes
+from penstock.engine.arrays import array_of
+from penstock.engine.frozen_state import SLOT, by_group
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.row_pieces import LIMITS, in_halves, taken_in_pieces
+from penstock.engine.state.key_groups import groups_of_hashes
 
 
 def key_columns(keys: Sequence[pa.Array]) -> dict[str, pa.Array]:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import numbers_of
-from engine.clock import Clock
-from engine.frozen_state import WRITTEN
-from engine.state.mapped import Mapped
-from engine.state.word_index import grown
+from penstock.engine.arrays import numbers_of
+from penstock.engine.clock import Clock
+from penstock.engine.frozen_state import WRITTEN
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.word_index import grown
 
 EXPIRED, ABSENT = "expired", "retractions_of_expired"
 _NEVER = np.iinfo(np.int64).max

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from engine.spill_files import SpillFiles, pages_of
+from penstock.engine.spill_files import SpillFiles, pages_of
 
 LEAST_BYTES = 1 << 20
 """Smaller arrays stay in memory."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import numbers_of
-from engine.operator import KeyGroups
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import LastWrites
-from engine.state.timed_rows import TimedRows
-from engine.state.word_index import grown
+from penstock.engine.arrays import numbers_of
+from penstock.engine.operator import KeyGroups
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import LastWrites
+from penstock.engine.state.timed_rows import TimedRows
+from penstock.engine.state.word_index import grown
 
 BEFORE = -1
 """The mark of a row kept for matches to come to look back at."""

@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.kernels import columns as col
-from engine.kernels import moments as kernel
-from engine.state.table_part import FloatPart
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import moments as kernel
+from penstock.engine.state.table_part import FloatPart
 
 
 class MomentsPart(FloatPart):
-    """Sums of values and of their squares. Table: see ``engine.kernels.moments``."""
+    """Sums of values and of their squares. Table: see ``penstock.engine.kernels.moments``."""
 
     def __init__(self) -> None:
         super().__init__(6)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from engine.kernels import multi_index as kernel
-from engine.row_pieces import cut
-from engine.state.mapped import Mapped
-from engine.state.word_index import grown
+from penstock.engine.kernels import multi_index as kernel
+from penstock.engine.row_pieces import cut
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.word_index import grown
 
 _FIRST = 64
 

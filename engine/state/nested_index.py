@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.kernels.nested import canonical_text
-from engine.state.row_store import RowStore
-from engine.state.string_index import StringIndex
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.state.row_store import RowStore
+from penstock.engine.state.string_index import StringIndex
 
 
 class NestedIndex:

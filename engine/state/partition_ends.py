@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.elements import MAX_WATERMARK_US
-from engine.state.word_index import grown
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.state.word_index import grown
 
 
 class PartitionEnds:

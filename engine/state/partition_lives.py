@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.clock import Clock
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import LastWrites
-from engine.state.partition_totals import PartitionTotals
-from engine.state.timed_rows import TimedRows
+from penstock.engine.clock import Clock
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import LastWrites
+from penstock.engine.state.partition_totals import PartitionTotals
+from penstock.engine.state.timed_rows import TimedRows
 
 
 class PartitionLives:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.frozen_state import WRITTEN, whole
-from engine.operator import TrackedState
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
-from engine.state.last_writes import LastWrites, restore_lives
-from engine.state.mapped import Mapped
-from engine.state.slot_changes import SlotChanges
-from engine.state.word_index import grown
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.frozen_state import WRITTEN, whole
+from penstock.engine.operator import TrackedState
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.last_writes import LastWrites, restore_lives
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.slot_changes import SlotChanges
+from penstock.engine.state.word_index import grown
 
 
 class PartitionTotals(TrackedState, Mapped):

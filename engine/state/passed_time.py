@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.elements import MIN_WATERMARK_US
-from engine.operator import KeyGroups, ListState
+from penstock.engine.elements import MIN_WATERMARK_US
+from penstock.engine.operator import KeyGroups, ListState
 
 
 class PassedTime(ListState):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.elements import MIN_WATERMARK_US
+from penstock.engine.elements import MIN_WATERMARK_US
 
 
 class ReachedTime:

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of, is_true, truths
-from engine.kernels import columns as col
+from penstock.engine.arrays import array_of, is_true, truths
+from penstock.engine.kernels import columns as col
 
 
 def changed_pairs(pairs: Sequence[pa.Array], count: int) -> np.ndarray:

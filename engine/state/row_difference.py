@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.state.key_index import KeyIndex
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.state.key_index import KeyIndex
 
 
 def difference(before: Batch, after: Batch) -> Batch | None:

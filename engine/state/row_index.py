@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import tagged_index as kernel
-from engine.state.mapped import Mapped
-from engine.state.tagged_slots import TaggedSlots
-from engine.state.word_index import grown
+from penstock.engine.kernels import tagged_index as kernel
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.tagged_slots import TaggedSlots
+from penstock.engine.state.word_index import grown
 
 
 class RowIndex(Mapped):

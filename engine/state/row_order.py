@@ -8,19 +8,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.arrays import array_of, numbers_of
-from engine.expressions.compiler import compile_expression
-from engine.expressions.nested_order import sort_keys
-from engine.expressions.site import EvaluationContext
-from engine.kernels.nested import canonical_text
-from planner.expressions import SortKey
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.nested_order import sort_keys
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.kernels.nested import canonical_text
+from penstock.planner.expressions import SortKey
 
 
 class RowOrder:
     """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
 
     Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are always in one order. ``arrival``
-    (``planner.processing_time.arrival_order``): 1 breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers then.
+    (``penstock.planner.processing_time.arrival_order``): 1 breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers
+    then.
     """
 
     def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str, arrival: int = 0) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import to_arrow
-from engine.arrays import array_of
-from engine.state.arguments import reader
-from planner.expressions import AggregateCall
+from penstock.catalog.types import to_arrow
+from penstock.engine.arrays import array_of
+from penstock.engine.state.arguments import reader
+from penstock.planner.expressions import AggregateCall
 
 
 class RowPartials:

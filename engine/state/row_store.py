@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.kernels.hash import stable_hash
-from engine.kernels.partition import counting_sort
-from engine.row_pieces import LIMITS, TooLarge, cut, joined, row_sizes, widest_row
-from engine.spill_files import SpilledRows, SpillFiles
-from engine.state.key_groups import groups_of_hashes
-from engine.state.mapped import Mapped
-from engine.state.slot_changes import SlotChanges
-from engine.state.word_index import grown
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.row_pieces import LIMITS, TooLarge, cut, joined, row_sizes, widest_row
+from penstock.engine.spill_files import SpilledRows, SpillFiles
+from penstock.engine.state.key_groups import groups_of_hashes
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.slot_changes import SlotChanges
+from penstock.engine.state.word_index import grown
 
 _FIRST_IDS = 64
 _COMPACT_FROM = 1024

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of, numbers_of
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.kernels import columns as col
-from engine.metrics import OperatorMetrics
-from engine.state.waiting_rows import WaitingRows
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import columns as col
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.state.waiting_rows import WaitingRows
 
 
 @dataclass(frozen=True, eq=False)

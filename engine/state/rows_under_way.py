@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.elements import Batch
-from engine.fold import weights_of
-from engine.frozen_state import COPIES
-from engine.row_pieces import batches_of
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import Batch
+from penstock.engine.fold import weights_of
+from penstock.engine.frozen_state import COPIES
+from penstock.engine.row_pieces import batches_of
 
 _ON_TIME = -(2**63)
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.kernels import columns as col
-from engine.kernels import sessions as kernel
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.slot_sets import DistinctSlots
-from engine.state.word_index import grown
+from penstock.catalog.frozen import dataclass
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import sessions as kernel
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.engine.state.word_index import grown
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.elements import MAX_WATERMARK_US
-from engine.frozen_state import whole
-from engine.kernels import sessions as kernel
-from engine.operator import TrackedState
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
-from engine.state.mapped import Mapped
-from engine.state.multi_index import MultiIndex
-from engine.state.slot_changes import SlotChanges
-from engine.state.word_index import grown
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.frozen_state import whole
+from penstock.engine.kernels import sessions as kernel
+from penstock.engine.operator import TrackedState
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.multi_index import MultiIndex
+from penstock.engine.state.slot_changes import SlotChanges
+from penstock.engine.state.word_index import grown
 
 
 class SessionState(TrackedState, Mapped):

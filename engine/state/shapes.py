@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.kernels import columns as col
-from engine.kernels import pair_moments, shape_moments
-from engine.state.table_part import FloatPart
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import pair_moments, shape_moments
+from penstock.engine.state.table_part import FloatPart
 
 
 class ShapePart(FloatPart):
-    """The sums of four powers. Table: see ``engine.kernels.shape_moments``."""
+    """The sums of four powers. Table: see ``penstock.engine.kernels.shape_moments``."""
 
     def __init__(self) -> None:
         super().__init__(shape_moments.WIDTH)
@@ -43,7 +43,7 @@ def shape(function: str, count: np.ndarray, second: np.ndarray, third: np.ndarra
 
 
 class PairPart(FloatPart):
-    """Sums over pairs (y, x). Table: see ``engine.kernels.pair_moments``."""
+    """Sums over pairs (y, x). Table: see ``penstock.engine.kernels.pair_moments``."""
 
     def __init__(self) -> None:
         super().__init__(pair_moments.WIDTH)

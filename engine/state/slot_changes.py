@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.state.mapped import Mapped
-from engine.state.word_index import grown
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.word_index import grown
 
 
 class SlotChanges(Mapped):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import NULL
-from engine.arrays import array_of
-from engine.kernels import columns as col
-from engine.state.row_order import RowOrder
-from planner.expressions import Column, Direction, SortKey
+from penstock.catalog.types import NULL
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.row_order import RowOrder
+from penstock.planner.expressions import Column, Direction, SortKey
 
 
 class SlotOrder:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import slots as kernel
-from engine.state.mapped import Mapped
-from engine.state.word_index import grown
+from penstock.engine.kernels import slots as kernel
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.word_index import grown
 
 _NO_RUN = -(2**63)
 

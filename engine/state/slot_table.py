@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import slots as kernel
-from engine.spill_files import SpillFiles, pages_of, zeros_beside
-from engine.state import mapped
+from penstock.engine.kernels import slots as kernel
+from penstock.engine.spill_files import SpillFiles, pages_of, zeros_beside
+from penstock.engine.state import mapped
 
 LINE_WORDS = 8
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of
-from engine.state.key_index import KeyIndex
-from engine.state.mapped import Mapped
-from engine.state.multi_index import MultiIndex
-from engine.state.slot_sets import DistinctSlots, UseCounts
-from engine.state.word_index import WordIndex, grown
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.multi_index import MultiIndex
+from penstock.engine.state.slot_sets import DistinctSlots, UseCounts
+from penstock.engine.state.word_index import WordIndex, grown
 
 _SLOT_BITS = 32
 _VALUE = (1 << _SLOT_BITS) - 1

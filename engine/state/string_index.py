@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels import columns as col
-from engine.kernels import tagged_index as kernel
-from engine.state.mapped import Mapped
-from engine.state.tagged_slots import TaggedSlots
-from engine.state.word_index import grown
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import tagged_index as kernel
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.tagged_slots import TaggedSlots
+from penstock.engine.state.word_index import grown
 
 _FIRST_BYTES = 1024
 

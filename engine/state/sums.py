@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.kernels import accumulate as kernel
-from engine.kernels import columns as col
-from engine.kernels import wide
-from engine.state.table_part import TablePart
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import accumulate as kernel
+from penstock.engine.kernels import columns as col
+from penstock.engine.kernels import wide
+from penstock.engine.state.table_part import TablePart
 
 
 class OutOfRange(Exception):

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of, numbers_of
-from engine.spill_files import SpillFiles
-from engine.state.mapped import Mapped
-from engine.state.slot_table import SlotTable
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.slot_table import SlotTable
 
 
 class Part(Protocol):

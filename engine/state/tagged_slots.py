@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import tagged_index as kernel
-from engine.kernels.columns import NO_BYTES
-from engine.kernels.word_index import FREE, LIVE, NULL
-from engine.spill_files import zeros_beside
-from engine.state.mapped import Mapped
-from engine.state.word_index import grown, pays_to_rebuild, slots_of
+from penstock.engine.kernels import tagged_index as kernel
+from penstock.engine.kernels.columns import NO_BYTES
+from penstock.engine.kernels.word_index import FREE, LIVE, NULL
+from penstock.engine.spill_files import zeros_beside
+from penstock.engine.state.mapped import Mapped
+from penstock.engine.state.word_index import grown, pays_to_rebuild, slots_of
 
 _FIRST_BITS = 6
 

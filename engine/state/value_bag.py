@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.frozen import dataclass
-from engine.arrays import array_of
-from engine.kernels import columns as col
-from engine.state.counted_part import CountedPart
-from engine.state.shapes import shape
-from engine.state.slot_order import SlotOrder
-from planner.expressions import Direction
+from penstock.catalog.frozen import dataclass
+from penstock.engine.arrays import array_of
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.counted_part import CountedPart
+from penstock.engine.state.shapes import shape
+from penstock.engine.state.slot_order import SlotOrder
+from penstock.planner.expressions import Direction
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import numbers_of
-from engine.state.slot_values import Change, SlotValues
+from penstock.engine.arrays import numbers_of
+from penstock.engine.state.slot_values import Change, SlotValues
 
 
 class ValueCounts(SlotValues):

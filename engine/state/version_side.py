@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.kernels import columns as col
-from engine.state.deadlines import Deadlines
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.last_writes import LastWrites
-from engine.state.row_order import RowOrder
-from engine.state.slot_sets import DistinctSlots
-from engine.state.word_index import grown
+from penstock.engine.kernels import columns as col
+from penstock.engine.state.deadlines import Deadlines
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.last_writes import LastWrites
+from penstock.engine.state.row_order import RowOrder
+from penstock.engine.state.slot_sets import DistinctSlots
+from penstock.engine.state.word_index import grown
 
 
 class VersionSide(JoinSide):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.gathered import gathered
-from engine.kernels import columns as col
-from engine.row_pieces import LIMITS, TooLarge
-from engine.state.held_rows import HeldRows
-from engine.state.key_index import KeyIndex
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.gathered import gathered
+from penstock.engine.kernels import columns as col
+from penstock.engine.row_pieces import LIMITS, TooLarge
+from penstock.engine.state.held_rows import HeldRows
+from penstock.engine.state.key_index import KeyIndex
 
 _PIECES_MAX = 32
 

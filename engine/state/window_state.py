@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from engine import windows
-from engine.arrays import array_of, numbers_of
-from engine.elements import Batch
-from engine.frozen_state import whole
-from engine.operator import KeyGroups, TrackedState
-from engine.state.accumulators import Accumulators
-from engine.state.key_index import KeyIndex
-from engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
-from engine.state.multi_index import MultiIndex
-from engine.state.passed_time import PassedTime
-from engine.state.row_index import RowIndex
-from engine.state.slot_changes import SlotChanges
-from engine.state.slot_sets import UseCounts
-from engine.state.word_index import WordIndex
-from engine.window_rows import PlacedRows
-from planner.windowing import AttachedWindow, Windowing
+from penstock.engine import windows
+from penstock.engine.arrays import array_of, numbers_of
+from penstock.engine.elements import Batch
+from penstock.engine.frozen_state import whole
+from penstock.engine.operator import KeyGroups, TrackedState
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.keyed_columns import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.multi_index import MultiIndex
+from penstock.engine.state.passed_time import PassedTime
+from penstock.engine.state.row_index import RowIndex
+from penstock.engine.state.slot_changes import SlotChanges
+from penstock.engine.state.slot_sets import UseCounts
+from penstock.engine.state.word_index import WordIndex
+from penstock.engine.window_rows import PlacedRows
+from penstock.planner.windowing import AttachedWindow, Windowing
 
 _KEY_BITS = 32
 _KEY = (1 << _KEY_BITS) - 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.kernels import word_index as kernel
-from engine.kernels.columns import NO_BYTES
-from engine.spill_files import zeros_beside
-from engine.state.mapped import Mapped
+from penstock.engine.kernels import word_index as kernel
+from penstock.engine.kernels.columns import NO_BYTES
+from penstock.engine.spill_files import zeros_beside
+from penstock.engine.state.mapped import Mapped
 
 _FIRST_BITS = 6
 

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from planner.expressions import Call, Cast, Column, Expression, Literal, conjunction, conjuncts
-from planner.logical import Filter, LogicalPlan
-from planner.over import RANKS, Over, PartitionTop
+from penstock.planner.expressions import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
+from penstock.planner.logical import Filter, LogicalPlan
+from penstock.planner.over import RANKS, Over, PartitionTop
 
 _MIRRORED = {"greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 

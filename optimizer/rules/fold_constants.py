@@ -8,11 +8,22 @@ from datetime import date, datetime, time
 from decimal import Decimal as PyDecimal
 from typing import Any
 
-from catalog.types import BigInt, DataType, Decimal, Double, Int, Null, SmallInt, String, TinyInt, is_integer
-from optimizer.safety import always_casts
-from optimizer.substitution import map_expressions
-from planner.expressions import Call, Case, Cast, Expression, Literal, LiteralValue
-from planner.logical import LogicalPlan
+from penstock.catalog.types import (
+    BigInt,
+    DataType,
+    Decimal,
+    Double,
+    Int,
+    Null,
+    SmallInt,
+    String,
+    TinyInt,
+    is_integer,
+)
+from penstock.optimizer.safety import always_casts
+from penstock.optimizer.substitution import map_expressions
+from penstock.planner.expressions import Call, Case, Cast, Expression, Literal, LiteralValue
+from penstock.planner.logical import LogicalPlan
 
 _BITS: dict[type[DataType], int] = {TinyInt: 8, SmallInt: 16, Int: 32, BigInt: 64}
 _EXACT_DOUBLE = 2**53

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from optimizer.safety import is_deterministic
-from optimizer.substitution import select_columns
-from planner.expressions import Column, Expression, conjunction, conjuncts
-from planner.logical import Filter, LogicalPlan, Phase, Project, WindowAggregate, WindowTable
-from planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.optimizer.safety import is_deterministic
+from penstock.optimizer.substitution import select_columns
+from penstock.planner.expressions import Column, Expression, conjunction, conjuncts
+from penstock.planner.logical import (
+    Filter,
+    LogicalPlan,
+    Phase,
+    Project,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
 
 
 def fuse_windows(plan: LogicalPlan) -> LogicalPlan:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optimizer.safety import is_movable
-from optimizer.substitution import column_of, select_columns
-from planner.expressions import Call, Column, Expression, conjunction, conjuncts
-from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
+from penstock.optimizer.safety import is_movable
+from penstock.optimizer.substitution import column_of, select_columns
+from penstock.planner.expressions import Call, Column, Expression, conjunction, conjuncts
+from penstock.planner.logical import Filter, Join, JoinKind, LogicalPlan, Project
 
 
 def join_keys_from_filter(plan: LogicalPlan) -> LogicalPlan:

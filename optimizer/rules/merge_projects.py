@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from optimizer.safety import is_deterministic
-from optimizer.substitution import inline
-from planner.expressions import Column, Literal
-from planner.logical import LogicalPlan, Project
+from penstock.optimizer.safety import is_deterministic
+from penstock.optimizer.substitution import inline
+from penstock.planner.expressions import Column, Literal
+from penstock.planner.logical import LogicalPlan, Project
 
 
 def merge_projects(plan: LogicalPlan) -> LogicalPlan:

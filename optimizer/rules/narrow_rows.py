@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.schema import Schema
-from catalog.tables import Table
-from catalog.types import Row
-from optimizer.substitution import map_expressions
-from planner.expressions import Call, Column, Expression, Literal
-from planner.logical import Aggregate, Filter, LogicalPlan, Project, Scan, WatermarkAssign, WindowAggregate
-from planner.meaning import table_text
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.schema import Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import Row
+from penstock.optimizer.substitution import map_expressions
+from penstock.planner.expressions import Call, Column, Expression, Literal
+from penstock.planner.logical import (
+    Aggregate,
+    Filter,
+    LogicalPlan,
+    Project,
+    Scan,
+    WatermarkAssign,
+    WindowAggregate,
+)
+from penstock.planner.meaning import table_text
 
 Fields = frozenset[int] | None
 """Which fields of a row are read; ``None``: the row as a whole."""

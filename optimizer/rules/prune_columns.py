@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from catalog.schema import Schema
-from catalog.types import Array, Binary, DataType, Map, Row, String
-from optimizer.substitution import select_columns
-from planner.emit import Emit
-from planner.expressions import AggregateCall, Column, Expression
-from planner.late_rows import LateMark
-from planner.logical import (
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
+from penstock.optimizer.substitution import select_columns
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import AggregateCall, Column, Expression
+from penstock.planner.late_rows import LateMark
+from penstock.planner.logical import (
     Aggregate,
     BoundedInput,
     Filter,
@@ -31,14 +31,14 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.snapshot_join import SnapshotJoin, snapshot_of
-from planner.temporal_join import TemporalJoin
-from planner.timed_join import JoinTime, TimedJoin, timed
-from planner.unnest import Unnest
-from planner.windowing import AttachedWindow, Windowing
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.snapshot_join import SnapshotJoin, snapshot_of
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.timed_join import JoinTime, TimedJoin, timed
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import AttachedWindow, Windowing
 
 Needed = frozenset[int]
 Pruned = tuple[LogicalPlan, dict[int, int]]  # the node, and where each needed column went

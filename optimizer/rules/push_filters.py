@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.connectors import connector_of
-from optimizer.safety import is_deterministic, is_movable, may_raise
-from optimizer.substitution import inline
-from planner.emit import Emit
-from planner.expressions import Expression, conjunction, conjuncts
-from planner.logical import (
+from penstock.catalog.connectors import connector_of
+from penstock.optimizer.safety import is_deterministic, is_movable, may_raise
+from penstock.optimizer.substitution import inline
+from penstock.planner.emit import Emit
+from penstock.planner.expressions import Expression, conjunction, conjuncts
+from penstock.planner.logical import (
     Aggregate,
     Filter,
     Join,
@@ -23,13 +23,13 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.lookup_join import LookupJoin
-from planner.match_recognize import MatchRecognize
-from planner.over import Over, PartitionTop
-from planner.processing_time import ProcessingTime
-from planner.temporal_join import TemporalJoin
-from planner.unnest import Unnest
-from planner.windowing import Windowing, WindowKind
+from penstock.planner.lookup_join import LookupJoin
+from penstock.planner.match_recognize import MatchRecognize
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.unnest import Unnest
+from penstock.planner.windowing import Windowing, WindowKind
 
 Parts = tuple[Expression, ...]
 

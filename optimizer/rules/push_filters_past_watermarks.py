@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from optimizer.rules.push_filters import push_past_watermarks
-from planner.logical import LogicalPlan
+from penstock.optimizer.rules.push_filters import push_past_watermarks
+from penstock.planner.logical import LogicalPlan
 
 
 def push_filters_past_watermarks(plan: LogicalPlan) -> LogicalPlan:

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from planner.expressions import TRUE, Column
-from planner.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Project, Sort, TopN, Union, Values, WindowAggregate
+from penstock.planner.expressions import TRUE, Column
+from penstock.planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Sort,
+    TopN,
+    Union,
+    Values,
+    WindowAggregate,
+)
 
 
 def remove_redundant(plan: LogicalPlan) -> LogicalPlan:

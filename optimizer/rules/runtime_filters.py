@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from optimizer.properties import PlanFacts
-from planner.logical import BoundedInput, Filter, Join, JoinKind, LogicalPlan, Project, Scan, WatermarkAssign, WindowTable
-from planner.processing_time import ProcessingTime
-from planner.snapshot_join import SnapshotJoin
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.logical import (
+    BoundedInput,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    WatermarkAssign,
+    WindowTable,
+)
+from penstock.planner.processing_time import ProcessingTime
+from penstock.planner.snapshot_join import SnapshotJoin
 
 # The sides whose rows without a match are never seen.
 _PRUNABLE = {

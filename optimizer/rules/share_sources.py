@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from optimizer.safety import is_deterministic
-from optimizer.substitution import inline, select_columns
-from planner.expressions import Column, Expression
-from planner.logical import LogicalPlan, Project, Scan, WatermarkAssign
-from planner.meaning import table_text
+from penstock.catalog.frozen import dataclass
+from penstock.optimizer.safety import is_deterministic
+from penstock.optimizer.substitution import inline, select_columns
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.logical import LogicalPlan, Project, Scan, WatermarkAssign
+from penstock.planner.meaning import table_text
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
-from optimizer.safety import is_deterministic, may_raise
-from optimizer.substitution import map_expressions
-from planner.expressions import FALSE, TRUE, Call, Expression, Literal, conjunction, conjuncts
-from planner.logical import Filter, Join, JoinKind, LogicalPlan, Values
+from penstock.catalog.types import BOOLEAN
+from penstock.optimizer.safety import is_deterministic, may_raise
+from penstock.optimizer.substitution import map_expressions
+from penstock.planner.expressions import (
+    FALSE,
+    TRUE,
+    Call,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
+from penstock.planner.logical import Filter, Join, JoinKind, LogicalPlan, Values
 
 
 def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:

@@ -5,14 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from catalog.frozen import dataclass
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, DataType, Decimal, is_integer
-from optimizer.properties import PlanFacts
-from optimizer.safety import is_deterministic
-from optimizer.substitution import column_of
-from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal
-from planner.logical import Aggregate, Filter, LogicalPlan, Phase, Project, WindowAggregate
-from planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.catalog.frozen import dataclass
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    SMALLINT,
+    TINYINT,
+    DataType,
+    Decimal,
+    is_integer,
+)
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.safety import is_deterministic
+from penstock.optimizer.substitution import column_of
+from penstock.planner.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+)
+from penstock.planner.logical import (
+    Aggregate,
+    Filter,
+    LogicalPlan,
+    Phase,
+    Project,
+    WindowAggregate,
+)
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
 
 
 def split_aggregates(plan: LogicalPlan) -> LogicalPlan:

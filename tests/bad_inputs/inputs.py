@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from repl.cli import main
+from penstock.catalog.errors import PenstockError
+from penstock.repl.cli import main
 
 _QUIET = {"NO_COLOR": "1", "PENSTOCK_CONFIG": "/nonexistent", "PENSTOCK_HISTORY": "/nonexistent/history"}
 _MOVING = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.tables import Table, View
-from catalog.types import INT
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table, View
+from penstock.catalog.types import INT
 
 COLUMNS = Schema((Field("a", INT),))
 

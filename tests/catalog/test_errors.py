@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import DETAILS_MOST, PenstockError
+from penstock.catalog.errors import DETAILS_MOST, PenstockError
 
 
 @pytest.mark.parametrize("facts", [0, 1, 20, DETAILS_MOST, DETAILS_MOST + 1, 1_000])

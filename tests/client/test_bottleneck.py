@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from client.bottleneck import bottleneck
-from engine.task_figures import OperatorFigures, TaskFigures
-from engine.time_spent import TimeShares
+from penstock.client.bottleneck import bottleneck
+from penstock.engine.task_figures import OperatorFigures, TaskFigures
+from penstock.engine.time_spent import TimeShares
 
 
 def task(name: str, busy: float, idle: float, backpressured: float) -> TaskFigures:

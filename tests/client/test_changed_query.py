@@ -11,8 +11,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from client.dbapi import Connection
+from penstock.catalog.errors import PenstockError
+from penstock.client.dbapi import Connection
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from client.changelog import new_rows, op_rows
-from engine.elements import Batch
-from engine.fold import Fold
-from engine.row_sums import group_numbers, summed
+from penstock.client.changelog import new_rows, op_rows
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold
+from penstock.engine.row_sums import group_numbers, summed
 
 
 def batch(rows, weights=None):

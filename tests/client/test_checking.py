@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from client.checking import check_script
-from client.session import Session
+from penstock.client.checking import check_script
+from penstock.client.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 N = "WITH ('connector' = 'datagen', 'number-of-rows' = '1')"

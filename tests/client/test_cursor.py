@@ -7,14 +7,14 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from catalog.errors import Kind, PenstockError, SourceText, Span
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, STRING
-from client.cursor import Cursor
-from client.exceptions import class_of
-from client.results import Result, Shape, note_result
-from engine.connectors.collect import ResultChannel
-from engine.elements import Batch
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, STRING
+from penstock.client.cursor import Cursor
+from penstock.client.exceptions import class_of
+from penstock.client.results import Result, Shape, note_result
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.elements import Batch
 
 SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT, False)))
 

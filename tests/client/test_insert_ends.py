@@ -12,8 +12,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from client.dbapi import Connection
-from client.job_ends import wait_for_job
+from penstock.client.dbapi import Connection
+from penstock.client.job_ends import wait_for_job
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

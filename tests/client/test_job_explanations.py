@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.job import Job
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.job import Job
 from tests.patience import PATIENCE_S, await_that
 
 TIMES = [datetime(2024, 1, 1) + timedelta(seconds=s) for s in (100, 1, 2, 3)]

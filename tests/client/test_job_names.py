@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock
-from catalog.errors import PenstockError
-from client import job_records
-from client.dbapi import Connection
-from client.job_records import job_id_of, recorded_jobs
-from engine.job_record import JOB, OWNER
-from engine.storage import NAME, directory_name
-from repl.cli import main
+from penstock.catalog.errors import PenstockError
+from penstock.client import job_records
+from penstock.client.dbapi import Connection
+from penstock.client.job_records import job_id_of, recorded_jobs
+from penstock.engine.job_record import JOB, OWNER
+from penstock.engine.storage import NAME, directory_name
+from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 
 ODD = (

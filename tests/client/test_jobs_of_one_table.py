@@ -10,9 +10,9 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from client.dbapi import Connection
-from engine.job import Job
-from engine.job_record import OWNER, decode_owner
+from penstock.client.dbapi import Connection
+from penstock.engine.job import Job
+from penstock.engine.job_record import OWNER, decode_owner
 from tests.patience import PATIENCE_S, await_that
 from tests.rel.shared_table import misnamed
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.metrics_server import MetricsServer
-from client.prometheus import exposition
-from client.session import Session
-from engine.metric_registry import METRICS, Metric, MetricKind, Scope
-from engine.task_figures import TaskFigures
-from repl.arguments import run_parser
+from penstock.catalog.errors import PenstockError
+from penstock.client.metrics_server import MetricsServer
+from penstock.client.prometheus import exposition
+from penstock.client.session import Session
+from penstock.engine.metric_registry import METRICS, Metric, MetricKind, Scope
+from penstock.engine.task_figures import TaskFigures
+from penstock.repl.arguments import run_parser
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from client.dbapi import Connection
-from engine.bounded.java import find_java
+from penstock.client.dbapi import Connection
+from penstock.engine.bounded.java import find_java
 from tests.client import program_functions as program
 
 ROWS = pa.table({"a": [1, 2, None, 4, 5], "s": ["x", "yy", None, "zzzz", "ünï"]})

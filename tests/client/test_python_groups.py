@@ -11,10 +11,10 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from client.dbapi import Connection
-from engine.bounded.java import find_java
-from engine.python_tables import PythonTableRows
-from engine.row_pieces import LIMITS
+from penstock.client.dbapi import Connection
+from penstock.engine.bounded.java import find_java
+from penstock.engine.python_tables import PythonTableRows
+from penstock.engine.row_pieces import LIMITS
 from tests.client import program_functions as program
 from tests.patience import PATIENCE_S
 

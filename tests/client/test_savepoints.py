@@ -10,8 +10,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from client.dbapi import Connection
-from repl.cli import main
+from penstock.client.dbapi import Connection
+from penstock.repl.cli import main
 from tests.patience import await_that
 from tests.source_gate import gated
 

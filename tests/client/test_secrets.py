@@ -13,20 +13,26 @@ import pytest
 from prompt_toolkit.history import FileHistory
 
 import penstock
-from catalog import errors
-from catalog.connectors import CONNECTORS, is_secret
-from catalog.errors import PenstockError
-from catalog.secrets import KnownSecrets, holds_secrets, masked, names_secret, redact_url
-from catalog.settings import SETTINGS
-from client.dbapi import Connection
-from client.exceptions import client_error
-from client.prometheus import exposition
-from client.session import Session
-from engine.bounded import spark_launcher
-from engine.bounded.java import Java
-from engine.metric_registry import metrics_of
-from repl.cli import main
-from repl.editor import _HistoryFile
+from penstock.catalog import errors
+from penstock.catalog.connectors import CONNECTORS, is_secret
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.secrets import (
+    KnownSecrets,
+    holds_secrets,
+    masked,
+    names_secret,
+    redact_url,
+)
+from penstock.catalog.settings import SETTINGS
+from penstock.client.dbapi import Connection
+from penstock.client.exceptions import client_error
+from penstock.client.prometheus import exposition
+from penstock.client.session import Session
+from penstock.engine.bounded import spark_launcher
+from penstock.engine.bounded.java import Java
+from penstock.engine.metric_registry import metrics_of
+from penstock.repl.cli import main
+from penstock.repl.editor import _HistoryFile
 
 SECRET = "pl4nted/s3cr3t@word"
 WORDS = ("pl4nted", "s3cr3t")  # no part of it either

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from client.session import Session
-from client.verification import difference
-from repl.cli import main
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.client.verification import difference
+from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 
 ROWS = pa.table({"k": ["a", "b", "a", "a"], "v": [1, 2, 3, None], "d": [0.1, 0.2, 0.3, 0.7]})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.checking import check_script
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.client.checking import check_script
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 

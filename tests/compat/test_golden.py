@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.checkpoint_reader import CheckpointReader
-from engine.checkpoint_store import CheckpointStore
-from engine.local_storage import LocalStorage
-from engine.manifest import VERSION, seal, unseal
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import VERSION, seal, unseal
 from tests.compat.jobs import GOLDEN, JOBS, finish, results
 
 KEPT = sorted(path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*"))

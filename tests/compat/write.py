@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from engine.checkpoint_reader import CheckpointReader
-from engine.connectors.staged_files import STAGING
-from engine.local_storage import LocalStorage
-from engine.manifest import VERSION
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.connectors.staged_files import STAGING
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import VERSION
 from tests.compat.jobs import GOLDEN, JOBS, finish, results, stop_in_mid_run
 
 

@@ -8,12 +8,25 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field
-from catalog.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, DataType, Decimal, Timestamp, TimestampLtz
-from engine.databases.database import BATCH_ROWS, Condition, Select
-from engine.databases.postgres import PostgresConnection
-from engine.databases.tuples import rows_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    DataType,
+    Decimal,
+    Timestamp,
+    TimestampLtz,
+)
+from penstock.engine.databases.database import BATCH_ROWS, Condition, Select
+from penstock.engine.databases.postgres import PostgresConnection
+from penstock.engine.databases.tuples import rows_of
 from tests.databases.places import Place
 
 VALUES: dict[str, tuple[str, DataType, list[str]]] = {

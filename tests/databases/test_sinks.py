@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from engine.connectors.sink import Origin
-from engine.databases.staged_transactions import EPOCHS
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors.sink import Origin
+from penstock.engine.databases.staged_transactions import EPOCHS
 from tests.client.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
 from tests.client.test_jobs_of_one_table import opened as numbers_opened
 from tests.databases.places import SECRET, Place

@@ -10,14 +10,14 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import INT, STRING
-from engine.connectors.database_sink import DatabaseSink
-from engine.connectors.sink import Origin, SinkRequest
-from engine.elements import Batch
-from engine.failpoints import armed
-from engine.operator import Services
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import INT, STRING
+from penstock.engine.connectors.database_sink import DatabaseSink
+from penstock.engine.connectors.sink import Origin, SinkRequest
+from penstock.engine.elements import Batch
+from penstock.engine.failpoints import armed
+from penstock.engine.operator import Services
 from tests.databases.places import Place
 
 COLUMNS_2 = Schema((Field("k", INT), Field("v", STRING)))

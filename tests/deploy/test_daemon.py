@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.bounded.java import Java
-from engine.bounded.java_archive import SWITCH, archive_file
-from engine.bounded.spark_launcher import spark_home
-from engine.cluster_options import ClusterOptions
-from engine.deploy import penstock_daemon
-from engine.deploy.hosting_session import hosting_additions
-from engine.deploy.shipped_code import ROOT
-from engine.deploy.spark_tasks import SparkTask, SparkTasks
+from penstock.engine.bounded.java import Java
+from penstock.engine.bounded.java_archive import SWITCH, archive_file
+from penstock.engine.bounded.spark_launcher import spark_home
+from penstock.engine.cluster_options import ClusterOptions
+from penstock.engine.deploy import penstock_daemon
+from penstock.engine.deploy.hosting_session import hosting_additions
+from penstock.engine.deploy.shipped_code import ROOT
+from penstock.engine.deploy.spark_tasks import SparkTask, SparkTasks
 from tests.patience import PATIENCE_S
 
 IMPORTED = """
@@ -26,8 +26,8 @@ import penstock_daemon
 import pyspark.daemon
 {before}
 def manager():
-    names = ("numba", "pyarrow", "pyspark.worker", "engine.operators.window_aggregate")
-    roots = [sys.modules[name].__file__ for name in ("engine",) if name in sys.modules]
+    names = ("numba", "pyarrow", "pyspark.worker", "penstock.engine.operators.window_aggregate")
+    roots = [sys.modules[name].__file__ for name in ("penstock",) if name in sys.modules]
     print(json.dumps([len(os.listdir("/proc/self/task")), [name in sys.modules for name in names], roots, sys.path]))
 pyspark.daemon.manager = manager
 penstock_daemon.main()
@@ -57,7 +57,7 @@ def test_it_has_imported_what_workers_need_and_has_one_thread(tmp_path: Path) ->
     done = as_daemon(tmp_path, IMPORTED.format(before=""), PENSTOCK_ROOT=str(ROOT))
     threads, imported, roots, path = json.loads(done.stdout)
     assert (threads, imported) == (1, [True] * 4), done.stderr
-    assert roots == [str(ROOT / "engine" / "__init__.py")] and str(ROOT) not in path
+    assert roots == [str(ROOT / "penstock" / "__init__.py")] and str(ROOT) not in path
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
@@ -68,7 +68,8 @@ def test_with_a_second_thread_it_becomes_sparks_own(tmp_path: Path) -> None:
 
 
 def test_code_that_is_not_there_does_not_keep_spark_from_working(tmp_path: Path) -> None:
-    (tmp_path / "root" / "engine" / "deploy").mkdir(parents=True)
+    (tmp_path / "root" / "penstock").mkdir(parents=True)
+    (tmp_path / "root" / "penstock" / "__init__.py").write_text("raise ModuleNotFoundError('half of it')")
     done = as_daemon(tmp_path, IMPORTED.format(before=""), PENSTOCK_ROOT=str(tmp_path / "root"))
     assert json.loads(done.stdout)[1][2] is True and "ModuleNotFoundError" in done.stderr
 
@@ -91,7 +92,7 @@ def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> Non
 
 def test_executors_use_the_archive_of_classes_when_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = Java(Path("/opt/java/bin/java"), 17, has_vector=True, origin="a test", build="17.0.1")
-    monkeypatch.setattr("engine.deploy.hosting_session.find_java", lambda: java)
+    monkeypatch.setattr("penstock.engine.deploy.hosting_session.find_java", lambda: java)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(SWITCH, raising=False)
 

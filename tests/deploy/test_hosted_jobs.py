@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.bounded import served_rows, spark_relations
-from engine.bounded.served_rows import ServedRows
-from engine.bounded.spark_session import SESSIONS
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.bounded import served_rows, spark_relations
+from penstock.engine.bounded.served_rows import ServedRows
+from penstock.engine.bounded.spark_session import SESSIONS
 from tests.patience import await_that
 from tests.rel import hosted_job as hosted
 

@@ -17,27 +17,27 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from client.session import Session
-from engine.clock import SystemClock
-from engine.cluster_options import Certificates, ClusterOptions
-from engine.deploy import spark_tasks, worker_pool
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import VERSION, Hello
-from engine.deploy.hosting_session import HostingSession
-from engine.deploy.shared_directory import check_probe, leave_probe
-from engine.deploy.shipped_code import ROOT, ship
-from engine.deploy.worker_facts import misfit, own_facts
-from engine.deploy.worker_process import WorkerState
-from engine.network.certificates import tls_contexts
-from engine.network.listening import Listening
-from engine.network.secure_stream import SecureStream
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.client.session import Session
+from penstock.engine.clock import SystemClock
+from penstock.engine.cluster_options import Certificates, ClusterOptions
+from penstock.engine.deploy import spark_tasks, worker_pool
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import VERSION, Hello
+from penstock.engine.deploy.hosting_session import HostingSession
+from penstock.engine.deploy.shared_directory import check_probe, leave_probe
+from penstock.engine.deploy.shipped_code import ROOT, ship
+from penstock.engine.deploy.worker_facts import misfit, own_facts
+from penstock.engine.deploy.worker_process import WorkerState
+from penstock.engine.network.certificates import tls_contexts
+from penstock.engine.network.listening import Listening
+from penstock.engine.network.secure_stream import SecureStream
 from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
 
 ENDLESS = 1_000_000_000
-WORK = "import json, sys; from engine.deploy.spark_worker import work_in_spark; print(work_in_spark(json.load(sys.stdin)))"
+WORK = "import json, sys; from penstock.engine.deploy.spark_worker import work_in_spark; print(work_in_spark(json.load(sys.stdin)))"
 
 
 class StandIn:
@@ -197,14 +197,14 @@ def test_a_directory_that_is_not_shared_is_told(tmp_path: Path) -> None:
 
 UNPACKED = """
 import sys
-from engine.deploy.spark_function import worker_function
+from penstock.engine.deploy.spark_function import worker_function
 shipped, port = sys.argv[1], int(sys.argv[2])
 sys.path.append(shipped)
 orders = {"worker": 7, "token": "t", "address": ["127.0.0.1", port], "ports": [0, 0], "certificates": None, "encrypted": True,
-          "directory": "/", "code": shipped.rpartition("/")[2], "root": "/nonexistent", "packages": ["catalog", "planner", "engine"]}
+          "directory": "/", "code": shipped.rpartition("/")[2], "root": "/nonexistent"}
 (rows,) = worker_function(orders)(iter([]))
 print(rows.to_pylist()[0]["said"])
-print(sys.modules["engine"].__file__)
+print(sys.modules["penstock"].__file__)
 """
 
 
@@ -219,7 +219,7 @@ def test_what_is_shipped_is_the_same_each_time_and_is_what_runs(tmp_path: Path) 
     command = [sys.executable, "-c", UNPACKED, str(first), str(port)]
     said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0].startswith(f"it cannot reach the job at 127.0.0.1:{port}: ")
-    assert said[1] == str(tmp_path / "cache" / "penstock" / "code" / first.stem / "engine" / "__init__.py")
+    assert said[1] == str(tmp_path / "cache" / "penstock" / "code" / first.stem / "penstock" / "__init__.py")
 
 
 def test_settings_of_the_cluster() -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.deploy.job_codec import decode, encode
-from engine.job_options import JobOptions
-from engine.restart import FixedDelay
-from planner.physical import JobGraph
-from planner.statement_nodes import Insert, Query
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.deploy.job_codec import decode, encode
+from penstock.engine.job_options import JobOptions
+from penstock.engine.restart import FixedDelay
+from penstock.planner.physical import JobGraph
+from penstock.planner.statement_nodes import Insert, Query
 from tests.explain.test_explain_corpus import PLANS, ROOT, SETTINGS, TABLES, scripts
 from tests.golden import read_cases
 
@@ -70,10 +70,10 @@ def test_what_is_not_on_the_list_is_refused() -> None:
         encode([1])  # plans hold no lists
     for nodes in (
         [["object", "subprocess.Popen", "ls"]],
-        [["object", "catalog.schema.Role", "x"]],  # an enum is no object
-        [["object", "catalog.schema.Schema"]],
-        [["enum", "catalog.schema.Schema", "x"]],
-        [["enum", "catalog.schema.Role", "__class__"]],
+        [["object", "penstock.catalog.schema.Role", "x"]],  # an enum is no object
+        [["object", "penstock.catalog.schema.Schema"]],
+        [["enum", "penstock.catalog.schema.Schema", "x"]],
+        [["enum", "penstock.catalog.schema.Role", "__class__"]],
         [["function", "os.system"]],
         [["tuple", [0]]],  # refers to itself
         [["tuple", [-1]]],

@@ -17,21 +17,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.clock import SystemClock
-from engine.deploy.control_connection import ControlConnection
-from engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
-from engine.deploy.process_workers import Member, ProcessWorkers, Underway
-from engine.deploy.worker import Worker
-from engine.deploy.worker_means import ProcessMeans
-from engine.deploy.worker_pool import WorkerPool
-from engine.deploy.worker_process import WorkerState
-from engine.deploy.worker_tasks import WorkerTasks
-from engine.job import Job
-from engine.job_messages import SnapshotTaken, TaskId
-from engine.snapshots import WrittenTask
-from engine.task_manager import IoThread
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.clock import SystemClock
+from penstock.engine.deploy.control_connection import ControlConnection
+from penstock.engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
+from penstock.engine.deploy.process_workers import Member, ProcessWorkers, Underway
+from penstock.engine.deploy.worker import Worker
+from penstock.engine.deploy.worker_means import ProcessMeans
+from penstock.engine.deploy.worker_pool import WorkerPool
+from penstock.engine.deploy.worker_process import WorkerState
+from penstock.engine.deploy.worker_tasks import WorkerTasks
+from penstock.engine.job import Job
+from penstock.engine.job_messages import SnapshotTaken, TaskId
+from penstock.engine.snapshots import WrittenTask
+from penstock.engine.task_manager import IoThread
 from tests.network.fault_proxy import FaultProxy
 from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
@@ -226,7 +226,9 @@ def test_python_functions_are_imported_by_workers_from_allowed_modules(session: 
 
 
 def test_a_worker_brings_no_parser_and_no_kernels() -> None:
-    code = "import sys, engine.deploy.worker; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
+    code = (
+        "import sys, penstock.engine.deploy.worker; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
@@ -302,7 +304,7 @@ def test_only_a_known_worker_may_connect() -> None:
 
 PROGRAM = """
 import sys, time
-from client.session import Session
+from penstock.client.session import Session
 session = Session({"deployment": "processes", "parallelism.default": "2", "bounded.backend": "duckdb"})
 session.execute("CREATE TABLE endless (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000')")
 session.execute("CREATE TABLE hole (n BIGINT) WITH ('connector' = 'blackhole')")

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.java_archive import executors_options
-from engine.bounded.local_cluster import executors_environment
-from engine.bounded.spark_launcher import spark_home
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.java_archive import executors_options
+from penstock.engine.bounded.local_cluster import executors_environment
+from penstock.engine.bounded.spark_launcher import spark_home
 from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 
@@ -61,7 +61,16 @@ def test_a_file_runs_by_spark_submit_in_a_shipped_environment(environment: dict[
     submit = [str(spark_home() / "bin" / "spark-submit"), "--master", MASTER, "--archives", f"{packed(tmp_path)}#environment"]
     python = ["--conf", "spark.pyspark.python=./environment/bin/python", "--conf", f"spark.pyspark.driver.python={sys.executable}"]
     settings = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
-    command = [*submit, *python, str(penstock.__file__), "run", str(tmp_path / "job.sql"), *settings, "--state", str(tmp_path / "state")]
+    command = [
+        *submit,
+        *python,
+        str(Path(penstock.__file__).with_name("__main__.py")),
+        "run",
+        str(tmp_path / "job.sql"),
+        *settings,
+        "--state",
+        str(tmp_path / "state"),
+    ]
     run(command, environment, tmp_path)
     assert hosted.wrong_counts(tmp_path / "out", ROWS) == []
     assert list(tmp_path.glob("started-*")), "workers were not started from the archive"

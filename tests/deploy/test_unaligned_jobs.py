@@ -13,12 +13,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from client.session import Session
-from engine.checkpoint_store import CheckpointStore
-from engine.deploy.process_workers import ProcessWorkers
-from engine.deployment import Deployment
-from engine.job import Job
-from engine.manifest import Manifest
+from penstock.client.session import Session
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.deploy.process_workers import ProcessWorkers
+from penstock.engine.deployment import Deployment
+from penstock.engine.job import Job
+from penstock.engine.manifest import Manifest
 from tests.patience import PATIENCE_S, await_that
 
 ROWS = 100_000

@@ -10,12 +10,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from client.session import Session
-from engine.elements import Batch
-from engine.expressions.compiler import compile_predicate
-from engine.expressions.site import EvaluationContext
-from engine.operator import Context, ListState, Output, SourceOperator, SourceStatus, SplitEvent, SplitNews
-from planner.physical import SourceSpec
+from penstock.client.session import Session
+from penstock.engine.elements import Batch
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.expressions.site import EvaluationContext
+from penstock.engine.operator import (
+    Context,
+    ListState,
+    Output,
+    SourceOperator,
+    SourceStatus,
+    SplitEvent,
+    SplitNews,
+)
+from penstock.planner.physical import SourceSpec
 
 Row = tuple[Any, ...]
 CHANGING = {"connector": "filesystem", "path": "/nonexistent", "format": "debezium-json", "source.replay": "true"}  # how a table says so

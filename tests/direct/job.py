@@ -14,24 +14,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from client.session import Session
-from engine.chain import OperatorChain, OperatorSnapshot
-from engine.channels import no_wakeup
-from engine.clock import ManualClock
-from engine.deployment import Deployer
-from engine.elements import Batch
-from engine.job_messages import CheckpointComplete, SnapshotTaken, TaskEnded, TaskId, TaskReport, TriggerCheckpoint
-from engine.job_options import JobOptions
-from engine.memory_storage import MemoryStorage
-from engine.operator import Operator, Output, Services
-from engine.operators.build import build_operator
-from engine.snapshot_writer import SnapshotWriter
-from engine.snapshots import WrittenTask
-from engine.spill_files import SpillFiles
-from engine.state_size import StateSize
-from engine.task import Did, Task
-from planner.logical import LogicalPlan
-from planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
+from penstock.client.session import Session
+from penstock.engine.chain import OperatorChain, OperatorSnapshot
+from penstock.engine.channels import no_wakeup
+from penstock.engine.clock import ManualClock
+from penstock.engine.deployment import Deployer
+from penstock.engine.elements import Batch
+from penstock.engine.job_messages import (
+    CheckpointComplete,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TaskReport,
+    TriggerCheckpoint,
+)
+from penstock.engine.job_options import JobOptions
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operator import Operator, Output, Services
+from penstock.engine.operators.build import build_operator
+from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.snapshots import WrittenTask
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state_size import StateSize
+from penstock.engine.task import Did, Task
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
 from tests.direct.feeds import FeedOperator, Feeds
 from tests.engine.layered import EveryChange, read_whole
 

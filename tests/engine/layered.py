@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.chain import OperatorSnapshot
-from engine.job_messages import TaskId
-from engine.layers import Layers
-from engine.memory_storage import MemoryStorage
-from engine.operator import Operator
-from engine.snapshot_writer import SnapshotWriter
-from engine.snapshots import WrittenTask, read_state
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.job_messages import TaskId
+from penstock.engine.layers import Layers
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operator import Operator
+from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.snapshots import WrittenTask, read_state
 
 MAX_GROUPS = 1 << 15
 _TASK = TaskId(0, 0)

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from client.verification import DifferenceSoFar, difference
-from engine.compared_rows import ComparedRows
-from engine.elements import Batch
-from engine.row_sums import summed
+from penstock.client.verification import DifferenceSoFar, difference
+from penstock.engine.compared_rows import ComparedRows
+from penstock.engine.elements import Batch
+from penstock.engine.row_sums import summed
 
 ROWS = 20_000
 

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
-from engine import join_keys
-from engine.elements import Batch
-from engine.formats.skipping import SKIPPED, Skipping
-from engine.job_messages import OperatorTold, TaskId
-from engine.job_options import JobOptions
-from engine.join_keys import gathered, keys_told, mask_of
-from engine.metrics import OperatorMetrics
-from engine.operator_news import JoinKeys, KeysKnown
-from engine.operators import runtime_filter
-from engine.operators.runtime_filter import GIVEN_UP, PRUNED, RuntimeFilterOperator
-from engine.runtime_filters import RuntimeFilters
-from engine.state.key_index import KeyIndex
-from planner.edges import Forward
-from planner.logical import JoinKind
-from planner.physical import Chain, ChainEdge, JobGraph, JoinSpec
-from planner.runtime_filter import RuntimeFilterSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.engine import join_keys
+from penstock.engine.elements import Batch
+from penstock.engine.formats.skipping import SKIPPED, Skipping
+from penstock.engine.job_messages import OperatorTold, TaskId
+from penstock.engine.job_options import JobOptions
+from penstock.engine.join_keys import gathered, keys_told, mask_of
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator_news import JoinKeys, KeysKnown
+from penstock.engine.operators import runtime_filter
+from penstock.engine.operators.runtime_filter import GIVEN_UP, PRUNED, RuntimeFilterOperator
+from penstock.engine.runtime_filters import RuntimeFilters
+from penstock.engine.state.key_index import KeyIndex
+from penstock.planner.edges import Forward
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import Chain, ChainEdge, JobGraph, JoinSpec
+from penstock.planner.runtime_filter import RuntimeFilterSpec
 from tests.engine.operators.harness import Remembered, opened
 
 NAN = float("nan")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from engine import spill_files
-from engine.spill_files import SpillFiles
-from engine.state import mapped
+from penstock.engine import spill_files
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state import mapped
 from tests.machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.machines.subjects import SUBJECTS
 

@@ -11,17 +11,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, STRING, TIMESTAMP, TINYINT, DataType, Decimal, to_arrow
-from engine.deploy.job_codec import decode, encode
-from engine.frozen_state import WRITTEN
-from engine.kernels.hash import stable_hash
-from engine.manifest import Manifest, Migration, decode_manifest, encode_manifest
-from engine.migrated_rows import fits, migrated
-from planner.logical import Scan
-from planner.state_meaning import CarriedColumn, DeclaredColumn, DeclaredTable, PlanMeaning, StateMeaning, plan_meaning
-from planner.widening import keeps_layout, widens
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    DataType,
+    Decimal,
+    to_arrow,
+)
+from penstock.engine.deploy.job_codec import decode, encode
+from penstock.engine.frozen_state import WRITTEN
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.manifest import Manifest, Migration, decode_manifest, encode_manifest
+from penstock.engine.migrated_rows import fits, migrated
+from penstock.planner.logical import Scan
+from penstock.planner.state_meaning import (
+    CarriedColumn,
+    DeclaredColumn,
+    DeclaredTable,
+    PlanMeaning,
+    StateMeaning,
+    plan_meaning,
+)
+from penstock.planner.widening import keeps_layout, widens
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 KINDS: tuple[DataType, ...] = (*INTEGERS, Decimal(9, 2), Decimal(18, 2), Decimal(30, 2), Decimal(9, 4), STRING, FLOAT, DOUBLE, TIMESTAMP)

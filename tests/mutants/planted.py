@@ -7,30 +7,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import engine.checkpoint_store
-import engine.in_time
-import engine.input_gate
-import engine.kernels.partition
-import engine.on_time
-import engine.snapshots
-import engine.window_rows
-from engine.barriers import Alignment
-from engine.checkpoint_coordinator import CheckpointCoordinator
-from engine.checkpoint_store import CheckpointStore
-from engine.elements import Barrier, Batch
-from engine.input_gate import WatermarkMerge
-from engine.job_messages import CheckpointComplete
-from engine.local_storage import LocalStorage
-from engine.memory_storage import MemoryStorage
-from engine.operators.join import JoinOperator
-from engine.operators.sink import SinkOperator
-from engine.operators.source import SourceOperator
-from engine.operators.watermark import WatermarkOperator
-from engine.operators.window_aggregate import WindowAggregateOperator
-from engine.record_writer import TaskOutput
-from engine.restore import Restorer
-from engine.state.passed_time import PassedTime
-from engine.task import Task
+import penstock.engine.checkpoint_store
+import penstock.engine.in_time
+import penstock.engine.input_gate
+import penstock.engine.kernels.partition
+import penstock.engine.on_time
+import penstock.engine.snapshots
+import penstock.engine.window_rows
+from penstock.engine.barriers import Alignment
+from penstock.engine.checkpoint_coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.elements import Barrier, Batch
+from penstock.engine.input_gate import WatermarkMerge
+from penstock.engine.job_messages import CheckpointComplete
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operators.join import JoinOperator
+from penstock.engine.operators.sink import SinkOperator
+from penstock.engine.operators.source import SourceOperator
+from penstock.engine.operators.watermark import WatermarkOperator
+from penstock.engine.operators.window_aggregate import WindowAggregateOperator
+from penstock.engine.record_writer import TaskOutput
+from penstock.engine.restore import Restorer
+from penstock.engine.state.passed_time import PassedTime
+from penstock.engine.task import Task
 
 SIMULATION = ("tests/simulation/test_seeds.py",)
 SWEEP = ("tests/rel/test_failpoints.py", "-k", "killed_at")
@@ -62,7 +62,7 @@ class Hasty(Alignment):
 
 
 def _barriers_not_aligned() -> None:
-    _set(engine.input_gate, "Alignment", Hasty)
+    _set(penstock.engine.input_gate, "Alignment", Hasty)
 
 
 def _snapshot_behind_the_barrier() -> None:
@@ -137,8 +137,8 @@ def _no_sync(verb: str) -> Callable[[], None]:
 
 
 def _checksums_not_looked_at() -> None:
-    _set(engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
-    _set(engine.checkpoint_store, "check_file", lambda storage, file: None)
+    _set(penstock.engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
+    _set(penstock.engine.checkpoint_store, "check_file", lambda storage, file: None)
 
 
 def _old_checkpoint_deleted_too_soon() -> None:
@@ -167,12 +167,12 @@ def _shared_files_not_counted() -> None:
 
 
 def _rows_to_other_subtasks_than_their_state() -> None:
-    partition = engine.kernels.partition.partition
-    _set(engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
+    partition = penstock.engine.kernels.partition.partition
+    _set(penstock.engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
 
 
 def _fastest_watermark() -> None:
-    _set(engine.input_gate, "min", max)
+    _set(penstock.engine.input_gate, "min", max)
 
 
 def _idle_ignored() -> None:
@@ -186,7 +186,7 @@ def _watermark_restored_too_high() -> None:
 
 def _late(counted: bool, dropped: bool) -> Callable[[], None]:
     def plant() -> None:
-        right = engine.in_time.without_late
+        right = penstock.engine.in_time.without_late
 
         def wrong(batch: Batch, late: Any, bounds: Any, metrics: Any, ends: Any = None) -> Batch:
             if not counted:
@@ -196,7 +196,7 @@ def _late(counted: bool, dropped: bool) -> Callable[[], None]:
             right(batch, late, bounds, metrics, ends)
             return batch if not dropped else right(batch, late, bounds, metrics, ends)
 
-        for module in (engine.in_time, engine.on_time, engine.window_rows):
+        for module in (penstock.engine.in_time, penstock.engine.on_time, penstock.engine.window_rows):
             _set(module, "without_late", wrong)
 
     return plant

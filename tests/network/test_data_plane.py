@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.channels import no_wakeup
-from engine.elements import EndOfInput, Watermark
-from engine.network.listening import Listening, TlsContexts
+from penstock.catalog.errors import PenstockError
+from penstock.engine.channels import no_wakeup
+from penstock.engine.elements import EndOfInput, Watermark
+from penstock.engine.network.listening import Listening, TlsContexts
 from tests.network.fault_proxy import DOWN, UP, Fault, FaultProxy, wait_until
 from tests.network.planes import number_of, numbered, plane, stream
 

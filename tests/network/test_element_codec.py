@@ -12,11 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
-from engine.elements import Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.network import frame_kinds as kinds
-from engine.network.element_codec import ElementDecoder, ElementEncoder, pieces_that_fit
-from engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.catalog.errors import PenstockError
+from penstock.engine.elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.network import frame_kinds as kinds
+from penstock.engine.network.element_codec import ElementDecoder, ElementEncoder, pieces_that_fit
+from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
 
 TYPES: list[tuple[pa.DataType, st.SearchStrategy]] = [
     (pa.bool_(), st.booleans()),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
-from engine.network.frames import HEADER_BYTES, FrameReader, FrameWriter
+from penstock.catalog.errors import PenstockError
+from penstock.engine.network.frames import HEADER_BYTES, FrameReader, FrameWriter
 
 MESSAGES = st.lists(st.tuples(st.integers(1, 255), st.integers(0, 2**32 - 1), st.binary(max_size=300), st.integers(0, 255)), max_size=12)
 

@@ -8,16 +8,16 @@ from collections import deque
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.channels import no_wakeup
-from engine.elements import Barrier, Batch, Element, EndOfInput, Watermark
-from engine.network import frame_kinds as kinds
-from engine.network.credited_channel import CreditedChannel
-from engine.network.frames import FrameWriter
-from engine.network.hello import Identity
-from engine.network.link import Link
-from engine.network.link_limits import LinkLimits
-from engine.network.remote_channel import RemoteChannel
+from penstock.catalog.errors import PenstockError
+from penstock.engine.channels import no_wakeup
+from penstock.engine.elements import Barrier, Batch, Element, EndOfInput, Watermark
+from penstock.engine.network import frame_kinds as kinds
+from penstock.engine.network.credited_channel import CreditedChannel
+from penstock.engine.network.frames import FrameWriter
+from penstock.engine.network.hello import Identity
+from penstock.engine.network.link import Link
+from penstock.engine.network.link_limits import LinkLimits
+from penstock.engine.network.remote_channel import RemoteChannel
 
 MINE = Identity("a", "job", 3, 1, "secret")
 THEIRS = Identity("b", "job", 3, 1, "secret")

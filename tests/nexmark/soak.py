@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.nexmark.site import QUERIES, asked_of, database, duckdb_text, script
 from tests.nexmark.spark_answers import SparkAnswers
 

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from bench.nexmark_events import KINDS, files_ddl
-from client.session import Session
+from penstock.client.session import Session
 from tests.nexmark.site import asked, asked_of
 
 

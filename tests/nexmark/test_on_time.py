@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from catalog.types import TIMESTAMP
+from penstock.catalog.types import TIMESTAMP
 from tests.engine.connectors.reading import drain, open_source, table_of
 from tests.nexmark.site import FOLDER, database
 from tests.streams.acts import Folded, Script, run_to_end

@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from catalog.schema import Field, Role, Schema
-from catalog.tables import Table, WatermarkRule
-from catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
-from engine.bounded.duckdb import connect
-from planner.duckdb_sql import duckdb_sql
-from planner.expressions import Column
-from planner.logical import LogicalPlan
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.tables import Table, WatermarkRule
+from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
+from penstock.engine.bounded.duckdb import connect
+from penstock.planner.duckdb_sql import duckdb_sql
+from penstock.planner.expressions import Column
+from penstock.planner.logical import LogicalPlan
 
 START = datetime(2024, 1, 1)
 ORDERS = Schema((Field("ts", TIMESTAMP), Field("k", STRING), Field("a", INT), Field("b", BIGINT, False), Field("u", BIGINT)))

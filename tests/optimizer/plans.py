@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
-from planner.expressions import AggregateCall, Call, Column, Expression, Literal
-from planner.logical import LogicalPlan, Scan, WatermarkAssign
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
+from penstock.planner.expressions import AggregateCall, Call, Column, Expression, Literal
+from penstock.planner.logical import LogicalPlan, Scan, WatermarkAssign
 
 FILES = {"connector": "filesystem", "format": "csv"}
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from catalog.schema import Role
-from catalog.types import BIGINT, DOUBLE, INT, TIMESTAMP
-from planner.expressions import AggregateCall, Expression, Literal, SortKey
-from planner.logical import Filter, LogicalPlan, WatermarkAssign, WindowAggregate, WindowTable
-from planner.over import Frame, FrameUnit, Over, PartitionTop
-from planner.windowing import AttachedWindow
+from penstock.catalog.schema import Role
+from penstock.catalog.types import BIGINT, DOUBLE, INT, TIMESTAMP
+from penstock.planner.expressions import AggregateCall, Expression, Literal, SortKey
+from penstock.planner.logical import (
+    Filter,
+    LogicalPlan,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.over import Frame, FrameUnit, Over, PartitionTop
+from penstock.planner.windowing import AttachedWindow
 from tests.optimizer.plans import call, col
 from tests.optimizer.random_plans import RandomPlans
 

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import random
 
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
-from planner.expressions import FALSE, TRUE, AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
-from planner.logical import (
+from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+from penstock.planner.expressions import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+)
+from penstock.planner.logical import (
     Aggregate,
     Filter,
     Join,
@@ -21,7 +32,7 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
 from tests.optimizer.executed import orders_table, people_table
 from tests.optimizer.plans import call, col
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.catalog import Catalog
-from catalog.settings import Settings
-from planner.binder import Binder
-from planner.logical import LogicalPlan, Sink
-from planner.statement_nodes import Insert, Query
-from planner.statements import parse_script
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.settings import Settings
+from penstock.planner.binder import Binder
+from penstock.planner.logical import LogicalPlan, Sink
+from penstock.planner.statement_nodes import Insert, Query
+from penstock.planner.statements import parse_script
 from tests.optimizer.executed import orders_table, people_table, sites_table
 
 

@@ -2,14 +2,23 @@
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.tables import View
-from optimizer.bounded import choose_runtime
-from optimizer.optimizer import optimize
-from planner.explain import explain
-from planner.expressions import SortKey
-from planner.logical import BoundedInput, Limit, LogicalPlan, Sink, Sort, StatementSet, WatermarkAssign, WindowTable
-from planner.windowing import Windowing, WindowKind
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import View
+from penstock.optimizer.bounded import choose_runtime
+from penstock.optimizer.optimizer import optimize
+from penstock.planner.explain import explain
+from penstock.planner.expressions import SortKey
+from penstock.planner.logical import (
+    BoundedInput,
+    Limit,
+    LogicalPlan,
+    Sink,
+    Sort,
+    StatementSet,
+    WatermarkAssign,
+    WindowTable,
+)
+from penstock.planner.windowing import Windowing, WindowKind
 from tests.optimizer.executed import rows_of
 from tests.optimizer.plans import col, orders, scan, stream
 from tests.optimizer.sql import bind, catalog

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.data import DELAY_S, SCHEMA

@@ -1,11 +1,20 @@
 """Edges: an exchange where rows must meet, and nowhere else."""
 
-from optimizer.edges import lay_edges
-from optimizer.optimizer import optimize
-from optimizer.partitioning import is_gathered_by, is_partitioned_by, partitioning
-from planner.edges import Broadcast, Edge, Partition, Shuffle
-from planner.logical import Aggregate, Exchange, Join, JoinKind, LogicalPlan, Phase, Sink, TopN
-from planner.parallelism import subtasks
+from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.partitioning import is_gathered_by, is_partitioned_by, partitioning
+from penstock.planner.edges import Broadcast, Edge, Partition, Shuffle
+from penstock.planner.logical import (
+    Aggregate,
+    Exchange,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Phase,
+    Sink,
+    TopN,
+)
+from penstock.planner.parallelism import subtasks
 from tests.optimizer.sql import bind
 
 

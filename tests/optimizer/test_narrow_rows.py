@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from optimizer.optimizer import optimize
-from planner.logical import Aggregate
-from planner.meaning import Meanings
+from penstock.optimizer.optimizer import optimize
+from penstock.planner.logical import Aggregate
+from penstock.planner.meaning import Meanings
 from tests.optimizer.sql import bind
 
 

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from catalog.errors import PenstockError
-from optimizer import optimizer
-from optimizer.optimizer import BETWEEN, RULES, Rule, optimize, rule_names
-from planner.logical import Filter, LogicalPlan, Project, Scan
+from penstock.catalog.errors import PenstockError
+from penstock.optimizer import optimizer
+from penstock.optimizer.optimizer import BETWEEN, RULES, Rule, optimize, rule_names
+from penstock.planner.logical import Filter, LogicalPlan, Project, Scan
 from tests.optimizer.sql import bind
 
 QUERY = "SELECT name FROM people WHERE id > 1 + 2"

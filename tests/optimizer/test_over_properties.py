@@ -2,12 +2,12 @@
 
 import pytest
 
-from optimizer.edges import lay_edges
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from planner.edges import Partition
-from planner.logical import Exchange, LogicalPlan
-from planner.over import Over, PartitionTop
+from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.edges import Partition
+from penstock.planner.logical import Exchange, LogicalPlan
+from penstock.planner.over import Over, PartitionTop
 from tests.optimizer.sql import bind
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from catalog.connectors import Boundedness
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from planner.expressions import Column, SortKey
-from planner.logical import Join, LogicalPlan, Sink
-from planner.temporal_sort import TemporalSort
+from penstock.catalog.connectors import Boundedness
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.logical import Join, LogicalPlan, Sink
+from penstock.planner.temporal_sort import TemporalSort
 from tests.optimizer.sql import bind
 
 TUMBLE = "FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from catalog.types import DAY_TIME_INTERVAL, TIMESTAMP
-from client.session import Session
-from planner.explain import explain
-from planner.expressions import Call, Literal
-from planner.logical import LogicalPlan, Scan, Sink, Sort, WatermarkAssign
+from penstock.catalog.types import DAY_TIME_INTERVAL, TIMESTAMP
+from penstock.client.session import Session
+from penstock.planner.explain import explain
+from penstock.planner.expressions import Call, Literal
+from penstock.planner.logical import LogicalPlan, Scan, Sink, Sort, WatermarkAssign
 from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_plans import RandomPlans
 from tests.patience import PATIENCE_S

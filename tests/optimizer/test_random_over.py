@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.session import Session
-from optimizer.optimizer import optimize
-from planner.explain import explain
-from planner.logical import Sink
+from penstock.client.session import Session
+from penstock.optimizer.optimizer import optimize
+from penstock.planner.explain import explain
+from penstock.planner.logical import Sink
 from tests.optimizer.executed import TABLES, rows_of
 from tests.optimizer.random_over import RandomOver
 from tests.optimizer.test_random_jobs import as_stream

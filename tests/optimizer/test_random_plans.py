@@ -2,9 +2,9 @@
 
 import pytest
 
-from optimizer.optimizer import optimize
-from planner.explain import explain
-from planner.logical import LogicalPlan
+from penstock.optimizer.optimizer import optimize
+from penstock.planner.explain import explain
+from penstock.planner.logical import LogicalPlan
 from tests.optimizer.executed import rows_of
 from tests.optimizer.random_plans import RandomPlans
 

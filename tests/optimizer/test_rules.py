@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.optimizer import RULES, Rule, optimize
-from planner.explain import explain
-from planner.logical import LogicalPlan
+from penstock.optimizer.optimizer import RULES, Rule, optimize
+from penstock.planner.explain import explain
+from penstock.planner.logical import LogicalPlan
 from tests.golden import check_golden
 from tests.optimizer.executed import rows_of
 from tests.optimizer.sql import bind

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from client.session import Session
-from optimizer.shared_inputs import RULE
-from planner.logical import BoundedInput, LogicalPlan
-from planner.physical import BoundedSourceSpec, JobGraph
+from penstock.client.session import Session
+from penstock.optimizer.shared_inputs import RULE
+from penstock.planner.logical import BoundedInput, LogicalPlan
+from penstock.planner.physical import BoundedSourceSpec, JobGraph
 from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 

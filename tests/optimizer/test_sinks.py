@@ -2,12 +2,12 @@
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from optimizer.sinks import check_sinks
-from planner.logical import LogicalPlan, Sink
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.optimizer.sinks import check_sinks
+from penstock.planner.logical import LogicalPlan, Sink
 from tests.optimizer.sql import bind
 
 

@@ -6,17 +6,17 @@ import dataclasses
 from functools import cache
 from pathlib import Path
 
-from catalog.catalog import Catalog
-from catalog.errors import PenstockError, SourceText
-from catalog.settings import Settings
-from catalog.show_create import create_statement
-from planner import logical
-from planner import statement_nodes as nodes
-from planner.alteration_nodes import AlterTable, RenameTable
-from planner.binder import Binder
-from planner.emission import ON_CLOSE
-from planner.logical import LogicalPlan
-from planner.statements import ParsedStatement, parse_script
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import PenstockError, SourceText
+from penstock.catalog.settings import Settings
+from penstock.catalog.show_create import create_statement
+from penstock.planner import logical
+from penstock.planner import statement_nodes as nodes
+from penstock.planner.alteration_nodes import AlterTable, RenameTable
+from penstock.planner.binder import Binder
+from penstock.planner.emission import ON_CLOSE
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.statements import ParsedStatement, parse_script
 
 HERE = Path(__file__).parent
 

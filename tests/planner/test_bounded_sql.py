@@ -6,23 +6,35 @@ from decimal import Decimal as PyDecimal
 
 import pytest
 
-from catalog.aggregate_functions import AGGREGATES
-from catalog.bit_functions import BIT_FUNCTIONS
-from catalog.errors import PenstockError
-from catalog.functions import SCALAR_FAMILIES
-from catalog.json_functions import JSON
-from catalog.lambda_functions import LAMBDAS
-from catalog.nested_functions import NESTED
-from catalog.scalar_functions import TRIES
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
-from catalog.word_functions import DAYS, NUMBERS, WORDS
-from planner.duckdb_sql import DuckDbFlavour, duckdb_sql
-from planner.expressions import Call, Column, Expression, Literal, SortKey
-from planner.logical import Filter, Join, JoinKind, LogicalPlan, Project, Scan, Sink, TopN, Values, WatermarkAssign, WindowTable
-from planner.spark_sql import SparkFlavour, spark_sql
-from planner.windowing import Windowing, WindowKind
+from penstock.catalog.aggregate_functions import AGGREGATES
+from penstock.catalog.bit_functions import BIT_FUNCTIONS
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions import SCALAR_FAMILIES
+from penstock.catalog.json_functions import JSON
+from penstock.catalog.lambda_functions import LAMBDAS
+from penstock.catalog.nested_functions import NESTED
+from penstock.catalog.scalar_functions import TRIES
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
+from penstock.catalog.word_functions import DAYS, NUMBERS, WORDS
+from penstock.planner.duckdb_sql import DuckDbFlavour, duckdb_sql
+from penstock.planner.expressions import Call, Column, Expression, Literal, SortKey
+from penstock.planner.logical import (
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sink,
+    TopN,
+    Values,
+    WatermarkAssign,
+    WindowTable,
+)
+from penstock.planner.spark_sql import SparkFlavour, spark_sql
+from penstock.planner.windowing import Windowing, WindowKind
 
 SCHEMA = Schema((Field("year", INT), Field("a`b", STRING), Field("ts", TIMESTAMP)))
 TABLE = Table("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})

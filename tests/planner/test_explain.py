@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from optimizer.annotations import all_notes, changelog_notes, facts_of
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from planner import logical
-from planner.describe import describe, duration_text
-from planner.edges import Partition
-from planner.explain import explain, explain_json, explain_rules
-from planner.logical import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
-from planner.tree_text import tree_text
+from penstock.optimizer.annotations import all_notes, changelog_notes, facts_of
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner import logical
+from penstock.planner.describe import describe, duration_text
+from penstock.planner.edges import Partition
+from penstock.planner.explain import explain, explain_json, explain_rules
+from penstock.planner.logical import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
+from penstock.planner.tree_text import tree_text
 from tests.optimizer.random_plans import RandomPlans
 from tests.optimizer.sql import bind
 

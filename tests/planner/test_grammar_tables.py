@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner import grammar_tables
-from planner.grammar_tables import tables_of
-from planner.statement_lexer import StatementLexer
+from penstock.planner import grammar_tables
+from penstock.planner.grammar_tables import tables_of
+from penstock.planner.statement_lexer import StatementLexer
 
 SOURCE = Path(grammar_tables.__file__).with_name("statements.lark")
 STATEMENT = "CREATE TABLE t (k BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen')"

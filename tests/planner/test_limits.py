@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from planner.binder import Binder
-from planner.logical import LogicalPlan
-from planner.statements import parse_statement, split_script
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.planner.binder import Binder
+from penstock.planner.logical import LogicalPlan
+from penstock.planner.statements import parse_statement, split_script
 from tests.planner.frontend import sample_catalog
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 from tests.golden import read_cases
 from tests.planner.frontend import run_statements, sample_catalog
 

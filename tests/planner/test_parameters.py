@@ -7,11 +7,11 @@ from decimal import Decimal
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from planner.binder import Binder
-from planner.logical import Filter, Values
-from planner.statements import parse_statement
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.planner.binder import Binder
+from penstock.planner.logical import Filter, Values
+from penstock.planner.statements import parse_statement
 from tests.planner.frontend import sample_catalog
 
 

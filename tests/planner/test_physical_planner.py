@@ -2,15 +2,15 @@
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from optimizer.edges import lay_edges
-from optimizer.optimizer import optimize
-from optimizer.properties import PlanFacts
-from planner.edges import Forward, Partition
-from planner.explain import explain_job, job_json, mermaid
-from planner.logical import LogicalPlan, Sink, StatementSet
-from planner.physical import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.edges import Forward, Partition
+from penstock.planner.explain import explain_job, job_json, mermaid
+from penstock.planner.logical import LogicalPlan, Sink, StatementSet
+from penstock.planner.physical import (
     CalcSpec,
     GroupAggregateSpec,
     JobGraph,
@@ -21,7 +21,7 @@ from planner.physical import (
     WatermarkSpec,
     WindowAggregateSpec,
 )
-from planner.physical_planner import plan_job
+from penstock.planner.physical_planner import plan_job
 from tests.optimizer.sql import bind
 
 WINDOWED = (

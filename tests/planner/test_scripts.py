@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError
-from planner.statements import is_complete, parse_script, split_script
+from penstock.catalog.errors import PenstockError
+from penstock.planner.statements import is_complete, parse_script, split_script
 
 
 def pieces(text: str) -> list[str]:

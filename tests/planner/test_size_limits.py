@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from planner.lexical import MAX_DEPTH
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.planner.lexical import MAX_DEPTH
 
 WITHIN_S = 60
 """Without the limits none of these ends in hours; how long a refusal may take on a busy machine is no matter."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.catalog import Catalog
+from penstock.catalog.catalog import Catalog
 from tests.planner.frontend import run_statements
 
 TABLES = (Path(__file__).parent / "tables.sql").read_text(encoding="utf-8")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.catalog import Catalog
-from catalog.errors import PenstockError
-from catalog.show_create import create_statement
-from catalog.store import CatalogStore
-from catalog.tables import Table
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.show_create import create_statement
+from penstock.catalog.store import CatalogStore
+from penstock.catalog.tables import Table
 from tests.planner.frontend import run_statements, sample_catalog
 
 RICH = """

@@ -6,12 +6,23 @@ from datetime import timedelta
 
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.settings import Settings
-from planner.binder import Binder
-from planner.logical import LogicalPlan, Sink
-from planner.statements import parse_statement
-from planner.table_api import Table, call, col, count, cumulate, hop, lit, open_table, session, tumble
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.planner.binder import Binder
+from penstock.planner.logical import LogicalPlan, Sink
+from penstock.planner.statements import parse_statement
+from penstock.planner.table_api import (
+    Table,
+    call,
+    col,
+    count,
+    cumulate,
+    hop,
+    lit,
+    open_table,
+    session,
+    tumble,
+)
 from tests.planner.frontend import plan_text, sample_catalog
 
 

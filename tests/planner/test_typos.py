@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 from tests.planner.frontend import run_statements, sample_catalog
 
 TEMPLATES = {

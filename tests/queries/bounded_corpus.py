@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from client.scripts import PlacedStatement
-from client.session import Session
-from client.verification import difference
-from planner.statement_nodes import Insert, Query
+from penstock.catalog.errors import PenstockError
+from penstock.client.scripts import PlacedStatement
+from penstock.client.session import Session
+from penstock.client.verification import difference
+from penstock.planner.statement_nodes import Insert, Query
 from tests.golden import read_cases
 from tests.patience import PATIENCE_S
 from tests.streams.main_job import sample

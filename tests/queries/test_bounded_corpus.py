@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
 from tests.queries.bounded_corpus import Asked, asked_of_flights, asked_of_scripts, asked_of_status, excuse, tell, workplace
 from tests.streams.main_job import sample
 from tests.test_docs import MODULE

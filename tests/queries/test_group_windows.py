@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 

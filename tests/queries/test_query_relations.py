@@ -10,14 +10,14 @@ from datetime import timedelta
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.bounded.java import find_java
-from engine.deployment import Deployer
-from engine.spill_files import SpillFiles
-from engine.state_budget import StateBudget
-from engine.state_size import StateSize
-from optimizer.optimizer import RULES
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.bounded.java import find_java
+from penstock.engine.deployment import Deployer
+from penstock.engine.spill_files import SpillFiles
+from penstock.engine.state_budget import StateBudget
+from penstock.engine.state_size import StateSize
+from penstock.optimizer.optimizer import RULES
 from tests.direct.feeds import Feed
 from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
@@ -209,7 +209,7 @@ def test_mr16_bounded_on_spark() -> None:
 
 def test_planted_faults_break_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leak is state that stays; a source that goes on a row too late loses rows."""
-    from engine.operators.group_aggregate import GroupState
+    from penstock.engine.operators.group_aggregate import GroupState
     from tests.direct.feeds import FeedOperator
 
     tables = feeds(0)

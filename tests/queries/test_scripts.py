@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from optimizer.optimizer import RULES
+from penstock.optimizer.optimizer import RULES
 from tests.nexmark.site import QUERIES as NEXMARK
 from tests.nexmark.site import script as auction_script
 from tests.patience import PATIENCE_S

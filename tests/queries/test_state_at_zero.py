@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from engine.operator import Operator
-from engine.state.key_index import KeyIndex
+from penstock.engine.operator import Operator
+from penstock.engine.state.key_index import KeyIndex
 from tests.direct.feeds import Feed, Feeds, Row
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena
@@ -94,7 +94,7 @@ def _held(operator: Operator) -> dict[str, int]:
             continue
         parts: dict[Any, Any] = dict(enumerate(thing)) if isinstance(thing, list | tuple) else getattr(thing, "__dict__", {})
         module = type(thing).__module__
-        if isinstance(thing, list | tuple) or module.startswith(("engine.state", "engine.operators")):
+        if isinstance(thing, list | tuple) or module.startswith(("penstock.engine.state", "penstock.engine.operators")):
             todo += [(f"{name}.{key}", part) for key, part in parts.items()]
     return held
 

@@ -12,12 +12,12 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from client.session import Session
-from engine.connectors.collect import ResultChannel
-from engine.job import Job
-from engine.job_options import JobOptions
-from planner.physical import SinkSpec
-from planner.statement_nodes import Query
+from penstock.client.session import Session
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.job import Job
+from penstock.engine.job_options import JobOptions
+from penstock.planner.physical import SinkSpec
+from penstock.planner.statement_nodes import Query
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 ROWS = 12_000

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from optimizer.optimizer import RULES
+from penstock.optimizer.optimizer import RULES
 from tests.direct.feeds import Feed, Row
 from tests.patience import PATIENCE_S
 from tests.queries.generated.data import START, feeds
@@ -204,7 +204,7 @@ def test_mr17_time_frees_what_it_has_passed(query: str) -> None:
 
 _DIGEST = """
 import hashlib
-from engine.kernels.hash import stable_hash
+from penstock.engine.kernels.hash import stable_hash
 from tests.queries.generated.data import feeds
 from tests.queries.generated.relations import TIMES, Run, corpus, run
 import pyarrow as pa

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, verdict: Verdict) -> None:
     settings = ("deployment=processes",) if arguments.workers else ()
     if arguments.guarantee == "at-least-once":
         settings += ("execution.checkpointing.mode=AT_LEAST_ONCE",)
-    module = "tests.rel.forgetful" if arguments.guarantee == "none" else "repl.cli"
+    module = "tests.rel.forgetful" if arguments.guarantee == "none" else "penstock.repl.cli"
     job = JobProcess(root, "", JOB, interval=arguments.ckpt, settings=settings, module=module)
     kills = Kills(arguments.kills, arguments.every, arguments.jitter, Random(arguments.seed), tuple(arguments.target.split("|")), verdict.coverage)
     parallelism = arguments.workers or arguments.parallelism

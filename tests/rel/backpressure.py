@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from client.session import Session
-from engine.channels import CHANNEL_BYTES
-from engine.job_metrics import JobMetrics
+from penstock.client.session import Session
+from penstock.engine.channels import CHANNEL_BYTES
+from penstock.engine.job_metrics import JobMetrics
 from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import engine.checkpoint_store as checkpoint_store
-from catalog.errors import PenstockError
-from engine.checkpoint_reader import CheckpointReader
-from engine.checkpoint_store import CURRENT, CheckpointStore
-from engine.local_storage import LocalStorage
+import penstock.engine.checkpoint_store as checkpoint_store
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint_reader import CheckpointReader
+from penstock.engine.checkpoint_store import CURRENT, CheckpointStore
+from penstock.engine.local_storage import LocalStorage
 from tests.rel.verdict import Verdict
 
 GOLDEN = Path(__file__).parents[1] / "compat" / "golden" / "1.1"

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 from tests.rel.ends_tables import ROWS, committed, declarations, lost_or_doubled, write_numbers
 from tests.rel.verdict import Verdict
@@ -173,12 +173,12 @@ def command(end: End, root: Path, state: str) -> tuple[list[str], str | None]:
     path.write_text(script, encoding="utf-8")
     match end.face:
         case "-c":
-            return ["-m", "repl", *settings, *[word for statement in statements for word in ("-c", statement)]], None
+            return ["-m", "penstock", *settings, *[word for statement in statements for word in ("-c", statement)]], None
         case "-f":
-            return ["-m", "repl", *settings, "-f", str(path)], None
+            return ["-m", "penstock", *settings, "-f", str(path)], None
         case "run":
-            return ["-m", "repl", *settings, "run", str(path)], None
-    return ["-m", "repl", *settings], script
+            return ["-m", "penstock", *settings, "run", str(path)], None
+    return ["-m", "penstock", *settings], script
 
 
 def judge(end: End, outcome: Outcome) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from engine.restore import Restorer
-from repl.cli import main
+from penstock.engine.restore import Restorer
+from penstock.repl.cli import main
 
 if __name__ == "__main__":
     Restorer._restore_keyed = lambda self, chained: None

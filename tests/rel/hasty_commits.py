@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from engine.operator import Output
-from engine.operators.sink import SinkOperator
-from repl.cli import main
+from penstock.engine.operator import Output
+from penstock.engine.operators.sink import SinkOperator
+from penstock.repl.cli import main
 from tests.rel.log_sink import use_log
 
 _prepare = SinkOperator.before_barrier

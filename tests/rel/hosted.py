@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from client.session import Session
-from engine.bounded.java import find_java
-from engine.bounded.java_archive import SWITCH, archive_file
-from engine.bounded.spark_launcher import spark_home
-from engine.bounded.spark_session import SESSIONS
-from engine.job import Job
+from penstock.client.session import Session
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.java_archive import SWITCH, archive_file
+from penstock.engine.bounded.spark_launcher import spark_home
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.job import Job
 from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 from tests.rel.hosted_cluster import Cluster

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from engine.bounded.java import find_java
-from engine.bounded.local_cluster import executors_environment
-from engine.bounded.spark_launcher import spark_home
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.local_cluster import executors_environment
+from penstock.engine.bounded.spark_launcher import spark_home
 from tests.patience import PATIENCE_S
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from client.session import Session
-from engine.deploy.worker_process import WorkerProcess, WorkerState
-from engine.job import Job
+from penstock.client.session import Session
+from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
+from penstock.engine.job import Job
 from tests.patience import PATIENCE_S, await_that
 
 KEYS = 7

@@ -27,7 +27,7 @@ class JobProcess:
     job: str
     interval: str = "50 ms"
     settings: tuple[str, ...] = ()
-    module: str = "repl.cli"
+    module: str = "penstock.repl.cli"
     failpoints: str = ""
     runs: int = 0
     started_s: float = 0.0

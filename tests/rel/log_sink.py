@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from catalog.errors import Kind, PenstockError
-from engine.connectors import build
-from engine.connectors.sink import Committable, SinkRequest, SinkWriter
-from engine.elements import Batch
-from engine.failpoints import failpoint
-from repl.cli import main
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.connectors import build
+from penstock.engine.connectors.sink import Committable, SinkRequest, SinkWriter
+from penstock.engine.elements import Batch
+from penstock.engine.failpoints import failpoint
+from penstock.repl.cli import main
 from tests.rel.log import Log, Refused
 
 

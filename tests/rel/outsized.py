@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from catalog.errors import PenstockError
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
 from tests.rel.verdict import Verdict
 
 _TIMEOUT_S = 900

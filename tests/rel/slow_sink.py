@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.elements import Batch
-from engine.job import Job
-from engine.job_manager import JobManager
-from engine.job_options import JobOptions
-from engine.job_state import JobState
-from engine.operator import Operator, Output, Services
-from engine.restart import NoRestart
-from planner.edges import Partition
-from planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
+from penstock.engine.elements import Batch
+from penstock.engine.job import Job
+from penstock.engine.job_manager import JobManager
+from penstock.engine.job_options import JobOptions
+from penstock.engine.job_state import JobState
+from penstock.engine.operator import Operator, Output, Services
+from penstock.engine.restart import NoRestart
+from penstock.planner.edges import Partition
+from penstock.planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
 from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 from tests.runtime import fakes

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from client.session import Session
-from engine.failpoints import armed
-from engine.job_state import JobState
-from engine.manifest import decode_manifest
-from engine.operator import Services
-from engine.operators.build import build_operator
-from engine.restart import FixedDelay
-from planner.physical import JobGraph
-from planner.statement_nodes import Insert
+from penstock.client.session import Session
+from penstock.engine.failpoints import armed
+from penstock.engine.job_state import JobState
+from penstock.engine.manifest import decode_manifest
+from penstock.engine.operator import Services
+from penstock.engine.operators.build import build_operator
+from penstock.engine.restart import FixedDelay
+from penstock.planner.physical import JobGraph
+from penstock.planner.statement_nodes import Insert
 from tests.rel.swept_job import Row, script, unpublished, written
 from tests.runtime.simulation import PowerLoss, Simulation
 

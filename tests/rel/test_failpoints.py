@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.checkpoint_store import CheckpointStore
-from engine.failpoints import POINTS
-from engine.job_state import JobState
-from engine.operators.sink import SinkOperator
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.failpoints import POINTS
+from penstock.engine.job_state import JobState
+from penstock.engine.operators.sink import SinkOperator
 from tests.rel.swept import NOT_HERE, PARALLELISM, Plans, meaningful, sweep
 from tests.rel.swept_job import expected, write_input
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.job_records import recorded_jobs
-from engine import local_storage
-from engine.checkpoint_store import CheckpointStore
-from engine.local_storage import LocalStorage
+from penstock.catalog.errors import PenstockError
+from penstock.client.job_records import recorded_jobs
+from penstock.engine import local_storage
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.local_storage import LocalStorage
 from tests.rel.job_process import ROOT, JobProcess
 from tests.rel.swept_job import expected, script, unpublished, write_input, written
 
@@ -32,7 +32,7 @@ def job(tmp_path: Path) -> Iterator[JobProcess]:
 
 
 def penstock(job: JobProcess, *words: str) -> str:
-    line = [sys.executable, "-m", "repl.cli", *words, "--state", str(job.state_dir)]
+    line = [sys.executable, "-m", "penstock.repl.cli", *words, "--state", str(job.state_dir)]
     done = subprocess.run(line, cwd=job.root, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
     return done.stdout + done.stderr
 

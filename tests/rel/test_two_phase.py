@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import penstock
-from engine.connectors import build
-from engine.connectors.sink import Committable
+from penstock.engine.connectors import build
+from penstock.engine.connectors.sink import Committable
 from tests.rel.__main__ import run_card
 from tests.rel.cards import CARDS
 from tests.rel.log import KEYS, Log, Refused, out_of_order

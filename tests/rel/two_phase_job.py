@@ -46,7 +46,7 @@ class Target:
     @property
     def module(self) -> str:
         """The command line that knows its sink."""
-        return "repl.cli" if self._log is None else "tests.rel.log_sink"
+        return "penstock.repl.cli" if self._log is None else "tests.rel.log_sink"
 
     def script(self, rows: int, rate: int) -> str:
         """Return the job's statements."""

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from repl.arguments import command_first
+from penstock.repl.arguments import command_first
 from tests.patience import PATIENCE_S
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
@@ -12,7 +12,7 @@ HEAVY = ("pyspark", "numba", "duckdb", "pandas")
 
 def penstock(*words, stdin="", env=None):
     return subprocess.run(
-        [sys.executable, "-m", "repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=False
+        [sys.executable, "-m", "penstock.repl.cli", *words], input=stdin, capture_output=True, text=True, timeout=PATIENCE_S, env=env, check=False
     )
 
 
@@ -99,9 +99,10 @@ def test_the_door_is_light():
 
 def test_the_prompt_waits_for_nothing_heavy():
     modules = (*HEAVY, "pyarrow", "sqlglot", "numpy")
-    code = f"import sys, repl.shell, repl.setup, repl.editor, repl.completion; assert not [m for m in {modules!r} if m in sys.modules]"
+    code = "import sys, penstock.repl.shell, penstock.repl.setup, penstock.repl.editor, penstock.repl.completion\n"
+    code += f"assert not [m for m in {modules!r} if m in sys.modules]"
     assert seconds(code) < 0.6
 
 
 def test_help_is_quick():
-    assert seconds("import sys; sys.argv = ['penstock', '--help']; from repl.cli import main; main()") < 0.4
+    assert seconds("import sys; sys.argv = ['penstock', '--help']; from penstock.repl.cli import main; main()") < 0.4

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from repl.cells import json_column, text_column, visible
+from penstock.repl.cells import json_column, text_column, visible
 
 
 def text(values, kind, zone=None):

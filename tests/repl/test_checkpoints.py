@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from repl.cli import main
+from penstock.repl.cli import main
 
 SCRIPT = """
 CREATE TABLE s (k INT, v BIGINT) WITH ('connector' = 'datagen', 'number-of-rows' = '3000', 'fields.k.min' = '1', 'fields.k.max' = '40', 'seed' = '7');

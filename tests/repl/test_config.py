@@ -1,7 +1,7 @@
 import pytest
 
-from catalog.errors import PenstockError
-from repl.config import load_config, with_flags
+from penstock.catalog.errors import PenstockError
+from penstock.repl.config import load_config, with_flags
 
 
 def test_flag_over_environment_over_project_over_user(tmp_path):

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.bounded import java, kept_spark
-from repl.cli import main
+from penstock.engine.bounded import java, kept_spark
+from penstock.repl.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def java_switch() -> str:
-    from engine.bounded.java_archive import SWITCH
+    from penstock.engine.bounded.java_archive import SWITCH
 
     return SWITCH
 
@@ -113,14 +113,14 @@ def test_a_state_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_packages(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("repl.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get)
+    monkeypatch.setattr("penstock.repl.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get)
     code, found = examined(capsys)
     assert code == 1 and found["pyarrow"][0]["mend"] == "pip install 'pyarrow>=18'" and found["numpy"][0]["found"] == "not installed"
     assert found["numba"][0]["state"] == "ok"
 
 
 def test_what_the_user_says_of_spark_goes_before_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from engine.bounded.spark_launcher import configured
+    from penstock.engine.bounded.spark_launcher import configured
 
     (tmp_path / "spark-defaults.conf").write_text("# mine\nspark.driver.memory  3g\nspark.master=local[1]\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))

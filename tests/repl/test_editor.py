@@ -4,11 +4,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from repl.command_table import COMMAND_HELP
-from repl.completion import SqlCompleter
-from repl.config import Config
-from repl.editor import Editor, finished
-from repl.highlight import styled_lines, styled_pieces
+from penstock.repl.command_table import COMMAND_HELP
+from penstock.repl.completion import SqlCompleter
+from penstock.repl.config import Config
+from penstock.repl.editor import Editor, finished
+from penstock.repl.highlight import styled_lines, styled_pieces
 
 
 def typed(keys, tmp_path, default=""):
@@ -122,9 +122,9 @@ def test_settings_and_options_complete_in_quotes():
 def test_tables_and_columns_come_from_the_catalog():
     import pyarrow as pa
 
-    from catalog.catalog import Catalog
-    from client.registration import register
-    from engine.connectors.registered import RegisteredTables
+    from penstock.catalog.catalog import Catalog
+    from penstock.client.registration import register
+    from penstock.engine.connectors.registered import RegisteredTables
 
     class Held:
         catalog = Catalog()

@@ -3,14 +3,14 @@ import io
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, STRING
-from client.results import Result, Shape
-from engine.connectors.collect import ResultChannel
-from engine.elements import Batch
-from repl.live import LiveTable, show_live
-from repl.printer import Style
-from repl.render import Look
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, STRING
+from penstock.client.results import Result, Shape
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.elements import Batch
+from penstock.repl.live import LiveTable, show_live
+from penstock.repl.printer import Style
+from penstock.repl.render import Look
 
 SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT)))
 

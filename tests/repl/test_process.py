@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from engine.operators.source import SourceOperator
-from repl.cli import main
+from penstock.engine.operators.source import SourceOperator
+from penstock.repl.cli import main
 from tests.patience import PATIENCE_S, await_that
 
 COUNTER = (
@@ -20,7 +20,7 @@ COUNTER = (
     "'fields.a.start' = '1', 'fields.a.end' = '9');"
 )
 ENDLESS = "CREATE TEMPORARY TABLE e (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '500', 'fields.a.min' = '0', 'fields.a.max' = '9');"
-COMMAND = [sys.executable, "-m", "repl.cli"]
+COMMAND = [sys.executable, "-m", "penstock.repl.cli"]
 QUIET = {**os.environ, "NO_COLOR": "1", "PENSTOCK_CONFIG": "/nonexistent", "PENSTOCK_HISTORY": "/nonexistent/history"}
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from client.session import Session
-from repl.arguments import EXIT_TIMEOUT
-from repl.config import Config
-from repl.errors_out import Messages
-from repl.scripts import ScriptRunner
-from repl.setup import printer_for
+from penstock.client.session import Session
+from penstock.repl.arguments import EXIT_TIMEOUT
+from penstock.repl.config import Config
+from penstock.repl.errors_out import Messages
+from penstock.repl.scripts import ScriptRunner
+from penstock.repl.setup import printer_for
 
 SOURCE = (
     "CREATE TABLE e (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' DAY) WITH ('connector' = 'datagen', 'rows-per-second' = '2000');"

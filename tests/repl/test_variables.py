@@ -1,7 +1,7 @@
 import pytest
 
-from catalog.errors import PenstockError
-from repl.variables import substitute
+from penstock.catalog.errors import PenstockError
+from penstock.repl.variables import substitute
 
 
 def test_only_quoted_text_is_replaced():

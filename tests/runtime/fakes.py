@@ -10,16 +10,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
-from engine.arrays import array_of
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.kernels.hash import stable_hash
-from engine.operator import Context, Operator, Output, Services, SourceOperator, SourceStatus
-from engine.state.key_groups import groups_of_hashes
-from planner.edges import Edge, Forward, Partition
-from planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.engine.arrays import array_of
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.operator import (
+    Context,
+    Operator,
+    Output,
+    Services,
+    SourceOperator,
+    SourceStatus,
+)
+from penstock.engine.state.key_groups import groups_of_hashes
+from penstock.planner.edges import Edge, Forward, Partition
+from penstock.planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
 
 ROWS = pa.schema([("key", pa.int64()), ("value", pa.int64()), ("time", pa.int64())])
 SCHEMA = Schema((Field("key", BIGINT), Field("value", BIGINT), Field("time", BIGINT)))

@@ -9,17 +9,23 @@ from random import Random
 
 import pyarrow as pa
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Operator, Output
-from engine.operators.build import build_operator
-from planner.edges import Forward, Partition
-from planner.expressions import AggregateCall, Column
-from planner.logical import Phase
-from planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec, WindowAggregateSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Operator, Output
+from penstock.engine.operators.build import build_operator
+from penstock.planner.edges import Forward, Partition
+from penstock.planner.expressions import AggregateCall, Column
+from penstock.planner.logical import Phase
+from penstock.planner.physical import (
+    Chain,
+    ChainEdge,
+    JobGraph,
+    OperatorSpec,
+    WindowAggregateSpec,
+)
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.runtime import fakes
 from tests.runtime.fakes import ROWS, SCHEMA, LedgerSpec, NumbersSpec, Row
 

@@ -12,21 +12,21 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from engine.channels import no_wakeup
-from engine.checkpoint_store import CheckpointStore
-from engine.clock import ManualClock
-from engine.deployment import BuildOperator, Deployer, Deployment
-from engine.job_master import JobMaster
-from engine.job_messages import TaskFailed, TasksReleased, TasksStarted
-from engine.job_options import JobOptions
-from engine.job_state import JobState
-from engine.memory_storage import MemoryStorage
-from engine.operator import Services
-from engine.plan_identity import plan_identity
-from engine.rescaling import RescaleRequested
-from engine.restart import FixedDelay
-from engine.task import Did, Task
-from planner.physical import JobGraph
+from penstock.engine.channels import no_wakeup
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.clock import ManualClock
+from penstock.engine.deployment import BuildOperator, Deployer, Deployment
+from penstock.engine.job_master import JobMaster
+from penstock.engine.job_messages import TaskFailed, TasksReleased, TasksStarted
+from penstock.engine.job_options import JobOptions
+from penstock.engine.job_state import JobState
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operator import Services
+from penstock.engine.plan_identity import plan_identity
+from penstock.engine.rescaling import RescaleRequested
+from penstock.engine.restart import FixedDelay
+from penstock.engine.task import Did, Task
+from penstock.planner.physical import JobGraph
 
 Barriers = dict[str, Any]
 

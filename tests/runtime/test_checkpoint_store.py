@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.chain import OperatorSnapshot
-from engine.checkpoint_store import CheckpointStore
-from engine.job_messages import TaskId
-from engine.job_record import OWNER
-from engine.local_storage import LocalStorage
-from engine.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
-from engine.memory_storage import MemoryStorage
-from engine.snapshot_writer import PIECE_BYTES, SnapshotWriter
-from engine.snapshots import WrittenTask, read_items, read_state
+from penstock.catalog.errors import PenstockError
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.job_messages import TaskId
+from penstock.engine.job_record import OWNER
+from penstock.engine.local_storage import LocalStorage
+from penstock.engine.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.snapshot_writer import PIECE_BYTES, SnapshotWriter
+from penstock.engine.snapshots import WrittenTask, read_items, read_state
 from tests.runtime.simulation import FaultyStorage, PowerLoss
 
 
@@ -93,7 +93,7 @@ def test_manifest_survives_its_encoding() -> None:
 
 
 def test_newer_formats_are_refused_naming_both() -> None:
-    from engine.manifest import seal, unseal
+    from penstock.engine.manifest import seal, unseal
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))

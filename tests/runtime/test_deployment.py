@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.clock import ManualClock
-from engine.deployment import Deployer
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator, keeps_state
-from engine.plan_identity import plan_identity
-from planner.edges import Forward, Partition
-from planner.logical import JoinKind
-from planner.physical import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
+from penstock.catalog.errors import PenstockError
+from penstock.engine.clock import ManualClock
+from penstock.engine.deployment import Deployer
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator, keeps_state
+from penstock.engine.plan_identity import plan_identity
+from penstock.planner.edges import Forward, Partition
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
 from tests.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, window_job
 
 

@@ -9,31 +9,31 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from engine.chain import OperatorSnapshot
-from engine.elements import Batch
-from engine.job_messages import TaskId
-from engine.job_options import JobOptions
-from engine.layers import MOST_LAYERS, Layers
-from engine.memory_storage import MemoryStorage
-from engine.operator import KeyedState, KeyGroups, TrackedState
-from engine.operators.group_aggregate import GroupAggregateOperator
-from engine.operators.session_aggregate import SessionAggregateOperator
-from engine.operators.window_aggregate import WindowAggregateOperator
-from engine.snapshot_writer import SnapshotWriter
-from engine.snapshots import WrittenTask, read_state
-from engine.state.accumulators import Accumulators
-from engine.state.held_rows import HeldRows
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.match_rows import MatchRows
-from engine.state.partition_totals import PartitionTotals
-from engine.state.waiting_rows import WaitingRows
-from planner.expressions import AggregateCall, Column
-from planner.logical import Phase
-from planner.physical import GroupAggregateSpec, WindowAggregateSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.elements import Batch
+from penstock.engine.job_messages import TaskId
+from penstock.engine.job_options import JobOptions
+from penstock.engine.layers import MOST_LAYERS, Layers
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.operator import KeyedState, KeyGroups, TrackedState
+from penstock.engine.operators.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.session_aggregate import SessionAggregateOperator
+from penstock.engine.operators.window_aggregate import WindowAggregateOperator
+from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.snapshots import WrittenTask, read_state
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.held_rows import HeldRows
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.match_rows import MatchRows
+from penstock.engine.state.partition_totals import PartitionTotals
+from penstock.engine.state.waiting_rows import WaitingRows
+from penstock.planner.expressions import AggregateCall, Column
+from penstock.planner.logical import Phase
+from penstock.planner.physical import GroupAggregateSpec, WindowAggregateSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.operators.changelogs import Collected, context
 
 TIMED = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us"))])

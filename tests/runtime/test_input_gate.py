@@ -6,11 +6,28 @@ from collections.abc import Sequence
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.barriers import Alignment
-from engine.channels import Channel
-from engine.elements import MAX_WATERMARK_US, Barrier, Batch, Element, EndOfInput, Idle, LatencyMarker, Watermark
-from engine.input_gate import BarrierAhead, GateEvent, InputGate, PortEnd, PortTime, RowsInFlight, WatermarkMerge
+from penstock.catalog.errors import PenstockError
+from penstock.engine.barriers import Alignment
+from penstock.engine.channels import Channel
+from penstock.engine.elements import (
+    MAX_WATERMARK_US,
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.input_gate import (
+    BarrierAhead,
+    GateEvent,
+    InputGate,
+    PortEnd,
+    PortTime,
+    RowsInFlight,
+    WatermarkMerge,
+)
 from tests.runtime.fakes import batch, rows_of
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import Kind, PenstockError
-from engine.clock import SystemClock
-from engine.job_manager import JobManager
-from engine.job_options import JobOptions
-from engine.job_state import JobState
-from engine.operator import Operator
-from engine.restart import FixedDelay
-from engine.slots import Slot
-from engine.task_manager import ThreadedWorkers
-from planner.edges import Partition
-from planner.physical import OperatorSpec
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.clock import SystemClock
+from penstock.engine.job_manager import JobManager
+from penstock.engine.job_options import JobOptions
+from penstock.engine.job_state import JobState
+from penstock.engine.operator import Operator
+from penstock.engine.restart import FixedDelay
+from penstock.engine.slots import Slot
+from penstock.engine.task_manager import ThreadedWorkers
+from penstock.planner.edges import Partition
+from penstock.planner.physical import OperatorSpec
 from tests.patience import PATIENCE_S, await_that
 from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from catalog.settings import Settings
-from engine.job_options import JobOptions
-from engine.restart import ExponentialDelay, FixedDelay, NoRestart
+from penstock.catalog.settings import Settings
+from penstock.engine.job_options import JobOptions
+from penstock.engine.restart import ExponentialDelay, FixedDelay, NoRestart
 
 
 def test_options_come_from_settings() -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from engine.chain import ChainedOperator, OperatorChain
-from engine.channels import Channel
-from engine.clock import ManualClock
-from engine.elements import Barrier, Batch, LatencyMarker
-from engine.input_gate import InputGate
-from engine.job_messages import TaskId
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Operator, Output, Services, SourceOperator, SourceStatus
-from engine.record_writer import RecordWriter, TaskOutput, record_writer
-from engine.task import Did, Task
-from planner.edges import Partition
+from penstock.engine.chain import ChainedOperator, OperatorChain
+from penstock.engine.channels import Channel
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import Barrier, Batch, LatencyMarker
+from penstock.engine.input_gate import InputGate
+from penstock.engine.job_messages import TaskId
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import (
+    Context,
+    KeyGroups,
+    Operator,
+    Output,
+    Services,
+    SourceOperator,
+    SourceStatus,
+)
+from penstock.engine.record_writer import RecordWriter, TaskOutput, record_writer
+from penstock.engine.task import Did, Task
+from penstock.planner.edges import Partition
 from tests.runtime.fakes import batch
 
 

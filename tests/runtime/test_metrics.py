@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.latency_histogram import LatencyFigures, LatencyHistogram
-from engine.time_spent import Spending, TimeShares, TimeSpent
+from penstock.engine.latency_histogram import LatencyFigures, LatencyHistogram
+from penstock.engine.time_spent import Spending, TimeShares, TimeSpent
 
 
 def test_a_wait_counts_while_it_goes_on() -> None:

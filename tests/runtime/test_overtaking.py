@@ -7,13 +7,20 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.barrier_passage import BarrierPassage
-from engine.chain import OperatorSnapshot
-from engine.channels import Channel
-from engine.elements import Barrier, Batch, Element, EndOfInput, LatencyMarker, Watermark
-from engine.in_flight import ChannelRows, Way, batches_of, kept
-from engine.input_gate import BarrierAhead, InputGate, RowsInFlight
-from planner.edges import Partition, Shuffle
+from penstock.engine.barrier_passage import BarrierPassage
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.channels import Channel
+from penstock.engine.elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.in_flight import ChannelRows, Way, batches_of, kept
+from penstock.engine.input_gate import BarrierAhead, InputGate, RowsInFlight
+from penstock.planner.edges import Partition, Shuffle
 from tests.runtime.fakes import batch, rows_of
 
 NOW, SOON = 0.0, 100.0

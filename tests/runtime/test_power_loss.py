@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.chain import OperatorSnapshot
-from engine.checkpoint_store import CheckpointStore
-from engine.job_messages import TaskId
-from engine.layers import Layers
-from engine.manifest import Manifest, OperatorEntry, decode_manifest
-from engine.memory_storage import MemoryStorage
-from engine.snapshots import read_state
+from penstock.catalog.errors import PenstockError
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.job_messages import TaskId
+from penstock.engine.layers import Layers
+from penstock.engine.manifest import Manifest, OperatorEntry, decode_manifest
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.snapshots import read_state
 from tests.runtime.power_loss import Log, RecordingStorage, states_after
 from tests.runtime.simulation import FaultyStorage, PowerLoss
 from tests.runtime.test_incremental import side

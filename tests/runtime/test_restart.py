@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.job_state import TRANSITIONS, JobState, check_transition
-from engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartBudget
+from penstock.catalog.errors import PenstockError
+from penstock.engine.job_state import TRANSITIONS, JobState, check_transition
+from penstock.engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartBudget
 
 
 def delays(strategy, times) -> list[float | None]:

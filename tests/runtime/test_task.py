@@ -7,17 +7,34 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.chain import ChainedOperator, OperatorChain
-from engine.channels import Channel
-from engine.clock import ManualClock
-from engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
-from engine.input_gate import InputGate
-from engine.job_messages import CheckpointComplete, CompletionTaken, SnapshotTaken, TaskEnded, TaskId, TriggerCheckpoint
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Operator, Output, Rest, Services, SourceOperator, SourceStatus, begun
-from engine.record_writer import RecordWriter, TaskOutput
-from engine.task import Did, Phase, Task
+from penstock.catalog.errors import PenstockError
+from penstock.engine.chain import ChainedOperator, OperatorChain
+from penstock.engine.channels import Channel
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
+from penstock.engine.input_gate import InputGate
+from penstock.engine.job_messages import (
+    CheckpointComplete,
+    CompletionTaken,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TriggerCheckpoint,
+)
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import (
+    Context,
+    KeyGroups,
+    Operator,
+    Output,
+    Rest,
+    Services,
+    SourceOperator,
+    SourceStatus,
+    begun,
+)
+from penstock.engine.record_writer import RecordWriter, TaskOutput
+from penstock.engine.task import Did, Phase, Task
 from tests.runtime.fakes import batch, rows_of
 
 

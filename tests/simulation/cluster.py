@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from catalog.errors import PenstockError
-from engine.checkpoint_store import Opened
-from engine.deployment import BuildOperator
-from engine.job_state import JobState
-from engine.operator import Services
-from engine.plan_identity import plan_identity
-from engine.rescaling import RescaleRequested
-from engine.task import Task
-from planner.physical import JobGraph
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint_store import Opened
+from penstock.engine.deployment import BuildOperator
+from penstock.engine.job_state import JobState
+from penstock.engine.operator import Services
+from penstock.engine.plan_identity import plan_identity
+from penstock.engine.rescaling import RescaleRequested
+from penstock.engine.task import Task
+from penstock.planner.physical import JobGraph
 from tests.simulation.coordinator import Coordinator
 from tests.simulation.disk import Disk
 from tests.simulation.knobs import Fixed, draw

@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
-from engine.checkpoint_store import CheckpointStore
-from engine.deploy.process_workers import ProcessWorkers
-from engine.deploy.worker_pool import OVERSLEPT_MS, WATCH_S
-from engine.deploy.worker_process import WorkerProcess, WorkerState
-from engine.deployment import Deployer
-from engine.job_master import JobMaster, Posted
-from engine.plan_identity import plan_identity
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.deploy.process_workers import ProcessWorkers
+from penstock.engine.deploy.worker_pool import OVERSLEPT_MS, WATCH_S
+from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
+from penstock.engine.deployment import Deployer
+from penstock.engine.job_master import JobMaster, Posted
+from penstock.engine.plan_identity import plan_identity
 from tests.simulation.disk import NodeDisk
 from tests.simulation.task_manager import SimulatedIo, SimulatedSlots, TaskManager
 from tests.simulation.wires import ControlEnd

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-import engine.checkpoint_store
-import engine.input_gate
-import engine.kernels.partition
-import engine.snapshots
-from engine.barriers import Alignment
-from engine.channels import Channel
-from engine.checkpoint_coordinator import CheckpointCoordinator
-from engine.checkpoint_store import CheckpointStore
-from engine.elements import Barrier, Batch, Element
-from engine.input_gate import Collection, InputGate
-from engine.job_messages import CheckpointComplete
-from engine.network.frames import FrameReader
-from engine.network.remote_channel import RemoteChannel
-from engine.restore import Restorer
-from engine.task import Task
+import penstock.engine.checkpoint_store
+import penstock.engine.input_gate
+import penstock.engine.kernels.partition
+import penstock.engine.snapshots
+from penstock.engine.barriers import Alignment
+from penstock.engine.channels import Channel
+from penstock.engine.checkpoint_coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint_store import CheckpointStore
+from penstock.engine.elements import Barrier, Batch, Element
+from penstock.engine.input_gate import Collection, InputGate
+from penstock.engine.job_messages import CheckpointComplete
+from penstock.engine.network.frames import FrameReader
+from penstock.engine.network.remote_channel import RemoteChannel
+from penstock.engine.restore import Restorer
+from penstock.engine.task import Task
 from tests.runtime.fakes import Ledger, LedgerSink, NumbersSource
 from tests.simulation.disk import Disk
 from tests.simulation.wires import Trouble
@@ -45,7 +45,7 @@ class Hasty(Alignment):
 
 
 def not_aligned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(engine.input_gate, "Alignment", Hasty)
+    patch.setattr(penstock.engine.input_gate, "Alignment", Hasty)
 
 
 def snapshot_behind_the_barrier(patch: pytest.MonkeyPatch) -> None:
@@ -123,8 +123,8 @@ def without(owner: type, verb: str) -> Plant:
 
 
 def checksums_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
-    patch.setattr(engine.checkpoint_store, "check_file", lambda storage, file: None)
+    patch.setattr(penstock.engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
+    patch.setattr(penstock.engine.checkpoint_store, "check_file", lambda storage, file: None)
 
 
 def old_checkpoint_deleted_too_soon(patch: pytest.MonkeyPatch) -> None:
@@ -153,12 +153,12 @@ def shared_files_not_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 def rows_to_other_subtasks(patch: pytest.MonkeyPatch) -> None:
-    partition = engine.kernels.partition.partition
-    patch.setattr(engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
+    partition = penstock.engine.kernels.partition.partition
+    patch.setattr(penstock.engine.kernels.partition, "partition", lambda hashes, parallelism, groups: partition(hashes, parallelism, parallelism))
 
 
 def fastest_watermark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(engine.input_gate, "min", max, raising=False)
+    patch.setattr(penstock.engine.input_gate, "min", max, raising=False)
 
 
 def rows_of_a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
-from engine.channels import Wakeup
-from engine.deploy.worker import METRICS_EVERY_S, Worker
-from engine.deployment import Deployment
-from engine.job_messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
-from engine.network.admission import Refusals
-from engine.network.hello import Identity
-from engine.network.links import LinkLost
-from engine.storage import Storage
-from engine.task import Did, Task
-from engine.task_manager import run_io
+from penstock.catalog.errors import PenstockError
+from penstock.engine.channels import Wakeup
+from penstock.engine.deploy.worker import METRICS_EVERY_S, Worker
+from penstock.engine.deployment import Deployment
+from penstock.engine.job_messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
+from penstock.engine.network.admission import Refusals
+from penstock.engine.network.hello import Identity
+from penstock.engine.network.links import LinkLost
+from penstock.engine.storage import Storage
+from penstock.engine.task import Did, Task
+from penstock.engine.task_manager import run_io
 from tests.simulation.disk import NodeDisk
 from tests.simulation.plane import SimulatedPlane
 from tests.simulation.wires import ControlEnd

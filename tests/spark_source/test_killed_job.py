@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
-from engine.connectors.commit_log import CommitLog
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.connectors.commit_log import CommitLog
 from tests.patience import await_that
 
 ROWS = 2400
@@ -47,7 +47,7 @@ def until(reached: Callable[[], bool], what: str) -> None:
 def started(directory: Path) -> subprocess.Popen[bytes]:
     script = directory / "job.sql"
     script.write_text(SCRIPT.format(rows=ROWS, out=directory / "out"))
-    words = [sys.executable, "-m", "repl", "run", str(script), "--state", str(directory / "state"), "-p", "2"]
+    words = [sys.executable, "-m", "penstock", "run", str(script), "--state", str(directory / "state"), "-p", "2"]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -16,14 +16,14 @@ import pytest
 from pyspark.sql import datasource as spark_filters
 
 import penstock
-from catalog.errors import PenstockError
-from client.dbapi import Connection
-from client.spark_source.pushed_filters import expression, split
-from client.spark_source.registration import modules_archive
-from client.spark_source.source_options import SourceOptions
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
-from engine.connectors.commit_log import COMMITS, CommitLog
+from penstock.catalog.errors import PenstockError
+from penstock.client.dbapi import Connection
+from penstock.client.spark_source.pushed_filters import expression, split
+from penstock.client.spark_source.registration import modules_archive
+from penstock.client.spark_source.source_options import SourceOptions
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.connectors.commit_log import COMMITS, CommitLog
 from tests.patience import await_that
 
 FAST = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "100 ms"}
@@ -82,7 +82,7 @@ def streamed(spark: Any, place: Path, sink: Path, **options: str) -> list[int]:
 
 
 def test_workers_import_little() -> None:
-    code = "import sys, client.spark_source.source; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    code = "import sys, penstock.client.spark_source.source; print(*sorted({name.removeprefix('penstock.').split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"pyarrow", "pyspark", "client"} <= set(loaded)
     assert not {"numba", "duckdb", "sqlglot", "lark", "repl", "optimizer"} & set(loaded)
@@ -90,7 +90,7 @@ def test_workers_import_little() -> None:
 
 def test_what_is_shipped_is_enough(tmp_path: Path) -> None:
     archive = modules_archive(tmp_path)
-    code = "import client.spark_source.source as s; print(s.__file__)"
+    code = "import penstock.client.spark_source.source as s; print(s.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(archive)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
     assert done.returncode == 0 and done.stdout.startswith(str(archive)), done.stderr

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from client.session import Session
-from engine.connectors.collect import ResultChannel
-from engine.job import Job
-from engine.job_options import JobOptions
-from planner.physical import JobGraph, SinkSpec
-from planner.statement_nodes import Insert, Query
+from penstock.client.session import Session
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.job import Job
+from penstock.engine.job_options import JobOptions
+from penstock.planner.physical import JobGraph, SinkSpec
+from penstock.planner.statement_nodes import Insert, Query
 from tests.patience import PATIENCE_S
 from tests.streams.oracle import ROOT
 

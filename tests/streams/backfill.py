@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from client.session import Session
-from engine.checkpoint_coordinator import CheckpointKind
-from engine.job import Job
+from penstock.client.session import Session
+from penstock.engine.checkpoint_coordinator import CheckpointKind
+from penstock.engine.job import Job
 from tests.patience import PATIENCE_S
 
 MINUTE_US = 60_000_000

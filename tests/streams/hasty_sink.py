@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from engine.connectors import build
-from engine.connectors.filesystem_sink import FilesystemSink
-from engine.elements import Batch
-from repl.cli import main
+from penstock.engine.connectors import build
+from penstock.engine.connectors.filesystem_sink import FilesystemSink
+from penstock.engine.elements import Batch
+from penstock.repl.cli import main
 
 
 class HastySink(FilesystemSink):

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from client.session import Session
+from penstock.client.session import Session
 
 START = datetime(2024, 1, 1)
 SCHEMA = pa.schema([("id", pa.int64()), ("k", pa.string()), ("v", pa.int64()), ("ts", pa.timestamp("us"))])

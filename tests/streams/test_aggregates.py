@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 _TIMES = [datetime(2024, 1, 1) + timedelta(seconds=i + (i * 7) % 4 * 3, milliseconds=i) for i in range(150)]

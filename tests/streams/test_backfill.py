@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.inner_chain import InnerChain
-from engine.operators.read_splits import ReadSplitsOperator
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.inner_chain import InnerChain
+from penstock.engine.operators.read_splits import ReadSplitsOperator
 from tests.patience import PATIENCE_S
 from tests.streams.backfill import (
     QUERIES,

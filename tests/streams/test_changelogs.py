@@ -10,8 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from client.session import Session
-from engine.change_rows import DELETE, UPDATE_AFTER, UPDATE_BEFORE, change_rows
+from penstock.client.session import Session
+from penstock.engine.change_rows import DELETE, UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, declared
 

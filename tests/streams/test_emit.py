@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.connectors.collect import ResultChannel
-from engine.job import Job
-from engine.job_options import JobOptions
-from planner.physical import SinkSpec
-from planner.statement_nodes import Query
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.job import Job
+from penstock.engine.job_options import JobOptions
+from penstock.planner.physical import SinkSpec
+from penstock.planner.statement_nodes import Query
 from tests.direct.lateness import Entry, SessionOf, sessions_in_turn
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 

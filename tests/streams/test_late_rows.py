@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, STRING, TIMESTAMP
-from client.session import Session
-from engine.connectors.late_row_store import MAX_KEPT, LateRows
-from engine.job_options import JobOptions
-from planner.statement_nodes import Insert
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
+from penstock.client.session import Session
+from penstock.engine.connectors.late_row_store import MAX_KEPT, LateRows
+from penstock.engine.job_options import JobOptions
+from penstock.planner.statement_nodes import Insert
 from tests.patience import PATIENCE_S
 from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _sessions, _windows, rows_of_e, session
 

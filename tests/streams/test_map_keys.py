@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.kernels.hash import stable_hash
-from engine.kernels.nested import canonical_text
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.nested import canonical_text
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import DirectJob, planned
 

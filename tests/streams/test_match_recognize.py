@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 START = datetime(2024, 1, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 from tests.streams.change_files import Changes, declared
 from tests.streams.test_nested import hashable

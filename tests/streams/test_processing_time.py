@@ -10,18 +10,18 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TimestampLtz
-from client.session import Session
-from engine.clock import ManualClock
-from engine.connectors.collect import ResultChannel
-from engine.elements import MAX_WATERMARK_US, Batch
-from engine.job import Job
-from engine.job_options import JobOptions
-from engine.operators.processing_time import ProcessingTimeOperator
-from planner.physical import ProcessingTimeSpec, SinkSpec
-from planner.statement_nodes import Query
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TimestampLtz
+from penstock.client.session import Session
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.elements import MAX_WATERMARK_US, Batch
+from penstock.engine.job import Job
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.processing_time import ProcessingTimeOperator
+from penstock.planner.physical import ProcessingTimeSpec, SinkSpec
+from penstock.planner.statement_nodes import Query
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.streams.test_over import MOVES, check
 
 QUERIES = {

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from client.session import Session
-from engine.formats.skipping import SKIPPED
-from engine.job import Job
-from engine.operator import Output, SourceStatus
-from engine.operator_news import JoinKeys, KeysKnown
-from engine.operators.runtime_filter import PRUNED
-from engine.operators.source import SourceOperator
-from engine.state.key_index import KeyIndex
+from penstock.client.session import Session
+from penstock.engine.formats.skipping import SKIPPED
+from penstock.engine.job import Job
+from penstock.engine.operator import Output, SourceStatus
+from penstock.engine.operator_news import JoinKeys, KeysKnown
+from penstock.engine.operators.runtime_filter import PRUNED
+from penstock.engine.operators.source import SourceOperator
+from penstock.engine.state.key_index import KeyIndex
 from tests.patience import PATIENCE_S, await_that
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit
@@ -246,7 +246,7 @@ def test_a_filter_that_lacks_a_key_is_found(tables: Path, monkeypatch: pytest.Mo
         keys = pa.RecordBatch.from_arrays(index.keys(index.live_slots()), names=["0"])
         return JoinKeys(keys.slice(1) if keys.num_rows else keys)
 
-    monkeypatch.setattr("engine.operators.join.keys_told", forgetful)
+    monkeypatch.setattr("penstock.engine.operators.join.keys_told", forgetful)
     with pytest.raises(AssertionError):
         both(tables, QUERIES["widened"])
 

@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from client.session import Session
-from engine.elements import MAX_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operators.session_table import SessionTableOperator
-from engine.operators.temporal_sort import TemporalSortOperator
-from planner.expressions import Column, SortKey
-from planner.physical import TemporalSortSpec, WindowTableSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.client.session import Session
+from penstock.engine.elements import MAX_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.session_table import SessionTableOperator
+from penstock.engine.operators.temporal_sort import TemporalSortOperator
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.physical import TemporalSortSpec, WindowTableSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end

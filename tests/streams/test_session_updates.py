@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from client.session import Session
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator
-from planner.emission import ON_CLOSE, Emission
-from planner.expressions import AggregateCall
-from planner.logical import Phase
-from planner.physical import OperatorSpec, WindowAggregateSpec, WindowTableSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.client.session import Session
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator
+from penstock.planner.emission import ON_CLOSE, Emission
+from penstock.planner.expressions import AggregateCall
+from penstock.planner.logical import Phase
+from penstock.planner.physical import OperatorSpec, WindowAggregateSpec, WindowTableSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.operators.harness import Remembered, opened
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, declared

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.connectors.commit_log import COMMITS
-from engine.connectors.staged_files import STAGING, StagedFiles
-from engine.formats.file_writers import TextWriter, _DurableFile
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.connectors.commit_log import COMMITS
+from penstock.engine.connectors.staged_files import STAGING, StagedFiles
+from penstock.engine.formats.file_writers import TextWriter, _DurableFile
 from tests.rel.swept_job import expected, script, unpublished, write_input, written
 
 STEPS: dict[str, tuple[type, str]] = {

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.connectors.commit_log import COMMITS
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors.commit_log import COMMITS
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
 from tests.runtime.power_loss import Odometer

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from client.session import Session
-from engine.connectors.collect import ResultChannel
-from engine.job import Job
-from engine.job_options import JobOptions
-from planner.physical import SinkSpec
-from planner.statement_nodes import Query
+from penstock.client.session import Session
+from penstock.engine.connectors.collect import ResultChannel
+from penstock.engine.job import Job
+from penstock.engine.job_options import JobOptions
+from penstock.planner.physical import SinkSpec
+from penstock.planner.statement_nodes import Query
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.late_free import database, declare, on_time, rows_of

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine.connectors import build
-from engine.connectors.sink import Committable, DirectSink, SinkRequest
-from engine.elements import Batch
-from engine.input_gate import InputGate
+from penstock.engine.connectors import build
+from penstock.engine.connectors.sink import Committable, DirectSink, SinkRequest
+from penstock.engine.elements import Batch
+from penstock.engine.input_gate import InputGate
 from tests.patience import PATIENCE_S, await_that
 from tests.streams.acts import Script, rows_read
 from tests.streams.oracle import assert_same

@@ -30,7 +30,7 @@ class Victim:
     root: Path
     rows_per_second: int
     interval: str = "50 ms"
-    module: str = "repl.cli"
+    module: str = "penstock.repl.cli"
     flights: Path = FLIGHTS
     runs: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)

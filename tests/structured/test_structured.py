@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
 from tests.queries.generated.relations import run
 from tests.queries.generated.trial import Arena, Wrong, compare
 from tests.structured.generated import generated

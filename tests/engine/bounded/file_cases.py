@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from catalog.types import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

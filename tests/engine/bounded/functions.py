@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from engine.bounded.backend import BoundedBackend
-from engine.connectors.registered import RegisteredTables
-from planner.expressions import Expression
-from planner.logical import Project, Scan
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.engine.bounded.backend import BoundedBackend
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.planner.expressions import Expression
+from penstock.planner.logical import Project, Scan
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import COLUMNS, FAMILIES, rows
 

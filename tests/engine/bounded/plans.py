@@ -9,12 +9,31 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, DataType, Decimal
-from engine.bounded.backend import BoundedBackend
-from planner.expressions import AggregateCall, Call, Case, Cast, Column, Expression, Literal, SortKey
-from planner.logical import (
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    Decimal,
+)
+from penstock.engine.bounded.backend import BoundedBackend
+from penstock.planner.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+)
+from penstock.planner.logical import (
     Aggregate,
     Filter,
     Join,
@@ -32,8 +51,8 @@ from planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from planner.over import Frame, FrameUnit, Over, PartitionTop
-from planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.planner.over import Frame, FrameUnit, Over, PartitionTop
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
 
 DATA = Path(__file__).parents[3] / "queries" / "data"
 DAY_US = 86_400 * 10**6

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -28,12 +28,12 @@ from catalog.types import (
     DataType,
     Decimal,
 )
-from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.staging import StagedRows
-from engine.connectors.registered import RegisteredTables
-from engine.operator import Services
-from planner.expressions import Cast
-from planner.logical import Aggregate, Filter, Project, Scan
+from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.staging import StagedRows
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.operator import Services
+from penstock.planner.expressions import Cast
+from penstock.planner.logical import Aggregate, Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import agg, airlines, answer, call, col, files, lit, multiset, plans
 from tests.engine.expressions.calls import call as checked_call

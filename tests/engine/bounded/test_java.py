@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded import java, java_archive
-from engine.bounded.spark_errors import spark_error
-from engine.bounded.spark_launcher import locale_of_names
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded import java, java_archive
+from penstock.engine.bounded.spark_errors import spark_error
+from penstock.engine.bounded.spark_launcher import locale_of_names
 
 
 def home(path: Path, version: str, modules: str = "java.base") -> Path:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.kept_spark import kept_states, missing_modules, stop_kept
-from engine.bounded.spark_server import SparkServer
-from repl.cli import main
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.kept_spark import kept_states, missing_modules, stop_kept
+from penstock.engine.bounded.spark_server import SparkServer
+from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +56,7 @@ def test_nothing_kept_is_said(place: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_directory_of_somebody_else_is_not_used(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.bounded import kept_spark
+    from penstock.engine.bounded import kept_spark
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
@@ -83,7 +83,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     if missing_modules():
         pytest.skip("the modules of Spark Connect are not installed")
     table = f"CREATE TABLE n (n BIGINT, t STRING) WITH ('connector' = 'filesystem', 'format' = 'csv', 'path' = '{place}/n.csv')"
-    query = run("-m", "repl", "--set", "spark.keep-alive=1 min", "--csv", "-c", table, "-c", "SELECT COUNT(*) AS n FROM n")
+    query = run("-m", "penstock", "--set", "spark.keep-alive=1 min", "--csv", "-c", table, "-c", "SELECT COUNT(*) AS n FROM n")
     assert (query.returncode, query.stdout) == (0, "n\n100000\n"), query.stderr
     (state,) = kept_states()
     assert state["leases"] == 0 and state["keep_alive_s"] == 60
@@ -91,7 +91,7 @@ def test_a_spark_is_kept_alive_and_served_over_connect(place: Path, capsys: pyte
     told = capsys.readouterr().out
     assert json.loads(told)[0]["java_pid"] == state["java_pid"] and state["token"] not in told
 
-    stranger = run("-m", "repl", "-c", table, "-c", "SELECT COUNT(*) FROM n", SPARK_REMOTE=state["url"] + "/;token=none")
+    stranger = run("-m", "penstock", "-c", table, "-c", "SELECT COUNT(*) FROM n", SPARK_REMOTE=state["url"] + "/;token=none")
     assert "BND-5018" in stranger.stderr and state["token"] not in stranger.stderr
 
     known = {"SPARK_REMOTE": state["url"], "SPARK_CONNECT_AUTHENTICATE_TOKEN": state["token"]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.nested_cases import bound, rows, texts
 from tests.patience import PATIENCE_S
@@ -22,7 +22,7 @@ def session() -> Session:
 
 
 def _said(text: str, session: Session) -> bool:
-    from planner.backend_words import speaks
+    from penstock.planner.backend_words import speaks
 
     return speaks(session.bind(session.parse(f"SELECT {text} FROM given")[0].node), "duckdb")
 

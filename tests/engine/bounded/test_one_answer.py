@@ -12,22 +12,31 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field
-from catalog.settings import Settings
-from catalog.tables import Table
-from catalog.types import BIGINT, DOUBLE, STRING, DataType, Decimal, Row, to_arrow, to_spark
-from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.file_relations import FileRelation, file_relation
-from engine.bounded.java import find_java
-from engine.bounded.spark import SparkBackend
-from engine.bounded.spark_session import SESSIONS
-from engine.connectors.registered import RegisteredTables
-from engine.formats import columns_there
-from engine.formats.file_types import Fit, fit, matching, read_as
-from engine.operator import Services
-from planner.bounded_query import Relation
-from planner.logical import Scan
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    STRING,
+    DataType,
+    Decimal,
+    Row,
+    to_arrow,
+    to_spark,
+)
+from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.file_relations import FileRelation, file_relation
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark import SparkBackend
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.formats import columns_there
+from penstock.engine.formats.file_types import Fit, fit, matching, read_as
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
+from penstock.planner.logical import Scan
 from tests.engine.bounded.file_cases import CASES, Outcome, outcome, typed_columns
 from tests.engine.connectors.reading import read, table_of
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from catalog.types import (
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -33,14 +33,14 @@ from catalog.types import (
     Decimal,
     Row,
 )
-from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.file_relations import FileRelation, file_relation
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
-from engine.connectors.partition_paths import NULL_PARTITION
-from engine.connectors.registered import RegisteredTables
-from engine.operator import Services
-from planner.bounded_query import Relation
+from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.file_relations import FileRelation, file_relation
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.connectors.partition_paths import NULL_PARTITION
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
 from tests.engine.bounded.test_one_answer import bounded, streamed
 from tests.engine.connectors.reading import read, table_of
 from tests.engine.connectors.test_partition_paths import VALUES, partitioned, write

@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded import frame_queue
-from engine.bounded.frame_queue import FrameQueue, HeldBytes
-from engine.bounded.push_task import HELLO, pushing_task
-from engine.bounded.pushed_rows import PushedRows
-from engine.bounded.row_listener import RowListener
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded import frame_queue
+from penstock.engine.bounded.frame_queue import FrameQueue, HeldBytes
+from penstock.engine.bounded.push_task import HELLO, pushing_task
+from penstock.engine.bounded.pushed_rows import PushedRows
+from penstock.engine.bounded.row_listener import RowListener
 from tests.patience import PATIENCE_S
 
 pyspark = pytest.importorskip("pyspark")

@@ -15,24 +15,35 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.settings import Settings
-from catalog.tables import Table
-from catalog.types import BIGINT, BINARY, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, YEAR_MONTH_INTERVAL, Array, Map, Row
-from engine.bounded import served_rows, spark_relations
-from engine.bounded.file_relations import hadoop_url
-from engine.bounded.java import find_java
-from engine.bounded.push_task import HELLO, pulling_task
-from engine.bounded.row_listener import RowListener
-from engine.bounded.served_rows import ServedRows
-from engine.bounded.spark import SparkBackend
-from engine.bounded.spark_relations import SparkRelations
-from engine.connectors import file_listing
-from engine.connectors.registered import RegisteredTables
-from engine.operator import Services
-from planner.bounded_query import Relation
-from planner.logical import Scan
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    BINARY,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    YEAR_MONTH_INTERVAL,
+    Array,
+    Map,
+    Row,
+)
+from penstock.engine.bounded import served_rows, spark_relations
+from penstock.engine.bounded.file_relations import hadoop_url
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.push_task import HELLO, pulling_task
+from penstock.engine.bounded.row_listener import RowListener
+from penstock.engine.bounded.served_rows import ServedRows
+from penstock.engine.bounded.spark import SparkBackend
+from penstock.engine.bounded.spark_relations import SparkRelations
+from penstock.engine.connectors import file_listing
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.operator import Services
+from penstock.planner.bounded_query import Relation
+from penstock.planner.logical import Scan
 from tests.engine.bounded.plans import answer, files
 from tests.engine.bounded.test_pushed_rows import FakeContext
 from tests.patience import PATIENCE_S

@@ -9,16 +9,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.tables import Table
-from catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, DOUBLE, INT, STRING, TIME, YEAR_MONTH_INTERVAL
-from engine.bounded.backend import BoundedBackend, BoundedBackends
-from engine.bounded.java import find_java
-from engine.bounded.staging import StagedRows
-from engine.connectors.registered import RegisteredTables
-from engine.operator import Services
-from planner.logical import Filter, Project, Scan
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    INT,
+    STRING,
+    TIME,
+    YEAR_MONTH_INTERVAL,
+)
+from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.staging import StagedRows
+from penstock.engine.connectors.registered import RegisteredTables
+from penstock.engine.operator import Services
+from penstock.planner.logical import Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import ORDERED, answer, call, col, files, flights, lit, multiset, plans
 from tests.engine.bounded.test_duckdb import check_divisions, check_formats

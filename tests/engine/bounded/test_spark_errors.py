@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded.java import find_java
-from engine.bounded.spark_errors import spark_error, spark_failures
-from engine.bounded.spark_session import SESSIONS
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_errors import spark_error, spark_failures
+from penstock.engine.bounded.spark_session import SESSIONS
 
 
 @pytest.fixture(scope="module")

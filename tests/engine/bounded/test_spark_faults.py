@@ -12,15 +12,15 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import STRING
-from client.exceptions import Error
-from client.spark_source import registration
-from engine.bounded import java, java_archive, spark_session
-from engine.bounded.exact import check_texts
-from engine.bounded.spark_errors import spark_error
-from engine.bounded.spark_launcher import SparkJvm, spark_home, workers_python
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import STRING
+from penstock.client.exceptions import Error
+from penstock.client.spark_source import registration
+from penstock.engine.bounded import java, java_archive, spark_session
+from penstock.engine.bounded.exact import check_texts
+from penstock.engine.bounded.spark_errors import spark_error
+from penstock.engine.bounded.spark_launcher import SparkJvm, spark_home, workers_python
 
 OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -108,7 +108,7 @@ def test_register_spark_looks_at_the_python_of_the_workers(tmp_path: Path) -> No
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from engine.bounded import spark, spark_catalog  # before: a module first imported now would keep the stand-in
+    from penstock.engine.bounded import spark, spark_catalog  # before: a module first imported now would keep the stand-in
 
     stand_in = spark_session.SparkSessions()
     for module in (spark_session, spark, spark_catalog):
@@ -137,7 +137,7 @@ def test_advice_for_tables_of_spark_does_not_lead_to_duckdb(tmp_path: Path) -> N
 
 @pytest.mark.usefixtures("no_java")
 def test_no_header_comes_before_the_error(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from repl.cli import main
+    from penstock.repl.cli import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("id\n1\n", encoding="utf-8")
@@ -162,7 +162,7 @@ def test_text_that_is_no_utf_8() -> None:
 
 
 def test_a_text_no_python_can_have_is_said_to_be_one() -> None:
-    from client.cursor import _values
+    from penstock.client.cursor import _values
 
     text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\x00\x00\x00\x00\x02\x00\x00\x00"), pa.py_buffer(b"\xc3\x28")])
     with pytest.raises(penstock.DataError, match="no UTF-8"):

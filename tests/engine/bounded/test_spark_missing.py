@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded import spark_errors, spark_launcher
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded import spark_errors, spark_launcher
 
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

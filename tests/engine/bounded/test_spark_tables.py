@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from catalog.schema import Schema
-from client.dbapi import Connection
-from client.exceptions import Error
-from client.feeds import TableFeed
-from client.results import Result, Shape
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
-from repl.progress import progress_line
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Schema
+from penstock.client.dbapi import Connection
+from penstock.client.exceptions import Error
+from penstock.client.feeds import TableFeed
+from penstock.client.results import Result, Shape
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.repl.progress import progress_line
 from tests.patience import await_that
 
 DIM = {

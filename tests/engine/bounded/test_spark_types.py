@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from catalog.types import Foreign
-from client.dbapi import Connection
-from client.exceptions import Error
-from engine.bounded.java import find_java
-from engine.bounded.spark_session import SESSIONS
-from engine.bounded.spark_tables import type_here
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import Foreign
+from penstock.client.dbapi import Connection
+from penstock.client.exceptions import Error
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark_tables import type_here
 
 NOON, DAY = dt.datetime(2026, 3, 29, 12, 0, 0, 123456), dt.timedelta(days=1)
 LTZ = "TIMESTAMP_LTZ(6)"

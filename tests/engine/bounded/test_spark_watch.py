@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import penstock
-from catalog.errors import PenstockError
-from client.dbapi import Connection
-from client.exceptions import Error
-from engine.bounded.java import find_java
-from engine.bounded.own_spark import OwnSpark
-from engine.bounded.spark_session import SESSIONS
-from engine.bounded.spark_watch import SparkWatch
+from penstock.catalog.errors import PenstockError
+from penstock.client.dbapi import Connection
+from penstock.client.exceptions import Error
+from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.own_spark import OwnSpark
+from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark_watch import SparkWatch
 from tests.patience import PATIENCE_S
 
 

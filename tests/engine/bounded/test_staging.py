@@ -8,8 +8,8 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine.bounded.staging import MANIFEST, StagedRows, stage
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.staging import MANIFEST, StagedRows, stage
 
 FLIPS = 60
 

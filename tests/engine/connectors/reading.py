@@ -7,18 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.schema import Field, Schema
-from catalog.tables import MetadataColumn, Table, WatermarkRule
-from catalog.types import TIMESTAMP, DataType
-from engine.clock import ManualClock
-from engine.connectors.bad_record_store import BadRecords
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Services, SplitEvent
-from engine.operators.source import SourceOperator
-from planner.expressions import Column, Expression
-from planner.physical import SourceSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import MetadataColumn, Table, WatermarkRule
+from penstock.catalog.types import TIMESTAMP, DataType
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.bad_record_store import BadRecords
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups, Services, SplitEvent
+from penstock.engine.operators.source import SourceOperator
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.physical import SourceSpec
 
 Row = dict[str, Any]
 

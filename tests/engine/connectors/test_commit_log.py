@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from engine.connectors import commit_log, sink_commits
-from engine.connectors.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
-from engine.operator import RestoredFrom
-from engine.operators.sink import SinkOperator
+from penstock.catalog.errors import PenstockError
+from penstock.engine.connectors import commit_log, sink_commits
+from penstock.engine.connectors.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
+from penstock.engine.operator import RestoredFrom
+from penstock.engine.operators.sink import SinkOperator
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
 

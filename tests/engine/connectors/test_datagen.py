@@ -7,11 +7,25 @@ from typing import Any
 
 import pytest
 
-from catalog.connectors import Boundedness, boundedness
-from catalog.errors import PenstockError
-from catalog.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, TINYINT, Array, Decimal
-from engine.clock import ManualClock
-from engine.connectors.generated_values import mix
+from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    TINYINT,
+    Array,
+    Decimal,
+)
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.generated_values import mix
 from tests.engine.connectors.reading import Taken, drain, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 GOOD = [

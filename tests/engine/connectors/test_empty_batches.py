@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.tables import Table
-from catalog.types import INT, STRING
-from client.session import Session
-from engine.clock import ManualClock
-from engine.connectors.build import SINKS
-from engine.connectors.collect import ResultChannels
-from engine.connectors.print_stream import PrintStream
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Services
-from engine.operators.sink import SinkOperator
-from planner.physical import SinkSpec
+from penstock.catalog.tables import Table
+from penstock.catalog.types import INT, STRING
+from penstock.client.session import Session
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.build import SINKS
+from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups, Services
+from penstock.engine.operators.sink import SinkOperator
+from penstock.planner.physical import SinkSpec
 from tests.databases.places import Place
 from tests.engine.connectors.reading import Taken, read, table_of
 

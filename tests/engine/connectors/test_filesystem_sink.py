@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
-from engine.clock import ManualClock
-from engine.connectors.commit_log import COMMITS, CommitLog
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, RestoredFrom, Services
-from engine.operators.sink import SinkOperator
-from planner.physical import SinkSpec
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.commit_log import COMMITS, CommitLog
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups, RestoredFrom, Services
+from penstock.engine.operators.sink import SinkOperator
+from penstock.planner.physical import SinkSpec
 from tests.engine.connectors.reading import Taken, as_rows, read, table_of
 from tests.engine.connectors.test_formats import COLUMNS, sample
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.connectors import Boundedness, boundedness
-from catalog.errors import PenstockError
-from catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, TimestampLtz
-from engine.clock import ManualClock
-from engine.connectors.filesystem_source import FilesystemSource
-from engine.connectors.source import ScanRequest
-from engine.operator import Services
-from planner.expressions import Call, Column, Literal
+from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, TimestampLtz
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.filesystem_source import FilesystemSource
+from penstock.engine.connectors.source import ScanRequest
+from penstock.engine.operator import Services
+from penstock.planner.expressions import Call, Column, Literal
 from tests.engine.connectors.reading import Taken, drain, open_source, read, table_of
 
 

@@ -12,10 +12,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIME, TIMESTAMP, TIMESTAMP_LTZ, Array, Decimal
-from engine.formats import record_blocks
-from engine.formats.record_blocks import RecordBlocks
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    Array,
+    Decimal,
+)
+from penstock.engine.formats import record_blocks
+from penstock.engine.formats.record_blocks import RecordBlocks
 from tests.engine.connectors.reading import as_rows, read, resume_everywhere, table_of
 
 COLUMNS = {
@@ -58,7 +71,7 @@ def sample(count: int) -> pa.Table:
 
 def write(path: Path, kind: str, data: pa.Table, **options: str) -> dict[str, str]:
     """Write a file with the engine's own writers and return the options of a table over it."""
-    from engine.formats.file_writers import WriteTask, open_writer
+    from penstock.engine.formats.file_writers import WriteTask, open_writer
 
     writer = open_writer(kind, WriteTask(path, data.schema, options.pop("codec", None)))
     for batch in data.to_batches(max_chunksize=5):
@@ -147,8 +160,8 @@ def test_csv_missing_column(tmp_path: Path) -> None:
 
 
 def test_ranges_of_bytes_give_every_record_once(tmp_path: Path) -> None:
-    from engine.formats.file_task import FileTask
-    from engine.formats.readers import READERS
+    from penstock.engine.formats.file_task import FileTask
+    from penstock.engine.formats.readers import READERS
 
     lines = "".join(f'{{"id": {i}, "s": "{"x" * (i % 7)}"}}\n' for i in range(60))
     (tmp_path / "a.json").write_text(lines)
@@ -164,8 +177,8 @@ def test_ranges_of_bytes_give_every_record_once(tmp_path: Path) -> None:
 
 
 def test_large_files_without_watermark_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.connectors.filesystem_source.RANGE_BYTES", 64)
-    monkeypatch.setattr("engine.connectors.filesystem_source.RANGE_ROWS", 10)
+    monkeypatch.setattr("penstock.engine.connectors.filesystem_source.RANGE_BYTES", 64)
+    monkeypatch.setattr("penstock.engine.connectors.filesystem_source.RANGE_ROWS", 10)
     data = sample(40)
     pq.write_table(data, tmp_path / "a.parquet", row_group_size=5)
     write(tmp_path / "a.csv", "csv", data)

@@ -7,8 +7,8 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from engine.connectors.materialized import MaterializedContents
-from engine.elements import Batch
+from penstock.engine.connectors.materialized import MaterializedContents
+from penstock.engine.elements import Batch
 
 SCHEMA = pa.schema([pa.field("a", pa.int64())])
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.types import to_arrow
-from client.session import Session
-from planner.type_text import parse_type
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import to_arrow
+from penstock.client.session import Session
+from penstock.planner.type_text import parse_type
 from tests.patience import PATIENCE_S
 
 TYPES = {

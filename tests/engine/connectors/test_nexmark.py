@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from catalog.connectors import Boundedness, boundedness
-from catalog.errors import PenstockError
-from catalog.nexmark_options import NEXMARK_TABLES
-from client.session import Session
+from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.nexmark_options import NEXMARK_TABLES
+from penstock.client.session import Session
 from tests.engine.connectors.reading import Row, drain, open_source, read, resume_everywhere, table_of
 
 COUNT = 1_000

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
-from catalog.tables import Table
-from catalog.types import BINARY, INT, STRING, TIMESTAMP, DataType
-from engine.connectors.partition_paths import NULL_PARTITION, partition_directory, partition_values
-from engine.elements import Batch
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BINARY, INT, STRING, TIMESTAMP, DataType
+from penstock.engine.connectors.partition_paths import NULL_PARTITION, partition_directory, partition_values
+from penstock.engine.elements import Batch
 from tests.engine.connectors.reading import Taken, read, table_of
 from tests.engine.connectors.test_filesystem_sink import sink
 

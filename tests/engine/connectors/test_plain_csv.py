@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
 
-from catalog.schema import Field
-from catalog.types import BIGINT, INT, STRING, TIMESTAMP
-from engine.formats import plain_csv
-from engine.formats.csv import CsvParser
-from engine.formats.file_task import CsvDialect, FileTask
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP
+from penstock.engine.formats import plain_csv
+from penstock.engine.formats.csv import CsvParser
+from penstock.engine.formats.file_task import CsvDialect, FileTask
 
 FIELDS = (Field("n", BIGINT), Field("s", STRING), Field("i", INT), Field("ts", TIMESTAMP), Field("t", STRING))
 GOOD = (
@@ -78,7 +78,7 @@ def test_blank_lines_missing_values_and_bad_text_are_not_plain(data: bytes) -> N
 
 def test_the_kernels_wait_for_a_block_worth_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_csv, "_WORTH_BYTES", 10)
-    monkeypatch.delitem(sys.modules, "engine.kernels.csv_fields", raising=False)
+    monkeypatch.delitem(sys.modules, "penstock.engine.kernels.csv_fields", raising=False)
     reader, data = parser(), b"1,a,2,2020-01-01 00:00:00,x\n"
     assert reader.plain(data) is None
     assert isinstance(reader.plain(data), pa.RecordBatch)

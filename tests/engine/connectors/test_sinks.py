@@ -8,20 +8,27 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.connectors import CONNECTORS, Connector, check_options, is_secret, metadata_keys, redacted
-from catalog.errors import PenstockError, Span
-from catalog.tables import Table
-from catalog.types import INT, STRING
-from engine.change_rows import OPS, change_rows
-from engine.clock import ManualClock
-from engine.connectors.collect import ResultChannel, ResultChannels
-from engine.connectors.print_stream import PrintStream
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Services
-from engine.operators.sink import SinkOperator
-from planner.physical import SinkSpec
+from penstock.catalog.connectors import (
+    CONNECTORS,
+    Connector,
+    check_options,
+    is_secret,
+    metadata_keys,
+    redacted,
+)
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.tables import Table
+from penstock.catalog.types import INT, STRING
+from penstock.engine.change_rows import OPS, change_rows
+from penstock.engine.clock import ManualClock
+from penstock.engine.connectors.collect import ResultChannel, ResultChannels
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups, Services
+from penstock.engine.operators.sink import SinkOperator
+from penstock.planner.physical import SinkSpec
 from tests.engine.connectors.reading import Taken, table_of
 from tests.patience import PATIENCE_S
 
@@ -168,7 +175,7 @@ def test_secrets_are_never_shown() -> None:
 
 
 def test_every_connector_has_a_builder() -> None:
-    from engine.connectors.build import SINKS, SOURCES
+    from penstock.engine.connectors.build import SINKS, SOURCES
 
     def names(promise: str) -> set[str]:
         return {c.name for c in CONNECTORS.values() if getattr(c, promise)}

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.types import to_arrow
-from planner.expressions import Expression
+from penstock.catalog.types import to_arrow
+from penstock.planner.expressions import Expression
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import FAMILIES
 

@@ -7,7 +7,21 @@ from decimal import Decimal as D
 
 import pyarrow as pa
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Array, DataType, Decimal, Map, Row, to_arrow
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Decimal,
+    Map,
+    Row,
+    to_arrow,
+)
 
 NAN = float("nan")
 _PAIR = Row((("a", INT), ("b", STRING)))

@@ -7,16 +7,29 @@ from datetime import date, datetime
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
-from catalog.schema import Field
-from catalog.settings import Settings
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, Array, DataType, Map, Row, to_arrow
-from planner.bind_context import BindContext
-from planner.binder_expressions import ExpressionBinder
-from planner.binder_queries import bind_query
-from planner.dialect import parse_expression
-from planner.expressions import Expression
-from planner.scope import Scope, ScopeColumn
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.schema import Field
+from penstock.catalog.settings import Settings
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Map,
+    Row,
+    to_arrow,
+)
+from penstock.planner.bind_context import BindContext
+from penstock.planner.binder_expressions import ExpressionBinder
+from penstock.planner.binder_queries import bind_query
+from penstock.planner.dialect import parse_expression
+from penstock.planner.expressions import Expression
+from penstock.planner.scope import Scope, ScopeColumn
 
 NAN = float("nan")
 _PAIR = Row((("a", INT), ("b", STRING)))

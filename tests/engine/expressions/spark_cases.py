@@ -9,8 +9,8 @@ from decimal import Decimal as D
 
 import pyarrow as pa
 
-from catalog.coercion import can_cast
-from catalog.types import (
+from penstock.catalog.coercion import can_cast
+from penstock.catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -29,7 +29,7 @@ from catalog.types import (
     to_arrow,
     to_spark,
 )
-from planner.expressions import Column, Expression
+from penstock.planner.expressions import Column, Expression
 from tests.engine.expressions.calls import call, cast, lit
 
 NAN, INF = float("nan"), float("inf")

@@ -7,9 +7,9 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, STRING, TIMESTAMP, DataType, to_arrow
-from engine.clock import ManualClock
-from engine.expressions import EvaluationContext, compile_expression
+from penstock.catalog.types import BIGINT, STRING, TIMESTAMP, DataType, to_arrow
+from penstock.engine.clock import ManualClock
+from penstock.engine.expressions import EvaluationContext, compile_expression
 from tests.engine.expressions.nested_cases import bound
 
 COLUMNS: dict[str, tuple[DataType, list]] = {

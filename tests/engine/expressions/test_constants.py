@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.types import to_arrow
-from engine.expressions import compile_expression
-from engine.expressions.compiler import literal_scalar
-from engine.expressions.registry import CLOCK_FUNCTIONS
-from planner.expressions import Call, Column, Expression, Literal
-from planner.python_calls import python_call, udf
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import to_arrow
+from penstock.engine.expressions import compile_expression
+from penstock.engine.expressions.compiler import literal_scalar
+from penstock.engine.expressions.registry import CLOCK_FUNCTIONS
+from penstock.planner.expressions import Call, Column, Expression, Literal
+from penstock.planner.python_calls import python_call, udf
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, spark_cases, word_cases
 
 COUNT = 3
@@ -152,7 +152,7 @@ def disagreements(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 def one_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of DuckDB share one here: there are thousands of them."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        monkeypatch.setattr("engine.expressions.duckdb_kernel._Database.connection", connection)
+        monkeypatch.setattr("penstock.engine.expressions.duckdb_kernel._Database.connection", connection)
         yield
 
 
@@ -163,7 +163,7 @@ def test_a_constant_is_as_a_column_of_it(corpus: str, monkeypatch: pytest.Monkey
 
 
 def test_a_kernel_that_cannot_take_a_late_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.expressions.compiler._with_late_constants", lambda run, data, constants: run(*data))
+    monkeypatch.setattr("penstock.engine.expressions.compiler._with_late_constants", lambda run, data, constants: run(*data))
     (trial,) = [Trial(expression, batch, 1) for expression, batch in cases("nested_cases") if str(expression) == "array_append(a, n)"]
     with pytest.raises(AssertionError):
         list(disagreements(trial, monkeypatch))

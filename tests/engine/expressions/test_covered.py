@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from catalog.aggregate_functions import AGGREGATES
-from catalog.functions import INTERNAL_NAMES, SCALAR_FAMILIES
-from catalog.table_functions import TABLE_FUNCTIONS
-from planner.expressions import Call, Expression
+from penstock.catalog.aggregate_functions import AGGREGATES
+from penstock.catalog.functions import INTERNAL_NAMES, SCALAR_FAMILIES
+from penstock.catalog.table_functions import TABLE_FUNCTIONS
+from penstock.planner.expressions import Call, Expression
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, word_cases
 from tests.engine.expressions.spark_cases import FAMILIES
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError, Span
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, TINYINT, Decimal
-from planner.expressions import Call, Case, Expression
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    Decimal,
+)
+from penstock.planner.expressions import Call, Case, Expression
 from tests.engine.expressions.calls import call, cast, col, lit, run
 
 BATCH = pa.RecordBatch.from_pydict({"x": [5, 2, 0, None, 0], "s": ["1", "2", "abc", None, ""], "d": [1.0, float("nan"), 1e300, None, 0.0]})
@@ -109,7 +119,7 @@ def test_case_computes_a_branch_only_where_it_is_taken() -> None:
 
 def test_case_conditions_guard_later_conditions_and_stay_guarded() -> None:
     whens = ((call("equal", X, ZERO), lit("zero", STRING)), (QUOTIENT, lit("small", STRING)))
-    from engine.expressions import compile_expression
+    from penstock.engine.expressions import compile_expression
 
     evaluate = compile_expression(Case(STRING, True, whens=whens, default=lit(None, STRING)))
     for _ in range(2):

@@ -8,9 +8,21 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.types import BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP_LTZ, Array, DataType, Row, to_arrow
-from engine.expressions.json_lines import rows_of_lines
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP_LTZ,
+    Array,
+    DataType,
+    Row,
+    to_arrow,
+)
+from penstock.engine.expressions.json_lines import rows_of_lines
 from tests.engine.expressions.against_spark import differences
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.json_cases import COLUMNS, rows, texts

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from client.session import Session
+from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 
 ROWS = 300

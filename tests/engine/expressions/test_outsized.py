@@ -10,13 +10,24 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.types import Array, Binary, DataType, Decimal, Double, Float, Map, Row, String, to_arrow
-from client.session import Session
-from engine.expressions import compile_expression
-from engine.expressions.faults import MOST
-from engine.row_pieces import LIMITS
-from planner.expressions import Column, Expression
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
+    Array,
+    Binary,
+    DataType,
+    Decimal,
+    Double,
+    Float,
+    Map,
+    Row,
+    String,
+    to_arrow,
+)
+from penstock.client.session import Session
+from penstock.engine.expressions import compile_expression
+from penstock.engine.expressions.faults import MOST
+from penstock.engine.row_pieces import LIMITS
+from penstock.planner.expressions import Column, Expression
 from tests.engine.expressions import nested_cases
 from tests.engine.expressions.test_constants import CORPORA, leaves, one_database, shapes
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from catalog.types import DataType, from_arrow
+from penstock.catalog.types import DataType, from_arrow
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.nested_cases import bound, rows, texts
 from tests.engine.expressions.record_nested import RECORDING

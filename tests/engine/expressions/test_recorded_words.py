@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 from tests.engine.expressions.against_spark import differences
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.nested_cases import bound

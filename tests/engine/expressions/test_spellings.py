@@ -7,7 +7,16 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, DataType, to_arrow
+from penstock.catalog.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    DataType,
+    to_arrow,
+)
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.nested_cases import bound
 

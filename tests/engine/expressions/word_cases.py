@@ -8,7 +8,21 @@ from decimal import Decimal as D
 
 import pyarrow as pa
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, SMALLINT, STRING, TIMESTAMP, TINYINT, DataType, Decimal, to_arrow
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    DataType,
+    Decimal,
+    to_arrow,
+)
 
 NAN, INF = float("nan"), float("inf")
 COLUMNS: dict[str, tuple[DataType, list]] = {

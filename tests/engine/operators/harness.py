@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.clock import ManualClock
-from engine.elements import Batch
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import Batch
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
 
 
 @dataclass

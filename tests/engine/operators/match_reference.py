@@ -7,8 +7,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from planner.match_recognize import SkipTo
-from planner.row_pattern import Alternation, Concatenation, Exclusion, Pattern, Repetition, Variable
+from penstock.planner.match_recognize import SkipTo
+from penstock.planner.row_pattern import (
+    Alternation,
+    Concatenation,
+    Exclusion,
+    Pattern,
+    Repetition,
+    Variable,
+)
 
 Row = tuple[Any, ...]
 

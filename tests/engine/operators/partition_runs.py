@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, STRING, TIMESTAMP
-from engine.elements import Batch
-from engine.operator import Operator
-from planner.expressions import AggregateCall, Column, SortKey
-from planner.over import Frame, FrameUnit
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
+from penstock.engine.elements import Batch
+from penstock.engine.operator import Operator
+from penstock.planner.expressions import AggregateCall, Column, SortKey
+from penstock.planner.over import Frame, FrameUnit
 from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
 from tests.engine.operators.test_top_n import place

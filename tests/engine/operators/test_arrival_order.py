@@ -12,13 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from client.session import Session
-from engine.elements import MAX_WATERMARK_US
-from engine.frozen_state import ARRIVED
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator
-from planner.physical import MatchSpec, OperatorSpec, OverSpec, PartitionTopSpec, TopNSpec
-from planner.statement_nodes import Query
+from penstock.client.session import Session
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.frozen_state import ARRIVED
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator
+from penstock.planner.physical import (
+    MatchSpec,
+    OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    TopNSpec,
+)
+from penstock.planner.statement_nodes import Query
 from tests.engine.operators.changelogs import Collected, batch_of, context, owners, restored, snapshots
 
 Row = tuple[int, int]

@@ -8,16 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
-from engine.bounded.backend import BoundedBackends, BoundedResult, Emit
-from engine.bounded.staging import stage
-from engine.job_options import JobOptions
-from engine.operator import Context, Services
-from engine.operators.bounded_source import BoundedSourceOperator
-from planner.logical import LogicalPlan, Values
-from planner.physical import BoundedSourceSpec
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult, Emit
+from penstock.engine.bounded.staging import stage
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Services
+from penstock.engine.operators.bounded_source import BoundedSourceOperator
+from penstock.planner.logical import LogicalPlan, Values
+from penstock.planner.physical import BoundedSourceSpec
 from tests.engine.operators.changelogs import Collected, context, snapshots
 
 SCHEMA = Schema((Field("n", BIGINT),))

@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, BOOLEAN
-from engine.clock import ManualClock
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operators.calc import CalcOperator
-from planner.expressions import Column, Expression
-from planner.physical import CalcSpec
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.calc import CalcOperator
+from penstock.planner.expressions import Column, Expression
+from penstock.planner.physical import CalcSpec
 from tests.engine.expressions.calls import call, cast, lit
 from tests.engine.operators.harness import Remembered, opened
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, BOOLEAN, INT, STRING
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operators.join import JoinOperator
-from planner.expressions import Call, Column
-from planner.logical import JoinKind
-from planner.physical import JoinSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.join import JoinOperator
+from penstock.planner.expressions import Call, Column
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import JoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

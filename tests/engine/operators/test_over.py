@@ -8,16 +8,16 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, DOUBLE, INT, STRING
-from engine.elements import MAX_WATERMARK_US
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator
-from planner.expressions import AggregateCall, Literal, SortKey
-from planner.logical import Values
-from planner.over import Frame, FrameUnit, Over
-from planner.physical import OverSpec
-from planner.windowing import AttachedWindow
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator
+from penstock.planner.expressions import AggregateCall, Literal, SortKey
+from penstock.planner.logical import Values
+from penstock.planner.over import Frame, FrameUnit, Over
+from penstock.planner.physical import OverSpec
+from penstock.planner.windowing import AttachedWindow
 from tests.engine.operators.changelogs import Change, fold
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
 

@@ -7,15 +7,15 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import INT
-from engine.elements import MAX_WATERMARK_US
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator
-from planner.expressions import AggregateCall, SortKey
-from planner.over import RUNNING
-from planner.physical import PartitionTopSpec
-from planner.windowing import AttachedWindow
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import INT
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator
+from penstock.planner.expressions import AggregateCall, SortKey
+from penstock.planner.over import RUNNING
+from penstock.planner.physical import PartitionTopSpec
+from penstock.planner.windowing import AttachedWindow
 from tests.engine.operators.changelogs import Change, fold, listed
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Rows, Subtasks, column, micros, over
 

@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT
-from client.session import Session
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operators.build import build_operator
-from engine.operators.limit import LimitOperator
-from engine.operators.lookup_join import LookupJoinOperator
-from engine.row_pieces import LIMITS, cut, joined, row_sizes
-from engine.state.rows_under_way import RowsUnderWay
-from planner.expressions import AggregateCall, SortKey
-from planner.over import RUNNING
-from planner.physical import LimitSpec, OverSpec, PartitionTopSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.client.session import Session
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.build import build_operator
+from penstock.engine.operators.limit import LimitOperator
+from penstock.engine.operators.lookup_join import LookupJoinOperator
+from penstock.engine.row_pieces import LIMITS, cut, joined, row_sizes
+from penstock.engine.state.rows_under_way import RowsUnderWay
+from penstock.planner.expressions import AggregateCall, SortKey
+from penstock.planner.over import RUNNING
+from penstock.planner.physical import LimitSpec, OverSpec, PartitionTopSpec
 from tests.engine.operators.changelogs import Collected, batch_of, context, listed
 from tests.engine.operators.harness import done
 from tests.engine.operators.partition_runs import SCHEMA, START, column

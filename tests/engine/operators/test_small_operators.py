@@ -8,17 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, STRING, TIMESTAMP
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operators.limit import LimitOfChangesOperator, LimitOperator
-from engine.operators.union import UnionOperator
-from engine.operators.values import ValuesOperator
-from engine.operators.window_table import WindowTableOperator
-from engine.state.row_store import RowStore
-from planner.physical import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.limit import LimitOfChangesOperator, LimitOperator
+from penstock.engine.operators.union import UnionOperator
+from penstock.engine.operators.values import ValuesOperator
+from penstock.engine.operators.window_table import WindowTableOperator
+from penstock.engine.state.row_store import RowStore
+from penstock.planner.physical import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.expressions.calls import lit
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, restored, snapshots
 from tests.engine.operators.harness import Remembered, opened

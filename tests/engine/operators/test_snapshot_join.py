@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US
-from engine.job_options import JobOptions
-from engine.operators.snapshot_join import SnapshotJoinOperator
-from planner.logical import JoinKind
-from planner.physical import SnapshotJoinSpec
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, TIMESTAMP
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.snapshot_join import SnapshotJoinOperator
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import SnapshotJoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

@@ -11,15 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from client.session import Session
-from engine.clock import ManualClock
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operator import Context, Operator
-from engine.operators.build import build_operator
-from engine.operators.join import JoinOperator
-from planner.physical import GroupAggregateSpec, JoinSpec, OperatorSpec, OverSpec, PartitionTopSpec, TemporalJoinSpec
-from planner.statement_nodes import Query
+from penstock.client.session import Session
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import Context, Operator
+from penstock.engine.operators.build import build_operator
+from penstock.engine.operators.join import JoinOperator
+from penstock.planner.physical import (
+    GroupAggregateSpec,
+    JoinSpec,
+    OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    TemporalJoinSpec,
+)
+from penstock.planner.statement_nodes import Query
 from tests.engine.operators.harness import Remembered, opened
 
 TABLES = """

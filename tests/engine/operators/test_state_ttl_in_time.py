@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.elements import MAX_WATERMARK_US, Batch
-from engine.operator import Operator
-from planner.physical import MatchSpec, OverSpec
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.elements import MAX_WATERMARK_US, Batch
+from penstock.engine.operator import Operator
+from penstock.planner.physical import MatchSpec, OverSpec
 from tests.engine.layered import checkpoint
 from tests.engine.operators.harness import Remembered
 from tests.engine.operators.test_state_ttl import TTL_MS, Driven, Row

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, BOOLEAN, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US
-from engine.job_options import JobOptions
-from engine.operators.temporal_join import TemporalJoinOperator
-from planner.expressions import Call, Column
-from planner.logical import JoinKind
-from planner.physical import TemporalJoinSpec
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, TIMESTAMP
+from penstock.engine.elements import MAX_WATERMARK_US
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.temporal_join import TemporalJoinOperator
+from penstock.planner.expressions import Call, Column
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import TemporalJoinSpec
 from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operators.timed_join import TimedJoinOperator
-from planner.expressions import Call, Column, Literal
-from planner.logical import JoinKind
-from planner.physical import JoinSpec
-from planner.timed_join import Deadline, JoinTime, TimedSide
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.timed_join import TimedJoinOperator
+from penstock.planner.expressions import Call, Column, Literal
+from penstock.planner.logical import JoinKind
+from penstock.planner.physical import JoinSpec
+from penstock.planner.timed_join import Deadline, JoinTime, TimedSide
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, DOUBLE, STRING
-from engine.job_options import JobOptions
-from engine.operators.top_n import TopNOperator
-from planner.expressions import Column, SortKey
-from planner.physical import TopNSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, DOUBLE, STRING
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.top_n import TopNOperator
+from penstock.planner.expressions import Column, SortKey
+from penstock.planner.physical import TopNSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, restored, snapshots
 
 SCHEMA = Schema((Field("k", BIGINT), Field("x", DOUBLE), Field("s", STRING)))

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, INT, STRING, Array, Row, to_arrow
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.operators.unnest import UnnestOperator
-from planner.expressions import Column
-from planner.physical import UnnestSpec
-from planner.unnest import TableCall
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, INT, STRING, Array, Row, to_arrow
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operators.unnest import UnnestOperator
+from penstock.planner.expressions import Column
+from penstock.planner.physical import UnnestSpec
+from penstock.planner.unnest import TableCall
 from tests.engine.operators.harness import Remembered, opened
 
 PAIR = Row((("x", INT), ("y", STRING)))

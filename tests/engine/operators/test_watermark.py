@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, DAY_TIME_INTERVAL, TIMESTAMP
-from engine.clock import ManualClock
-from engine.elements import MIN_WATERMARK_US, Batch
-from engine.job_options import JobOptions
-from engine.operator import SplitEvent, SplitNews
-from engine.operators.watermark import WatermarkOperator
-from planner.expressions import Column
-from planner.physical import WatermarkSpec
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, DAY_TIME_INTERVAL, TIMESTAMP
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import MIN_WATERMARK_US, Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.operator import SplitEvent, SplitNews
+from penstock.engine.operators.watermark import WatermarkOperator
+from penstock.planner.expressions import Column
+from penstock.planner.physical import WatermarkSpec
 from tests.engine.expressions.calls import call, lit
 from tests.engine.operators.harness import Remembered, opened
 

@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from engine.clock import ManualClock
-from engine.elements import Batch
-from engine.job_options import JobOptions
-from engine.metrics import OperatorMetrics
-from engine.operator import Context, Services
-from engine.state.key_groups import key_group_range
+from penstock.engine.clock import ManualClock
+from penstock.engine.elements import Batch
+from penstock.engine.job_options import JobOptions
+from penstock.engine.metrics import OperatorMetrics
+from penstock.engine.operator import Context, Services
+from penstock.engine.state.key_groups import key_group_range
 from tests.engine.layered import checkpoint
 
 OPTIONS = JobOptions()

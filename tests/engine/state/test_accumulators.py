@@ -13,11 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.errors import PenstockError
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, Array, Map, to_arrow
-from catalog.types import Decimal as DecimalType
-from engine.state.accumulators import Accumulators
-from planner.expressions import AggregateCall, Cast, Column, Direction, Literal
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    Array,
+    Map,
+    to_arrow,
+)
+from penstock.catalog.types import Decimal as DecimalType
+from penstock.engine.state.accumulators import Accumulators
+from penstock.planner.expressions import AggregateCall, Cast, Column, Direction, Literal
 
 NARROW, WIDE = DecimalType(10, 2), DecimalType(30, 2)
 COLUMNS = [

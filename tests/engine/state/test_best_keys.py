@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.types import BIGINT, DOUBLE
-from engine.state.best_keys import BestKeys
-from planner.expressions import Column, SortKey
+from penstock.catalog.types import BIGINT, DOUBLE
+from penstock.engine.state.best_keys import BestKeys
+from penstock.planner.expressions import Column, SortKey
 
 INTEGERS = [None, -(2**63), 2**63 - 1, 0, 1, -1, 5]
 DOUBLES = [None, math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -1.5]

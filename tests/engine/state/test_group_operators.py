@@ -7,17 +7,17 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Schema
-from catalog.types import BIGINT, BOOLEAN, INT, STRING
-from engine.held_batches import BATCHES_AT_ONCE
-from engine.kernels.hash import stable_hash
-from engine.kernels.partition import partition
-from engine.operators.build import build_operator
-from engine.operators.group_aggregate import GroupAggregateOperator
-from engine.state.row_changes import changed_pairs
-from planner.expressions import AggregateCall, Call, Column
-from planner.logical import Phase
-from planner.physical import GroupAggregateSpec
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
+from penstock.engine.held_batches import BATCHES_AT_ONCE
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.partition import partition
+from penstock.engine.operators.build import build_operator
+from penstock.engine.operators.group_aggregate import GroupAggregateOperator
+from penstock.engine.state.row_changes import changed_pairs
+from penstock.planner.expressions import AggregateCall, Call, Column
+from penstock.planner.logical import Phase
+from penstock.planner.physical import GroupAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
 
 INPUT = Schema((Field("k", STRING), Field("g", INT), Field("v", INT)))

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from engine.kernels import kernel as room
-from engine.kernels.kernel import Kernel
-from engine.kernels.partition import counting_sort
-from engine.kernels.signatures import I64, IN_I64
+from penstock.engine.kernels import kernel as room
+from penstock.engine.kernels.kernel import Kernel
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.kernels.signatures import I64, IN_I64
 from tests.patience import PATIENCE_S
 
 
@@ -54,11 +54,12 @@ def test_a_kernel_runs_where_no_cache_can_be_written(monkeypatch):
 ALL = """
 import importlib
 from pathlib import Path
-from engine.kernels import kernel as room
+from penstock.engine.kernels import kernel as room
 from numba.core.registry import cpu_target
 
 names = sorted(path.stem for path in Path(room.__file__).parent.glob("[a-z]*.py"))
-kernels = {each for name in names for each in vars(importlib.import_module(f"engine.kernels.{name}")).values() if isinstance(each, room.Kernel)}
+modules = [importlib.import_module(f"penstock.engine.kernels.{name}") for name in names]
+kernels = {each for module in modules for each in vars(module).values() if isinstance(each, room.Kernel)}
 loaded = 0
 for each in kernels:
     cache = room._KernelCache(each._dispatcher.py_func)

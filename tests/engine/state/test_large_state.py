@@ -12,26 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.chain import OperatorSnapshot
-from engine.connectors.materialized import MaterializedContents
-from engine.elements import Batch
-from engine.fold import Fold
-from engine.frozen_state import FrozenState
-from engine.gathered import gathered
-from engine.job_messages import TaskId
-from engine.memory_storage import MemoryStorage
-from engine.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
-from engine.row_sums import summed
-from engine.snapshot_writer import SnapshotWriter
-from engine.snapshots import read_pieces
-from engine.state.contents import Contents
-from engine.state.join_side import JoinSide
-from engine.state.key_index import KeyIndex
-from engine.state.row_store import RowStore
-from engine.state.string_index import StringIndex
-from engine.state.waiting_rows import WaitingRows
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.chain import OperatorSnapshot
+from penstock.engine.connectors.materialized import MaterializedContents
+from penstock.engine.elements import Batch
+from penstock.engine.fold import Fold
+from penstock.engine.frozen_state import FrozenState
+from penstock.engine.gathered import gathered
+from penstock.engine.job_messages import TaskId
+from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
+from penstock.engine.row_sums import summed
+from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.snapshots import read_pieces
+from penstock.engine.state.contents import Contents
+from penstock.engine.state.join_side import JoinSide
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.row_store import RowStore
+from penstock.engine.state.string_index import StringIndex
+from penstock.engine.state.waiting_rows import WaitingRows
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
 
@@ -115,7 +115,7 @@ def test_a_checkpoint_is_written_and_read_piece_by_piece(monkeypatch: pytest.Mon
             assert piece.nbytes < 3 * LIMITS.batch_bytes
             yield piece
 
-    for module in ("engine.snapshots", "engine.snapshot_writer"):
+    for module in ("penstock.engine.snapshots", "penstock.engine.snapshot_writer"):
         monkeypatch.setattr(f"{module}.BLOCK_BYTES", 256)
     append, read, reads = storage.append, storage.read, []
     monkeypatch.setattr(storage, "append", lambda name, data: (noted("append"), append(name, data)))

@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
-from engine.elements import Batch
-from engine.operators.build import build_operator
-from engine.reduction import Reduction
-from engine.state.accumulators import Accumulators
-from engine.state.row_partials import RowPartials
-from planner.expressions import AggregateCall, Column
-from planner.logical import Phase
-from planner.physical import GroupAggregateSpec, WindowAggregateSpec
-from planner.windowing import Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
+from penstock.engine.elements import Batch
+from penstock.engine.operators.build import build_operator
+from penstock.engine.reduction import Reduction
+from penstock.engine.state.accumulators import Accumulators
+from penstock.engine.state.row_partials import RowPartials
+from penstock.planner.expressions import AggregateCall, Column
+from penstock.planner.logical import Phase
+from penstock.planner.physical import GroupAggregateSpec, WindowAggregateSpec
+from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.engine.state.harness import OPTIONS, Folded, opened
 
 SOURCE = Schema((Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT), Field("v", INT), Field("b", BOOLEAN)))

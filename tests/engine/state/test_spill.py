@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import PenstockError
-from engine import spill_files
-from engine.elements import Batch
-from engine.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
-from engine.state import mapped
-from engine.state.held_rows import HeldRows
-from engine.state.key_index import KeyIndex
-from engine.state.row_store import RowStore
-from engine.state.word_index import WordIndex
-from engine.state_budget import StateBudget
-from engine.state_size import StateSize
+from penstock.catalog.errors import PenstockError
+from penstock.engine import spill_files
+from penstock.engine.elements import Batch
+from penstock.engine.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
+from penstock.engine.state import mapped
+from penstock.engine.state.held_rows import HeldRows
+from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.state.row_store import RowStore
+from penstock.engine.state.word_index import WordIndex
+from penstock.engine.state_budget import StateBudget
+from penstock.engine.state_size import StateSize
 
 SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(pa.int32()))])
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.schema import Field, Role, Schema
-from catalog.types import BIGINT, INT, STRING, TIMESTAMP
-from engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
-from engine.kernels.hash import stable_hash
-from engine.kernels.partition import partition
-from engine.operators.build import build_operator
-from engine.row_pieces import LIMITS
-from planner.expressions import AggregateCall, Column
-from planner.logical import Phase
-from planner.physical import WindowAggregateSpec
-from planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP
+from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
+from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.partition import partition
+from penstock.engine.operators.build import build_operator
+from penstock.engine.row_pieces import LIMITS
+from penstock.planner.expressions import AggregateCall, Column
+from penstock.planner.logical import Phase
+from penstock.planner.physical import WindowAggregateSpec
+from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
 from tests.direct.lateness import Entry, sessions_in_turn
 from tests.engine.layered import checkpoint
 from tests.engine.operators.harness import done

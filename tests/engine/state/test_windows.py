@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine import windows
-from planner.windowing import Windowing, WindowKind
+from penstock.engine import windows
+from penstock.planner.windowing import Windowing, WindowKind
 
 KINDS = st.sampled_from([WindowKind.TUMBLE, WindowKind.HOP, WindowKind.CUMULATE])
 

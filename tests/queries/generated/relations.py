@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from catalog.errors import PenstockError
+from penstock.catalog.errors import PenstockError
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.data import feeds

@@ -9,14 +9,14 @@ from typing import Any
 
 import duckdb
 
-from catalog.errors import PenstockError
-from client.session import Session
-from engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
-from optimizer.properties import PlanFacts
-from planner.logical import JoinKind, LogicalPlan, WindowAggregate
-from planner.over import Over, PartitionTop
-from planner.temporal_join import TemporalJoin
-from planner.timed_join import TimedJoin
+from penstock.catalog.errors import PenstockError
+from penstock.client.session import Session
+from penstock.engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
+from penstock.optimizer.properties import PlanFacts
+from penstock.planner.logical import JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.over import Over, PartitionTop
+from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.timed_join import TimedJoin
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import Changelog, DirectJob, Planned, planned
 from tests.queries.generated.data import feeds

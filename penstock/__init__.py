@@ -6,22 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from catalog.errors import PenstockError
-from client.exceptions import (
-    DatabaseError,
-    DataError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    Warning,
-)
-
 if TYPE_CHECKING:
-    from client.dbapi import Connection
+    from penstock.catalog.errors import PenstockError
+    from penstock.client.dbapi import Connection
+    from penstock.client.exceptions import (
+        DatabaseError,
+        DataError,
+        Error,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        NotSupportedError,
+        OperationalError,
+        ProgrammingError,
+        Warning,
+    )
+
+_HERE = Path(__file__).parent
+if not (_HERE / "engine").is_dir():  # a checkout, where the packages lie beside this one's folder and not in it
+    __path__.append(str(_HERE.parent))
 
 __version__ = "0.1.0"
 apilevel = "2.0"
@@ -34,30 +37,55 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
 
     Raises NotSupportedError for a URL: this release has no server yet.
     """
-    from client.dbapi import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
+    from penstock.client.dbapi import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
 
     return open_connection(url, settings=settings, catalog=catalog)
 
 
 def register_spark(spark: Any, *, ship: bool | None = None) -> None:
     """Let a Spark session read ``format("penstock")``: files that jobs committed, and materialized views. See docs/SPARK.md."""
-    from client.spark_source.registration import register_spark as register  # needs pyspark, which is an extra
+    from penstock.client.spark_source.registration import register_spark as register  # needs pyspark, which is an extra
 
     register(spark, ship=ship)
 
 
+_ERRORS = frozenset(
+    {
+        "DataError",
+        "DatabaseError",
+        "Error",
+        "IntegrityError",
+        "InterfaceError",
+        "InternalError",
+        "NotSupportedError",
+        "OperationalError",
+        "ProgrammingError",
+        "Warning",
+    }
+)
 _DECORATORS = frozenset({"udaf", "udf", "udtf"})
 _TABLE_API = frozenset({"call", "col", "count", "cumulate", "hop", "lit", "session", "tumble", "Table"})
 
 
 def __getattr__(name: str) -> Any:
-    """Return a constructor of the Table API or a decorator of Python functions, loading it on first use."""
+    """Return an error, a constructor of the Table API or a decorator of Python functions, loading it on first use.
+
+    Every module below imports this package first, also in workers, so that it loads nothing itself.
+    """
+    if name == "PenstockError":
+        from penstock.catalog.errors import PenstockError
+
+        return PenstockError
+    if name in _ERRORS:
+        from penstock.client import exceptions
+
+        return getattr(exceptions, name)
     if name in _DECORATORS:
-        from planner import python_calls
+        from penstock.planner import python_calls
 
         return getattr(python_calls, name)
     if name in _TABLE_API:
-        from planner import table_api
+        from penstock.planner import table_api
 
         return getattr(table_api, name)
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")
@@ -82,8 +110,3 @@ __all__ = [
     "register_spark",
     "threadsafety",
 ]
-
-if __name__ == "__main__":
-    from repl.cli import main  # python -m penstock is the command line
-
-    raise SystemExit(main())

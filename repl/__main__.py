@@ -1,7 +1,0 @@
-"""``python -m repl`` is ``penstock``."""
-
-import sys
-
-from repl.cli import main
-
-sys.exit(main())
