@@ -61,7 +61,7 @@ def ran(folder: Path, query: str, columns: str, out: Path, parallelism: int, bac
 
 def _warm(folder: Path) -> None:
     """Start Spark, if it is not, and have it read a file."""
-    from penstock.engine.bounded.spark_session import SESSIONS
+    from penstock.engine.bounded.spark.sessions import SESSIONS
 
     SESSIONS.new("UTC").read.parquet(next(folder.resolve().glob("*.parquet")).as_uri()).groupBy("k").count().toArrow()
 

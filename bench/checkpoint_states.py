@@ -10,22 +10,22 @@ import pyarrow as pa
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
-from penstock.engine.clock import SystemClock
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyedState, KeyGroups, Services
-from penstock.engine.operators.group_aggregate import GroupAggregateOperator
-from penstock.engine.operators.over_in_time import OverInTimeOperator
-from penstock.engine.operators.session_aggregate import SessionAggregateOperator
-from penstock.engine.operators.window_aggregate import WindowAggregateOperator
-from penstock.engine.state.join_side import JoinSide
-from penstock.engine.state.key_index import KeyIndex
-from penstock.planner.expressions import AggregateCall, Column, Literal, SortKey
-from penstock.planner.logical import Phase
-from penstock.planner.over import Frame, FrameUnit
-from penstock.planner.physical import GroupAggregateSpec, OverSpec, WindowAggregateSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, KeyGroups, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.over.over_event_time import OverInTimeOperator
+from penstock.engine.operators.window.session_aggregate import SessionAggregateOperator
+from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.planner.expressions.nodes import AggregateCall, Column, Literal, SortKey
+from penstock.planner.logical.over import Frame, FrameUnit
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import GroupAggregateSpec, OverSpec, WindowAggregateSpec
 
 STATE_BYTES = 10_000_000
 _HOUR_US = 3_600_000_000

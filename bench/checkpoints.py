@@ -14,11 +14,11 @@ from bench.checkpoint_states import STATES
 from bench.data import ROWS, events
 from bench.latency import run as paced
 from bench.queries import QUESTIONS, Question, events_ddl
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.job_messages import TaskId
-from penstock.engine.layers import Layers
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.snapshot_writer import SnapshotWriter
+from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
 
 STALL_MS = 50.0
 ADDED_MS = 100.0

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, Decimal, Timestamp
-from penstock.engine.databases.database import BATCH_ROWS, Select
-from penstock.engine.databases.postgres import PostgresConnection
-from penstock.engine.databases.tuples import rows_of
+from penstock.engine.connectors.database.database import BATCH_ROWS, Select
+from penstock.engine.connectors.database.postgres import PostgresConnection
+from penstock.engine.connectors.database.row_conversion import rows_of
 
 FIELDS = tuple(Field(name, kind) for name, kind in zip("kgfsdtb", (BIGINT, INT, DOUBLE, STRING, Decimal(12, 2), Timestamp(6), BOOLEAN), strict=True))
 _FACTS = (

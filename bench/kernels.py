@@ -38,8 +38,8 @@ def _numbers(keys: int) -> list[np.ndarray]:
 
 
 def _hashing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
-    from penstock.engine.kernels.hash import stable_hash
     from penstock.engine.kernels.partition import partition
+    from penstock.engine.kernels.stable_hash import stable_hash
 
     numbers = pa.array(_numbers(1 << 40)[0])
     words = pa.array([f"key-{n % 5_000}" for n in numbers.to_pylist()])
@@ -50,7 +50,7 @@ def _hashing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
 
 
 def _indexing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
-    from penstock.engine.state.key_index import KeyIndex
+    from penstock.engine.state.index.key_index import KeyIndex
 
     def passes(make: Callable[[np.ndarray], list[pa.Array]], keys: int) -> list[Callable[[], None]]:
         batches = [make(numbers) for numbers in _numbers(keys)]
@@ -72,8 +72,8 @@ def _indexing() -> Iterator[tuple[str, list[Callable[[], None]]]]:
 
 def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.catalog.types import BIGINT, DOUBLE, STRING
-    from penstock.engine.state.accumulators import Accumulators
-    from penstock.planner.expressions import AggregateCall, Column
+    from penstock.engine.state.aggregates.accumulators import Accumulators
+    from penstock.planner.expressions.nodes import AggregateCall, Column
 
     whole, real, text = Column(BIGINT, True, index=0), Column(DOUBLE, True, index=1), Column(STRING, True, index=2)
     calls = {
@@ -108,16 +108,16 @@ def _accumulating() -> Iterator[tuple[str, list[Callable[[], None]]]]:
 def _operators() -> Iterator[tuple[str, list[Callable[[], None]]]]:
     from penstock.catalog.schema import Field, Role, Schema
     from penstock.catalog.types import BIGINT, TIMESTAMP
-    from penstock.engine.clock import ManualClock
-    from penstock.engine.elements import MAX_WATERMARK_US, Batch
-    from penstock.engine.job_options import JobOptions
-    from penstock.engine.metrics import OperatorMetrics
-    from penstock.engine.operator import Context, KeyGroups, Services
-    from penstock.engine.operators.build import build_operator
-    from penstock.planner.expressions import AggregateCall, Column
-    from penstock.planner.logical import Phase
-    from penstock.planner.physical import GroupAggregateSpec, WindowAggregateSpec
-    from penstock.planner.windowing import Windowing, WindowKind, window_fields
+    from penstock.engine.api.clock import ManualClock
+    from penstock.engine.api.job_options import JobOptions
+    from penstock.engine.api.operator import Context, KeyGroups, Services
+    from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
+    from penstock.engine.metrics.operator_metrics import OperatorMetrics
+    from penstock.engine.operators.factory import build_operator
+    from penstock.planner.expressions.nodes import AggregateCall, Column
+    from penstock.planner.logical.plan import Phase
+    from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+    from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 
     source = Schema((Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT, False), Field("v", BIGINT)))
     calls = (AggregateCall("count", (), BIGINT, False), AggregateCall("sum", (Column(BIGINT, True, index=2),), BIGINT))

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.channels import no_wakeup
-from penstock.engine.clock import SystemClock
-from penstock.engine.elements import Batch, EndOfInput, Idle
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.stream_elements import Batch, EndOfInput, Idle
+from penstock.engine.exchange.channel import no_wakeup
 from penstock.engine.network.data_plane import DataPlane
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.handshake import Identity
 
 TOKEN = "bench"
 

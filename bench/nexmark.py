@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.nexmark_events import FORMATS, KINDS, files_ddl, written
-from penstock.catalog.nexmark_options import NEXMARK_TABLES
+from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
 
 FOLDER = Path(__file__).resolve().parent.parent / "queries" / "nexmark"
 AIM = 0.3
@@ -33,8 +33,8 @@ def queries() -> list[str]:
 
 def statements(query: str) -> tuple[list[str], str]:
     """Return what a query's file declares, and the SELECT it runs."""
-    from penstock.planner.statement_nodes import Insert, Query
-    from penstock.planner.statements import parse_script
+    from penstock.planner.statements.nodes import Insert, Query
+    from penstock.planner.statements.script import parse_script
 
     before = []
     for statement in parse_script((FOLDER / f"{query}.sql").read_text(encoding="utf-8")):

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.catalog.nexmark_options import NEXMARK_TABLES
+from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import Table
-from penstock.engine.clock import SystemClock
-from penstock.engine.connectors.nexmark_source import NexmarkSource
-from penstock.engine.connectors.source import ScanRequest
-from penstock.engine.operator import Services
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.source import ScanRequest
+from penstock.engine.connectors.generated.nexmark_source import NexmarkSource
 
 KINDS = ("person", "auction", "bid")
 FORMATS = ("parquet", "csv")

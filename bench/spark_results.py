@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import penstock
-from penstock.engine.bounded.own_spark import OwnSpark
-from penstock.engine.bounded.spark import warm_up
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.backend import warm_up
+from penstock.engine.bounded.spark.local_application import OwnSpark
+from penstock.engine.bounded.spark.sessions import SESSIONS
 
 QUERY = (
     "SELECT n, v, CAST(n % 1000 AS INT) AS k, CONCAT('name ', CAST(n % 5000 AS STRING)) AS name, CONCAT('c', CAST(n % 50 AS STRING)) AS city "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.sessions import SESSIONS
 
 COLUMNS = "k BIGINT, a BIGINT, b DOUBLE, c STRING, d STRING"
 ROWS_PER_COMMIT = 1_000_000

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from bench.past import COLUMNS, ROWS, past
 from penstock.catalog.errors import PenstockError
-from penstock.engine.connectors.filesystem_reader import FilesystemReader
+from penstock.engine.connectors.filesystem.reader import FilesystemReader
 
 _QUERY = "SELECT k, u, v, ts FROM past WHERE k >= 0"
 _given = 0

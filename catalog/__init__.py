@@ -1,1 +1,1 @@
-"""What has a name: types, schemas, tables, functions, connectors, errors."""
+"""What has a name; types; errors; settings."""

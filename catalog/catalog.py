@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from copy import copy
 
-from penstock.catalog.databases import Databases, Place, place_of
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.namespaces import Databases, Place, place_of
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction, PythonFunctions
 from penstock.catalog.tables import MaterializedView, Table, View
 

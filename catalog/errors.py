@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.secrets import KNOWN, MASK, masked
 
 DETAILS_MOST = 24  # VERIFY's twenty rows, what becomes of the state of most queries

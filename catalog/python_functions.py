@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.frozen import dataclass
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import DataType
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.types import DataType, to_arrow
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from penstock.catalog.databases import Place
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.namespaces import Place
 from penstock.catalog.schema import Field, Schema
 
 if TYPE_CHECKING:  # a table keeps bound expressions, whose nodes live one floor up; the catalog only carries them
-    from penstock.planner.expressions import Expression
+    from penstock.planner.expressions.nodes import Expression
 
 
 @dataclass(frozen=True)

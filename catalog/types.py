@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 
 MAX_DECIMAL_PRECISION = 38
 

@@ -1,1 +1,1 @@
-"""Sessions and the DB-API."""
+"""Session, DB-API, results."""

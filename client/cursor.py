@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.changelog import new_rows
-from penstock.client.exceptions import DataError, InterfaceError, ProgrammingError, client_error
-from penstock.client.results import Result
-from penstock.engine.clock import SystemClock
+from penstock.client.dbapi_errors import DataError, InterfaceError, ProgrammingError, client_error
+from penstock.client.result import Result
+from penstock.client.row_changes import new_rows
+from penstock.engine.api.clock import SystemClock
 
 if TYPE_CHECKING:
     from penstock.catalog.schema import Schema
     from penstock.client.session import Session
-    from penstock.engine.job import Job
-    from penstock.planner.logical import LogicalPlan
+    from penstock.engine.job.job import Job
+    from penstock.planner.logical.plan import LogicalPlan
 
 Row = tuple[Any, ...]
 _POLL_S = 0.1

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.client.job_statements import rows_out
-from penstock.client.results import Result, note_result
-from penstock.engine.clock import SystemClock
-from penstock.engine.job_state import JobState
+from penstock.client.result import Result, note_result
+from penstock.client.statements.jobs import rows_out
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.job.job_state import JobState
 
 if TYPE_CHECKING:
     from penstock.client.session import Session
-    from penstock.engine.job import Job
+    from penstock.engine.job.job import Job
 
 HoldJob = Callable[["Job | None"], None]
 STOP_S = 60.0

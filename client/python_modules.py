@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.python_functions import FunctionEntry, PythonFunction
 from penstock.catalog.settings import Settings
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.catalog import Catalog
-from penstock.catalog.connectors import Boundedness, boundedness
-from penstock.catalog.databases import Place
+from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError, SourceText
+from penstock.catalog.namespaces import Place
+from penstock.catalog.persistence.catalog_store import CatalogStore
 from penstock.catalog.python_functions import PythonFunction, PythonFunctions
 from penstock.catalog.settings import Settings
-from penstock.catalog.store import CatalogStore
 from penstock.catalog.tables import Table as TableNoun
-from penstock.client.function_statements import register_function
 from penstock.client.job_ends import (
     HoldJob,
     hold_no_job,
@@ -28,32 +27,33 @@ from penstock.client.job_ends import (
     tell_stderr,
     wait_for_job,
 )
-from penstock.client.materialized_views import RunningViews
+from penstock.client.job_submission import Road, Started, Switches, backend_result, submit
+from penstock.client.located_statements import PlacedStatement, placed_statements
 from penstock.client.python_modules import PythonModules
-from penstock.client.results import Result
-from penstock.client.running import Road, Started, Switches, backend_result, submit
-from penstock.client.scripts import PlacedStatement, placed_statements
-from penstock.client.spoken import Spoken
-from penstock.client.statements_run import run_statement
-from penstock.engine.connectors.bad_record_store import BadRecords
-from penstock.engine.connectors.collect import ResultChannels
-from penstock.engine.connectors.late_row_store import LateRows
+from penstock.client.result import Result
+from penstock.client.statement_log import Spoken
+from penstock.client.statements.dispatch import run_statement
+from penstock.client.statements.functions import register_function
+from penstock.client.statements.materialized_views import RunningViews
+from penstock.engine.api.operator import Services
+from penstock.engine.api.threads import close_at_exit, closed
+from penstock.engine.connectors.in_process.bad_record_store import BadRecords
+from penstock.engine.connectors.in_process.late_row_store import LateRows
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.print_stream import PrintStream
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.operator import Services
-from penstock.engine.threads import close_at_exit, closed
-from penstock.optimizer.bounded import choose_runtime, optimize_sharing
-from penstock.optimizer.edges import lay_edges
-from penstock.optimizer.history import no_stream, wish_of
+from penstock.optimizer.bounded_subplans import choose_runtime, optimize_sharing
+from penstock.optimizer.exchange_placement import lay_edges
+from penstock.optimizer.history_subplans import no_stream, wish_of
 from penstock.optimizer.optimizer import Observer, optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.optimizer.sinks import check_order, check_sinks
-from penstock.planner.backend_words import speaks
-from penstock.planner.binder import Binder
-from penstock.planner.logical import LogicalPlan, Sink
-from penstock.planner.physical_planner import plan_job
-from penstock.planner.size_limits import check_plan
-from penstock.planner.statement_nodes import (
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.sink_validation import check_order, check_sinks
+from penstock.planner.binder.binder import Binder
+from penstock.planner.binder.size_limits import check_plan
+from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.physical.physical_planner import plan_job
+from penstock.planner.sql_generator.support import speaks
+from penstock.planner.statements.nodes import (
     CreateTableAs,
     Explain,
     Insert,
@@ -63,11 +63,11 @@ from penstock.planner.statement_nodes import (
 )
 
 if TYPE_CHECKING:
-    from penstock.client.metrics_server import MetricsServer
+    from penstock.client.monitoring.http_server import MetricsServer
     from penstock.engine.bounded.backend import BoundedBackends
-    from penstock.engine.job import Job
-    from penstock.engine.job_manager import JobManager
-    from penstock.planner.table_api import Table
+    from penstock.engine.job.job import Job
+    from penstock.engine.job.job_manager import JobManager
+    from penstock.planner.table_api.table import Table
 
 
 class Session:
@@ -163,7 +163,7 @@ class Session:
         graph = plan_job(laid, facts, parallelism=switches.parallelism, max_parallelism=switches.max_parallelism, settings=self.settings)
         if wish is None:
             return Road(bound, plan, switches, facts, laid, graph)
-        from penstock.client.history import planned_history  # it lists files: only where a history is wanted
+        from penstock.client.history_planning import planned_history  # it lists files: only where a history is wanted
 
         return Road(bound, plan, switches, facts, laid, graph, planned_history(wish, laid, graph, facts, self.settings))
 
@@ -224,8 +224,8 @@ class Session:
     # -- tables of the program
 
     def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
-        """Make a table of the program readable under a name; see ``penstock.client.registration``."""
-        from penstock.client.registration import register
+        """Make a table of the program readable under a name; see ``penstock.client.table_registration``."""
+        from penstock.client.table_registration import register
 
         with self._lock:
             register(self.catalog, self.registered, name, source, time_column=time_column, delay=delay, stream=stream)
@@ -237,7 +237,7 @@ class Session:
 
     def table(self, name: str, run: Callable[[LogicalPlan], Any] | None = None) -> Table:
         """Return a table or view as a Table API object; ``run`` takes its finished plans (by default ``run_plan``)."""
-        from penstock.planner.table_api import open_table  # the fluent way in: for programs that use it
+        from penstock.planner.table_api.table import open_table  # the fluent way in: for programs that use it
 
         with self._lock:
             return open_table(name, Binder(self.catalog, self.settings), run or self.run_plan)
@@ -254,7 +254,7 @@ class Session:
         """Learn of a new table: where a user sits, Spark is started in the background as soon as there is a bounded table to read."""
         wanted = self.warms_backend and self.settings.get("bounded.backend") == "spark" and self.settings.get("execution.runtime-mode") != "streaming"
         if wanted and boundedness(table) is Boundedness.BOUNDED and Path(table.options.get("path", "")).exists():
-            from penstock.engine.bounded.spark import SparkBackend
+            from penstock.engine.bounded.spark.backend import SparkBackend
 
             self.warms_backend = False
             if isinstance(spark := self.backends.backend("spark"), SparkBackend):
@@ -294,7 +294,7 @@ class Session:
         """The job manager of this process, started by the first job."""
         with self._lock:
             if self._job_manager is None:
-                from penstock.engine.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
+                from penstock.engine.job.job_manager import JobManager  # the runtime and its kernels: not before a job needs them
 
                 self._job_manager = JobManager(Services(self.channels, *self._tables, self.print_stream, self.backends))
                 close_at_exit(self.close)
@@ -306,7 +306,7 @@ class Session:
 
     def job_id_for(self, name: str, state_dir: Path) -> str:
         """Return the id under which a job of that name keeps its state: the same one in the next process that runs the same statements."""
-        from penstock.client.job_records import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
+        from penstock.client.recorded_jobs import job_id_of  # it reads checkpoints: the engine is not loaded before a job starts
 
         if self.adopting is not None:
             job_id, self.adopting = self.adopting, None
@@ -336,7 +336,7 @@ class Session:
             return
         serving = None
         if port:
-            from penstock.client.metrics_server import MetricsServer  # a web server: only where one is asked for
+            from penstock.client.monitoring.http_server import MetricsServer  # a web server: only where one is asked for
 
             serving = MetricsServer(self.jobs, port)
         if before is not None:

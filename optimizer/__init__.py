@@ -1,1 +1,1 @@
-"""Rewrites logical plans: rules, properties, the bounded frontier, edges."""
+"""Order of rules, placement of exchanges, validation."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from penstock.catalog.types import BOOLEAN
-from penstock.optimizer.safety import CLOCK_FUNCTIONS
-from penstock.optimizer.substitution import column_of, map_expressions, select_columns
-from penstock.planner.expressions import Call, Case, Column, Expression
-from penstock.planner.logical import (
+from penstock.optimizer.properties.column_substitution import column_of, map_expressions, select_columns
+from penstock.optimizer.properties.expression_properties import CLOCK_FUNCTIONS
+from penstock.planner.expressions.nodes import Call, Case, Column, Expression
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
     Aggregate,
     Join,
     LogicalPlan,
@@ -17,9 +19,7 @@ from penstock.planner.logical import (
     TopN,
     WindowAggregate,
 )
-from penstock.planner.lookup_join import LookupJoin
-from penstock.planner.over import Over, PartitionTop
-from penstock.planner.temporal_join import TemporalJoin
+from penstock.planner.logical.temporal_join import TemporalJoin
 
 
 def stamp_clock(plan: LogicalPlan) -> LogicalPlan:

@@ -1,7 +1,7 @@
 """The rules, in order, and the loop that applies them.
 
 The road past the binder is: ``optimize`` (general rules), ``bounded.choose_runtime`` (who runs what), ``optimize`` again for the chosen runtime,
-``sinks.check_sinks``, ``edges.lay_edges``, and ``penstock.planner.physical_planner.plan_job`` for what our own runtime runs.
+``sinks.check_sinks``, ``edges.lay_edges``, and ``penstock.planner.physical.physical_planner.plan_job`` for what our own runtime runs.
 """
 
 from __future__ import annotations
@@ -9,24 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, MutableMapping
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.frozen import dataclass
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
-from penstock.optimizer.rules.first_of_partitions import first_of_partitions
+from penstock.optimizer.rules.derive_join_keys import join_keys_from_filter
 from penstock.optimizer.rules.fold_constants import fold_constants
-from penstock.optimizer.rules.fuse_windows import fuse_windows
-from penstock.optimizer.rules.join_keys_from_filter import join_keys_from_filter
+from penstock.optimizer.rules.fuse_window_aggregates import fuse_windows
 from penstock.optimizer.rules.merge_projects import merge_projects
-from penstock.optimizer.rules.narrow_rows import narrow_rows
 from penstock.optimizer.rules.prune_columns import prune_columns
-from penstock.optimizer.rules.push_filters import push_filters
-from penstock.optimizer.rules.push_filters_past_watermarks import push_filters_past_watermarks
+from penstock.optimizer.rules.prune_nested_fields import narrow_rows
+from penstock.optimizer.rules.push_filters import push_filters, push_filters_past_watermarks
+from penstock.optimizer.rules.rank_to_top_n import first_of_partitions
 from penstock.optimizer.rules.remove_redundant import remove_redundant
 from penstock.optimizer.rules.runtime_filters import runtime_filters
-from penstock.optimizer.rules.share_sources import share_sources
+from penstock.optimizer.rules.share_scans import share_sources
 from penstock.optimizer.rules.simplify_predicates import simplify_predicates
-from penstock.optimizer.rules.split_aggregates import split_aggregates
-from penstock.planner.logical import LogicalPlan, StatementSet
+from penstock.optimizer.rules.two_phase_aggregates import split_aggregates
+from penstock.planner.logical.plan import LogicalPlan, StatementSet
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def optimize(
 
 
 def rule_names() -> list[str]:
-    """Return the names of all rules in the order they run, then of what ``penstock.optimizer.bounded`` does between them."""
+    """Return the names of all rules in the order they run, then of what ``penstock.optimizer.bounded_subplans`` does between them."""
     return [*(rule.name for rule in RULES), *BETWEEN]
 
 

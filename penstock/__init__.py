@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.catalog.errors import PenstockError
-    from penstock.client.dbapi import Connection
-    from penstock.client.exceptions import (
+    from penstock.client.connection import Connection
+    from penstock.client.dbapi_errors import (
         DatabaseError,
         DataError,
         Error,
@@ -37,7 +37,7 @@ def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None
 
     Raises NotSupportedError for a URL: this release has no server yet.
     """
-    from penstock.client.dbapi import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
+    from penstock.client.connection import connect as open_connection  # the engine's libraries are loaded by the first connection, not by the import
 
     return open_connection(url, settings=settings, catalog=catalog)
 
@@ -77,17 +77,17 @@ def __getattr__(name: str) -> Any:
 
         return PenstockError
     if name in _ERRORS:
-        from penstock.client import exceptions
+        from penstock.client import dbapi_errors
 
-        return getattr(exceptions, name)
+        return getattr(dbapi_errors, name)
     if name in _DECORATORS:
-        from penstock.planner import python_calls
+        from penstock.planner.expressions import python_calls
 
         return getattr(python_calls, name)
     if name in _TABLE_API:
-        from penstock.planner import table_api
+        from penstock.planner.table_api import table
 
-        return getattr(table_api, name)
+        return getattr(table, name)
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")
 
 

@@ -1,1 +1,1 @@
-"""The shell, scripts and the command line."""
+"""The command line's entry."""

@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from penstock.engine.kernels.first_use import tell_of_compiling
-from penstock.repl.arguments import (
+from penstock.engine.kernels.compile_notice import tell_of_compiling
+from penstock.repl.launch.arguments import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
@@ -30,14 +30,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         if os.environ.get("PENSTOCK_FAILPOINTS"):
-            from penstock.engine.failpoint_arming import warn_of_failpoints
+            from penstock.engine.job.failpoint_arming import warn_of_failpoints
 
             warn_of_failpoints()
         return _dispatch(words, own_process=argv is None)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        from penstock.repl.printer import silence_broken_pipe
+        from penstock.repl.output.printer import silence_broken_pipe
 
         silence_broken_pipe()
         return EXIT_OK
@@ -52,39 +52,39 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         parser = run_parser()
         arguments = parser.parse_words(words[1:])
         _prepare(own_process)
-        from penstock.repl.submit import run_files
+        from penstock.repl.commands.run import run_files
 
         return run_files(arguments, parser)
     if words[:1] == ["checkpoint"]:
         checkpoints = checkpoint_parser()
         arguments = checkpoint_arguments(checkpoints, words[1:])
         _prepare(own_process)
-        from penstock.repl.checkpoints import run_checkpoint
+        from penstock.repl.commands.checkpoint import run_checkpoint
 
         return run_checkpoint(arguments, checkpoints)
     if words[:1] == ["jobs"]:
         listing = jobs_parser()
         asked = listing.parse_words(words[1:])
         _prepare(own_process)
-        from penstock.repl.jobs import list_jobs
+        from penstock.repl.commands.jobs import list_jobs
 
         return list_jobs(asked, listing)
     if words[:1] == ["recover"]:
         recovery = recover_parser()
         asked = recovery.parse_words(words[1:])
         _prepare(own_process)
-        from penstock.repl.jobs import recover_jobs
+        from penstock.repl.commands.jobs import recover_jobs
 
         return recover_jobs(asked, recovery)
     if words[:1] == ["doctor"]:
         doctor = doctor_parser()
         asked = doctor.parse_words(words[1:])
-        from penstock.repl.doctor import run_doctor
+        from penstock.repl.commands.doctor import run_doctor
 
         return run_doctor(asked, doctor)
     if words[:1] == ["spark"]:
         asked = spark_parser().parse_words(words[1:])
-        from penstock.repl.spark import run_spark
+        from penstock.repl.commands.spark import run_spark
 
         return run_spark(asked)
     parser = shell_parser()
@@ -98,10 +98,10 @@ def _dispatch(words: list[str], *, own_process: bool) -> int:
         return EXIT_OK
     _prepare(own_process)
     if arguments.commands or arguments.files or (not sys.stdin.isatty() and not arguments.interactive):
-        from penstock.repl.batch import run_batch
+        from penstock.repl.commands.run_statements import run_batch
 
         return run_batch(arguments, parser)
-    from penstock.repl.shell import run_shell
+    from penstock.repl.shell.shell import run_shell
 
     return run_shell(arguments, parser)
 
@@ -111,7 +111,7 @@ def _prepare(own_process: bool) -> None:
     if own_process:
         import gc
 
-        from penstock.repl.pandas_probe import settle
+        from penstock.repl.launch.pandas_probe import settle
 
         gc.set_threshold(50_000, 20, 20)
         settle()

@@ -49,7 +49,7 @@ def _compile_a_share(config: pytest.Config) -> None:
     """Compile kernels that no run before has: each process some of them, instead of all when tests meet them."""
     dealt: dict[str, Any] | None = getattr(config, "workerinput", None)
     if dealt is not None:
-        from penstock.engine.kernels.every_kernel import every_kernel
+        from penstock.engine.kernels.precompile import every_kernel
 
         for kernel in every_kernel()[int(dealt["workerid"][2:]) :: dealt["workercount"]]:
             kernel.load()

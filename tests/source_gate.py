@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.engine.operators.source import SourceOperator
+from penstock.engine.operators.source.source import SourceOperator
 
 _LOOK_MS = 2
 

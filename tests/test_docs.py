@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.functions import AGGREGATE_NAMES
-from penstock.catalog.table_functions import table_function_names
-from penstock.catalog.window_functions import WINDOW_FUNCTIONS
+from penstock.catalog.functions.registry import AGGREGATE_NAMES
+from penstock.catalog.functions.table import table_function_names
+from penstock.catalog.functions.window import WINDOW_FUNCTIONS
 from penstock.client.session import Session
-from penstock.client.show_statements import help_on
-from penstock.planner.keywords import KEYWORDS, STATEMENTS
-from penstock.planner.over import OVER_ONLY
+from penstock.client.statements.show import help_on
+from penstock.planner.logical.over import OVER_ONLY
+from penstock.planner.parser.keywords import KEYWORDS, STATEMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -74,7 +74,7 @@ def test_checkpoints_of_two_slots_bring_no_pandas(tmp_path: Path) -> None:
     code += "job = connection.execute('INSERT INTO nothing SELECT k, COUNT(*) FROM ticks GROUP BY k').job\n"
     code += "while job.metrics().checkpoints_completed < 2:\n    assert not job.wait(0.01), job.error\n"
     modules_after(code)
-    assert not modules_after(code) & (HEAVY - {"numba"} | {"penstock.engine.bounded.pushed_rows"})
+    assert not modules_after(code) & (HEAVY - {"numba"} | {"penstock.engine.bounded.spark_results.result_rows"})
 
 
 def test_the_command_line_leaves_pandas_out_and_importable() -> None:
@@ -97,7 +97,7 @@ def test_machine_code_is_loaded_without_what_compiles_it() -> None:
 
 
 def test_classes_are_not_compiled_one_by_one() -> None:
-    """A compiled dataclass costs 0.6 ms of every start: those that are many are ``penstock.catalog.frozen``'s."""
+    """A compiled dataclass costs 0.6 ms of every start: those that are many are ``penstock.catalog.frozen_dataclass``'s."""
     code = first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s")
     code += "\nfound = {made for name, module in list(sys.modules.items()) if name.startswith('penstock.') for made in vars(module).values() "
     code += "if isinstance(made, type) and made.__module__ == name and '__dataclass_params__' in vars(made)}\n"
@@ -108,7 +108,9 @@ def test_classes_are_not_compiled_one_by_one() -> None:
 
 def test_the_grammar_is_not_analysed_at_each_start(tmp_path: Path) -> None:
     """Its tables, 0.2 s of work, are kept beside the byte code."""
-    code = f"import sys\nsys.pycache_prefix = {str(tmp_path)!r}\nfrom penstock.planner.grammar import parse_tree\nparse_tree('SHOW TABLES')"
+    code = (
+        f"import sys\nsys.pycache_prefix = {str(tmp_path)!r}\nfrom penstock.planner.statements.grammar import parse_tree\nparse_tree('SHOW TABLES')"
+    )
     report = "\nfrom lark import load_grammar\nassert hasattr(load_grammar._get_parser, 'cache') is "
     modules_after(code + report + "True")
     modules_after(code + report + "False")
@@ -117,7 +119,7 @@ def test_the_grammar_is_not_analysed_at_each_start(tmp_path: Path) -> None:
 def test_a_connector_is_imported_with_its_first_table() -> None:
     modules = modules_after(first_row_of("SELECT s, COUNT(*) FROM ticks GROUP BY s"))
     others = {"filesystem_source", "filesystem_sink", "nexmark_source", "database_sink", "print_sink", "blackhole_sink"}
-    assert "penstock.engine.connectors.datagen" in modules
+    assert "penstock.engine.connectors.generated.datagen_source" in modules
     assert not modules & (
-        {f"penstock.engine.connectors.{name}" for name in others} | {"pyarrow._s3fs", "pyarrow._parquet", "penstock.engine.formats.readers"}
+        {f"penstock.engine.connectors.{name}" for name in others} | {"pyarrow._s3fs", "pyarrow._parquet", "penstock.engine.formats.registry"}
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.connectors.commit_log import Commit, CommitLog, CommittedFile
-from penstock.engine.connectors.partition_paths import partition_values
+from penstock.engine.connectors.filesystem.commit_log import Commit, CommitLog, CommittedFile
+from penstock.engine.connectors.filesystem.partition_paths import partition_values
 
 FORMATS = ("parquet", "arrow")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.client.spark_source.source import PenstockSource
-from penstock.engine.bounded.spark_errors import other_python, without_module
-from penstock.engine.deploy.shipped_code import package_files
+from penstock.engine.bounded.spark.errors import other_python, without_module
+from penstock.engine.deploy.spark.code_archive import package_files
 
 _PACKAGES = ("catalog", "planner", "engine", "client")
 

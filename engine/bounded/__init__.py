@@ -1,1 +1,1 @@
-"""Backends that run bounded plans: Spark SQL and DuckDB."""
+"""Bounded backends: interface and DuckDB."""

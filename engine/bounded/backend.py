@@ -14,15 +14,15 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Schema
 from penstock.catalog.settings import Settings
-from penstock.engine.operator import Services
-from penstock.engine.threads import EngineThread, close_at_exit
-from penstock.planner.backend_words import backend_for
-from penstock.planner.history_scan import up_to
-from penstock.planner.logical import LogicalPlan
-from penstock.planner.physical import HistorySpec
+from penstock.engine.api.operator import Services
+from penstock.engine.api.threads import EngineThread, close_at_exit
+from penstock.planner.logical.history_scan import up_to
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.physical.operator_specs import HistorySpec
+from penstock.planner.sql_generator.support import backend_for
 
 _BATCHES_AHEAD = 4
 
@@ -37,7 +37,7 @@ class BoundedBackend(Protocol):
     def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
         """Start a query and return at once; its rows come in one fixed order and with exactly the Arrow types of its schema.
 
-        With ``staging_dir`` all rows are first written there (see ``penstock.engine.bounded.staging``) and come only when they are complete and
+        With ``staging_dir`` all rows are first written there (see ``penstock.engine.storage.staged_rows``) and come only when they are complete and
         durable. Raises BND-51xx for a plan the backend cannot say; everything later is raised by the result.
         """
 
@@ -183,7 +183,7 @@ class BoundedBackends:
         """Return the backend that runs a plan: one that only copies where a table of a database is read as it is, Spark for its own tables,
         else the one of that name.
         """
-        from penstock.engine.bounded.copying import CopyingBackend, copies
+        from penstock.engine.bounded.passthrough import CopyingBackend, copies
 
         return CopyingBackend() if copies(plan) else self.backend(backend_for(plan, name or self.default))
 
@@ -194,7 +194,7 @@ class BoundedBackends:
 
     def _make(self, name: str) -> BoundedBackend:
         if name == "spark":
-            from penstock.engine.bounded.spark import SparkBackend
+            from penstock.engine.bounded.spark.backend import SparkBackend
 
             return SparkBackend(self._services, self._settings)
         if name == "duckdb":

@@ -13,8 +13,11 @@ from sqlglot import exp
 
 from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.python_functions import PythonScalar
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedResult, Emit
-from penstock.engine.bounded.exact import ExactBatches
+from penstock.engine.bounded.connector_relations import own_batches, registered_table
+from penstock.engine.bounded.error_translation import record_fault, value_fault
+from penstock.engine.bounded.exact_types import ExactBatches
 from penstock.engine.bounded.file_relations import (
     FileGroup,
     FileRelation,
@@ -23,17 +26,14 @@ from penstock.engine.bounded.file_relations import (
     position_name,
     typed_select,
 )
-from penstock.engine.bounded.own_reading import own_batches, registered_table
 from penstock.engine.bounded.python_functions import register_on_duckdb
-from penstock.engine.bounded.staging import stage
-from penstock.engine.bounded.value_faults import record_fault, value_fault
 from penstock.engine.formats.record_blocks import MAX_RECORD_BYTES
-from penstock.engine.operator import Services
-from penstock.planner.bounded_query import BoundedQuery, Relation
-from penstock.planner.duckdb_macros import MACROS
-from penstock.planner.duckdb_sql import DuckDbFlavour, duckdb_sql
-from penstock.planner.logical import LogicalPlan
-from penstock.planner.sql_flavour import function, text
+from penstock.engine.storage.staged_rows import stage
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.sql_generator.dialect import function, text
+from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
+from penstock.planner.sql_generator.duckdb.macros import MACROS
+from penstock.planner.sql_generator.query import BoundedQuery, Relation
 
 _BATCH_ROWS = 65_536
 _GLOB = re.compile(r"[*?\[]")  # characters that DuckDB reads as a pattern, and has no escape for

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 from sqlglot import exp
 
-from penstock.catalog.connectors import file_format, option
-from penstock.catalog.filesystem_options import split_suffixes
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.connectors.filesystem import split_suffixes
+from penstock.catalog.connectors.registry import file_format, option
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
 from penstock.catalog.types import (
     STRING,
@@ -31,17 +31,17 @@ from penstock.catalog.types import (
     TimestampLtz,
     is_integer,
 )
-from penstock.engine.connectors.file_listing import FileListing, FileSplit
-from penstock.engine.connectors.filesystem_reader import partition_value
-from penstock.engine.connectors.filesystem_source import check_unchanged, csv_dialect, stored_fields
-from penstock.engine.connectors.partition_paths import partition_values
-from penstock.engine.formats.columns_there import columns_of, file_schema
+from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem.partition_paths import partition_values
+from penstock.engine.connectors.filesystem.reader import partition_value
+from penstock.engine.connectors.filesystem.source import check_unchanged, csv_dialect, stored_fields
 from penstock.engine.formats.csv import csv_position, header_names
 from penstock.engine.formats.file_task import CsvDialect, FileTask
 from penstock.engine.formats.file_types import Fit
-from penstock.planner.bounded_query import Relation
-from penstock.planner.expressions import Literal
-from penstock.planner.sql_flavour import Flavour, function, text, when
+from penstock.engine.formats.missing_columns import columns_of, file_schema
+from penstock.planner.expressions.nodes import Literal
+from penstock.planner.sql_generator.dialect import Flavour, function, text, when
+from penstock.planner.sql_generator.query import Relation
 
 _PLAIN = (Boolean, Float, Double, Decimal, String, Date, Timestamp, TimestampLtz)
 _MOST_GROUPS = 64  # each is a SELECT of its own in the query's text

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from penstock.catalog.python_functions import CallMode, PythonAggregate, PythonScalar
 from penstock.catalog.types import to_arrow, to_spark
-from penstock.planner.sql_flavour import python_name
+from penstock.planner.sql_generator.dialect import python_name
 
 
 def column_function(function: PythonScalar) -> Callable[..., Any]:
@@ -168,6 +168,6 @@ def _signed(call: Callable[..., Any], count: int) -> Callable[..., Any]:
 
 
 def _duckdb_type(kind: Any) -> str:
-    from penstock.planner.duckdb_sql import DuckDbFlavour
+    from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour
 
     return DuckDbFlavour().kind(kind).sql("duckdb")

@@ -1,1 +1,1 @@
-"""Connectors, one a file."""
+"""Interfaces, registry, small connectors."""

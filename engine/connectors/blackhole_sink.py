@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engine.connectors.sink import DirectSink, SinkRequest
-from penstock.engine.elements import Batch
+from penstock.engine.api.sink import DirectSink, SinkRequest
+from penstock.engine.api.stream_elements import Batch
 
 
 class BlackholeSink(DirectSink):

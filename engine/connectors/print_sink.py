@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.catalog.connectors import option
-from penstock.engine.arrays import array_of, texts
-from penstock.engine.change_rows import OPS, change_rows
+from penstock.catalog.connectors.registry import option
+from penstock.engine.api.arrow_numpy import array_of, texts
+from penstock.engine.api.sink import DirectSink, SinkRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.row_kinds import OPS, change_rows
 from penstock.engine.connectors.print_stream import PrintStream, to_stdout
-from penstock.engine.connectors.sink import DirectSink, SinkRequest
-from penstock.engine.elements import Batch
 from penstock.engine.formats.json_text import json_tokens
-from penstock.engine.formats.text_values import to_text
+from penstock.engine.formats.text_conversion import to_text
 
 
 class PrintSink(DirectSink):

@@ -1,6 +1,6 @@
-"""Typed expressions compiled to Arrow kernels."""
+"""Compiler of typed expressions."""
 
+from penstock.engine.expressions.call_site import EvaluationContext
 from penstock.engine.expressions.compiler import compile_expression, compile_predicate
-from penstock.engine.expressions.site import EvaluationContext
 
 __all__ = ["EvaluationContext", "compile_expression", "compile_predicate"]

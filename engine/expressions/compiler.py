@@ -8,14 +8,15 @@ from datetime import timedelta
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.frozen import dataclass
-from penstock.catalog.functions import is_deterministic
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.functions.registry import is_deterministic
 from penstock.catalog.types import YearMonthInterval, to_arrow
-from penstock.engine.arrays import scalar_of
-from penstock.engine.expressions import guards
-from penstock.engine.expressions.casts import cast_kernel
-from penstock.engine.expressions.columns import Datum, Kernel, repeated
-from penstock.engine.expressions.faults import (
+from penstock.engine.api.arrow_numpy import scalar_of
+from penstock.engine.expressions import short_circuit
+from penstock.engine.expressions.call_site import EvaluationContext, Site
+from penstock.engine.expressions.casts.cast import cast_kernel
+from penstock.engine.expressions.datum import Datum, Kernel, repeated
+from penstock.engine.expressions.evaluation_errors import (
     Fault,
     from_arrow,
     is_capacity,
@@ -27,10 +28,9 @@ from penstock.engine.expressions.lambdas import LAMBDA_KERNELS, Body, with_funct
 from penstock.engine.expressions.python_calls import RowsKernel, python_kernel
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
 from penstock.engine.expressions.selection import Evaluate, Rows
-from penstock.engine.expressions.site import EvaluationContext, Site
-from penstock.planner.expressions import Call, Case, Cast, Column, Expression, Literal
-from penstock.planner.lambdas import Lambda, LambdaVariable
-from penstock.planner.python_calls import PythonCall
+from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
+from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
+from penstock.planner.expressions.python_calls import PythonCall
 
 DEFAULT_CONTEXT = EvaluationContext()
 
@@ -126,10 +126,10 @@ def _compile(expression: Expression, context: EvaluationContext) -> Compiled:
         case Case():
             whens = tuple((_compile(c, context).evaluate, _compile(v, context).evaluate) for c, v in expression.whens)
             default = _compile(expression.default, context).evaluate
-            return Compiled(guards.case(expression, whens, default))
+            return Compiled(short_circuit.case(expression, whens, default))
         case Call(function="and" | "or"):
-            parts = guards.flattened(expression)
-            return Compiled(guards.connective(expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)))
+            parts = short_circuit.flattened(expression)
+            return Compiled(short_circuit.connective(expression.function, parts, tuple(_compile(part, context).evaluate for part in parts)))
         case PythonCall():
             args = tuple(_compile(arg, context) for arg in expression.args)
             return _over_rows(expression, python_kernel(expression), args)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.catalog.frozen import dataclass
-from penstock.engine import arrays
-from penstock.engine.expressions.columns import Datum, either, repeated
-from penstock.engine.expressions.lists import Lists, lists_of, picked
-from penstock.engine.expressions.map_functions import checked_keys
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.datum import Datum, either, repeated
+from penstock.engine.expressions.nested.lists import Lists, lists_of, picked
+from penstock.engine.expressions.nested.map_functions import checked_keys
 from penstock.engine.expressions.selection import Evaluate, Rows
 
 
@@ -22,7 +22,7 @@ class Elements:
     def __init__(self, rows: Rows, parents: np.ndarray, variables: Mapping[int, pa.Array]) -> None:
         self._rows = rows
         self._count = parents.size
-        self._parents = arrays.array_of(parents)
+        self._parents = arrow_numpy.array_of(parents)
         self._columns = {-1 - number: column for number, column in variables.items()}
 
     @property
@@ -70,7 +70,7 @@ def with_functions(function: str, values: Sequence[Evaluate], bodies: Sequence[B
 
 
 def _mapped(rows: Rows, lists: Lists, body: Body) -> pa.Array:
-    return body.of(rows, lists.parents, lists.flat, arrays.array_of(lists.nth.astype(np.int32)))
+    return body.of(rows, lists.parents, lists.flat, arrow_numpy.array_of(lists.nth.astype(np.int32)))
 
 
 def _transform(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
@@ -80,7 +80,7 @@ def _transform(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
 
 def _filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists = lists_of(columns[0])
-    return lists.kept(arrays.is_true(_mapped(rows, lists, bodies[0]))).column()
+    return lists.kept(arrow_numpy.is_true(_mapped(rows, lists, bodies[0]))).column()
 
 
 def _decided(value: bool) -> Kernel:
@@ -89,9 +89,9 @@ def _decided(value: bool) -> Kernel:
     def kernel(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
         lists = lists_of(columns[0])
         found = _mapped(rows, lists, bodies[0])
-        decided = lists.any(arrays.is_true(pc.equal(found, value)))
-        opened = lists.any(arrays.truths(found.is_null())) & ~decided
-        return arrays.array_of(decided == value, either(opened, lists.missing))
+        decided = lists.any(arrow_numpy.is_true(pc.equal(found, value)))
+        opened = lists.any(arrow_numpy.truths(found.is_null())) & ~decided
+        return arrow_numpy.array_of(decided == value, either(opened, lists.missing))
 
     return kernel
 
@@ -111,7 +111,7 @@ def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
     """One pass per place: the longest arrays first, so that those that still have an element are the first ones."""
     lists, value = lists_of(columns[0]), columns[1]
     order = np.argsort(-lists.lengths, kind="stable")
-    lengths, value = lists.lengths[order], value.take(arrays.array_of(order))
+    lengths, value = lists.lengths[order], value.take(arrow_numpy.array_of(order))
     done: list[pa.Array] = []
     for place in range(int(lists.lengths.max(initial=0))):
         active = int(np.searchsorted(-lengths, -place, side="left"))
@@ -122,14 +122,14 @@ def _aggregate(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> p
     together = pa.concat_arrays([value, *done[::-1]])
     back = np.empty(order.size, np.int64)
     back[order] = np.arange(order.size)
-    result = together.take(arrays.array_of(back, lists.missing))
+    result = together.take(arrow_numpy.array_of(back, lists.missing))
     if len(bodies) == 1:
         return result
     there = np.arange(order.size) if lists.missing is None else np.flatnonzero(~lists.missing)
-    finished = bodies[1].of(rows, there, result.take(arrays.array_of(there)))
+    finished = bodies[1].of(rows, there, result.take(arrow_numpy.array_of(there)))
     if lists.missing is None:
         return finished
-    return finished.take(arrays.array_of(np.where(lists.missing, 0, np.cumsum(~lists.missing) - 1), lists.missing))
+    return finished.take(arrow_numpy.array_of(np.where(lists.missing, 0, np.cumsum(~lists.missing) - 1), lists.missing))
 
 
 def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
@@ -139,7 +139,7 @@ def _entries_of(column: pa.Array) -> tuple[Lists, pa.Array, pa.Array]:
 
 def _map_filter(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:
     lists, keys, values = _entries_of(columns[0])
-    return lists.kept(arrays.is_true(bodies[0].of(rows, lists.parents, keys, values))).maps()
+    return lists.kept(arrow_numpy.is_true(bodies[0].of(rows, lists.parents, keys, values))).maps()
 
 
 def _transform_keys(rows: Rows, columns: list[pa.Array], bodies: Sequence[Body]) -> pa.Array:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from penstock.catalog.python_functions import CallMode, PythonFunction
 from penstock.catalog.types import DataType, to_arrow
-from penstock.engine.expressions.columns import Datum, repeated
-from penstock.engine.expressions.faults import Fault
-from penstock.planner.python_calls import PythonCall
+from penstock.engine.expressions.datum import Datum, repeated
+from penstock.engine.expressions.evaluation_errors import Fault
+from penstock.planner.expressions.python_calls import PythonCall
 
 RowsKernel = Callable[[int, list[Datum]], Datum]
 _ENGINE = Path(__file__).resolve().parents[1]

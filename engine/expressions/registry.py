@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from penstock.engine.expressions.arithmetic import ARITHMETIC
-from penstock.engine.expressions.array_functions import ARRAY_FUNCTIONS, concatenation
-from penstock.engine.expressions.array_sets import ARRAY_SETS
-from penstock.engine.expressions.bits import BITS
-from penstock.engine.expressions.calendar_words import CALENDAR_WORDS
-from penstock.engine.expressions.columns import Datum
-from penstock.engine.expressions.comparisons import COMPARISONS
-from penstock.engine.expressions.digests import DIGESTS
-from penstock.engine.expressions.encodings import ENCODINGS
-from penstock.engine.expressions.json_texts import JSON_TEXTS
-from penstock.engine.expressions.map_functions import MAP_FUNCTIONS
-from penstock.engine.expressions.mathematics import MATHEMATICS
-from penstock.engine.expressions.moments import MOMENTS, clock_date, clock_instant, clock_local
-from penstock.engine.expressions.nested_access import NESTED_ACCESS
-from penstock.engine.expressions.numbers import NUMBERS
-from penstock.engine.expressions.sequences import SEQUENCES
-from penstock.engine.expressions.site import EvaluationContext, Factory
-from penstock.engine.expressions.text import TEXT, joined_texts
-from penstock.engine.expressions.text_lists import TEXT_LISTS
-from penstock.engine.expressions.text_patterns import TEXT_PATTERNS
-from penstock.engine.expressions.text_words import TEXT_WORDS
-from penstock.engine.expressions.time_text import TIME_TEXT
-from penstock.engine.expressions.tries import TRIES
+from penstock.engine.expressions.call_site import EvaluationContext, Factory
+from penstock.engine.expressions.datetime.calendar_names import CALENDAR_WORDS
+from penstock.engine.expressions.datetime.date_parts import MOMENTS, clock_date, clock_instant, clock_local
+from penstock.engine.expressions.datetime.datetime_format import TIME_TEXT
+from penstock.engine.expressions.datum import Datum
+from penstock.engine.expressions.json.path_functions import JSON_TEXTS
+from penstock.engine.expressions.nested.array_functions import ARRAY_FUNCTIONS, concatenation
+from penstock.engine.expressions.nested.array_sets import ARRAY_SETS
+from penstock.engine.expressions.nested.constructors import NESTED_ACCESS
+from penstock.engine.expressions.nested.map_functions import MAP_FUNCTIONS
+from penstock.engine.expressions.nested.sequence import SEQUENCES
+from penstock.engine.expressions.numeric.arithmetic import ARITHMETIC
+from penstock.engine.expressions.numeric.bitwise import BITS
+from penstock.engine.expressions.numeric.comparisons import COMPARISONS
+from penstock.engine.expressions.numeric.hash_functions import DIGESTS
+from penstock.engine.expressions.numeric.mathematics import MATHEMATICS, NUMBERS
+from penstock.engine.expressions.text.encodings import ENCODINGS
+from penstock.engine.expressions.text.like_and_regexp import TEXT_PATTERNS
+from penstock.engine.expressions.text.split_and_join import TEXT_LISTS
+from penstock.engine.expressions.text.string_metrics import TEXT_WORDS
+from penstock.engine.expressions.text.strings import TEXT, joined_texts
+from penstock.engine.expressions.try_functions import TRIES
 
 KERNELS: dict[str, Factory] = {
     **ARITHMETIC,

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.arrays import array_of
-from penstock.engine.expressions.columns import Datum, repeated
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.expressions.datum import Datum, repeated
 
 
 class Rows(Protocol):

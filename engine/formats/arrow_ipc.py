@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.engine.formats.column_adapter import ColumnAdapter
-from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.decoded_batch import Decoded
 from penstock.engine.formats.file_task import FileTask, unreadable
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from penstock.catalog.frozen import dataclass
-from penstock.engine.formats.decoded import BadRecord, Decoded
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.formats.decoded_batch import BadRecord, Decoded
 from penstock.engine.formats.record_blocks import Block, record_ends
 
 Parse = Callable[[bytes], pa.RecordBatch | None]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.names import did_you_mean
+from penstock.catalog.name_suggestions import did_you_mean
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DataType, Row, to_arrow
-from penstock.engine.formats.decoded import batch_of
+from penstock.engine.formats.decoded_batch import batch_of
 from penstock.engine.formats.file_types import Fit, fit, matching, read_as, row_places, type_name
 from penstock.engine.formats.json_nested import holds_map
 

@@ -13,12 +13,12 @@ from penstock.catalog.errors import Kind, PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import DayTimeInterval, String, TimestampLtz, to_arrow
 from penstock.engine.formats.column_adapter import the_one
-from penstock.engine.formats.decoded import Decoded, batch_of, escaped
+from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
+from penstock.engine.formats.fast_csv import PlainCsv
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.line_reader import LineReader
-from penstock.engine.formats.plain_csv import PlainCsv
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, record_ends
-from penstock.engine.formats.text_values import checked, from_text
+from penstock.engine.formats.text_conversion import checked, from_text
 
 _COUNT_AT_FAULT = re.compile(r"Expected (\d+) columns, got (\d+)")
 

@@ -12,9 +12,9 @@ import pyarrow.json as arrow_json
 
 from penstock.catalog.schema import Field
 from penstock.catalog.types import Timestamp, to_arrow
-from penstock.engine.arrays import array_of, is_true, texts, truths
-from penstock.engine.change_rows import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
-from penstock.engine.formats.decoded import Decoded, batch_of, empty_columns
+from penstock.engine.api.arrow_numpy import array_of, is_true, texts, truths
+from penstock.engine.changelog.row_kinds import DELETE, OPS, UPDATE_AFTER, UPDATE_BEFORE
+from penstock.engine.formats.decoded_batch import Decoded, batch_of, empty_columns
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.json_lines import JsonParser, begins_with_null
 from penstock.engine.formats.json_nested import converted, wire_type

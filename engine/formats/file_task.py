@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.catalog.schema import Field
 from penstock.catalog.secrets import redact_url
-from penstock.engine.formats.skipping import Skipping
-from penstock.planner.expressions import Expression
+from penstock.engine.api.scan_pruning import Skipping
+from penstock.planner.expressions.nodes import Expression
 
 _REMOTE = ("AWS Error", "Azure", "HDFS", "google::cloud")
 

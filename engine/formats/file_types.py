@@ -32,11 +32,11 @@ from penstock.catalog.types import (
     is_integer,
     to_arrow,
 )
-from penstock.engine.arrays import array_of
-from penstock.engine.expressions.columns import nulls_of
-from penstock.engine.expressions.lists import Lists, codes_of, firsts, lists_of
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.expressions.datum import nulls_of
+from penstock.engine.expressions.nested.lists import Lists, codes_of, firsts, lists_of
 from penstock.engine.formats.json_nested import holds_map
-from penstock.engine.kernels.columns import words
+from penstock.engine.kernels.arrow_views import words
 
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _EXACT_BITS = {"FLOAT": 24, "DOUBLE": 53}

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.formats.debezium import debezium_lines
 from penstock.engine.formats.file_task import CsvDialect
 from penstock.engine.formats.json_text import json_lines, json_tokens
-from penstock.engine.formats.text_values import to_text
+from penstock.engine.formats.text_conversion import to_text
 
 ROW_GROUP_ROWS = 1 << 18
 ROW_GROUP_BYTES = 64 << 20

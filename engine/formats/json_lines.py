@@ -12,7 +12,7 @@ import pyarrow.json as arrow_json
 
 from penstock.catalog.schema import Field
 from penstock.catalog.types import Timestamp, to_arrow
-from penstock.engine.formats.decoded import Decoded, batch_of, escaped
+from penstock.engine.formats.decoded_batch import Decoded, batch_of, escaped
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.json_nested import MapColumn, converted, holds_map, lines_of, wire_type
 from penstock.engine.formats.line_reader import LineReader

@@ -21,12 +21,12 @@ from penstock.catalog.types import (
     YearMonthInterval,
     to_arrow,
 )
-from penstock.engine import arrays
-from penstock.engine.expressions.columns import nulls_of
-from penstock.engine.expressions.duckdb_kernel import duckdb_kernel
-from penstock.engine.expressions.faults import Fault
-from penstock.engine.expressions.lists import Lists, lists_of
-from penstock.engine.formats.text_values import checked, from_text
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.datum import nulls_of
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import Fault
+from penstock.engine.expressions.nested.lists import Lists, lists_of
+from penstock.engine.formats.text_conversion import checked, from_text
 
 AS_TEXT = Date | Time | TimestampLtz | DayTimeInterval
 
@@ -67,7 +67,7 @@ def converted(column: pa.Array, kind: DataType) -> pa.Array:
         case Row(fields):
             parts = [converted(pc.struct_field(column, i), part) for i, (_, part) in enumerate(fields)]
             missing = nulls_of(column)
-            mask = None if missing is None else arrays.array_of(missing)
+            mask = None if missing is None else arrow_numpy.array_of(missing)
             return pa.StructArray.from_arrays(parts, fields=list(to_arrow(kind)), mask=mask)
     return from_text(column, kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.engine.formats.text_values import to_text
+from penstock.engine.formats.text_conversion import to_text
 
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _CONTROLS = [chr(code) for code in range(0x20)]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from penstock.engine.formats.bad_records import separate
-from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.decoded_batch import Decoded
 from penstock.engine.formats.file_task import FileTask
 from penstock.engine.formats.record_blocks import Block, RecordBlocks, count_records
 

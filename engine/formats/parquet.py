@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.engine.formats.column_adapter import ColumnAdapter
-from penstock.engine.formats.decoded import Decoded
+from penstock.engine.formats.decoded_batch import Decoded
 from penstock.engine.formats.file_task import FileTask, unreadable
 from penstock.engine.formats.row_group_filter import RowGroupFilter
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.formats.file_task import FileTask, may_pass, unreadable
 
 BLOCK_BYTES = 1 << 21

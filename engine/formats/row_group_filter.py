@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from penstock.catalog.types import DATE, STRING, DataType, Timestamp, is_integer, to_arrow
 from penstock.engine.formats.file_task import FileTask
-from penstock.planner.expressions import Call, Column, Expression, Literal, conjuncts
+from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, conjuncts
 
 _FLIPPED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
 

@@ -1,1 +1,1 @@
-"""Numba kernels over columns."""
+"""Numba loops over columns."""

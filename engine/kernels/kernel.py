@@ -14,14 +14,14 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
-from penstock.engine.kernels.first_use import compiling
+from penstock.engine.kernels.compile_notice import compiling
 
 
 @functools.cache
 def _sources() -> str:
     """Return a digest of all kernels: each may have others' loops compiled into it, which numba's own check, one file at a time, does not see."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

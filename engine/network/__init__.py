@@ -1,1 +1,1 @@
-"""The data plane between task managers: frames, element codec, links with credits per channel, and the sockets they run over."""
+"""Data plane between task managers."""

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from penstock.catalog.frozen import dataclass
-from penstock.engine.clock import Clock
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.clock import Clock
 
 CROWDED = "crowded"
 """Hung up on, the oldest first, because too many had not said who they are, or no descriptor was left."""

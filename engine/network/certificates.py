@@ -5,8 +5,8 @@ from __future__ import annotations
 import ssl
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.cluster_options import Certificates
-from penstock.engine.network.listening import TlsContexts
+from penstock.engine.api.cluster_options import Certificates
+from penstock.engine.network.listener_options import TlsContexts
 
 
 def tls_contexts(files: Certificates) -> TlsContexts:

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.engine.channels import CHANNEL_BYTES, Channel, Wakeup
-from penstock.engine.elements import Element
+from penstock.engine.api.stream_elements import Element
+from penstock.engine.exchange.channel import CHANNEL_BYTES, Channel, Wakeup
 
 END_BYTES = CHANNEL_BYTES // 2
 """What each end of a channel between processes holds: together what a channel within one does."""

@@ -12,20 +12,20 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.channels import Wakeup
-from penstock.engine.clock import Clock
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.threads import EngineThread
+from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.network.admission import Admission, AdmissionLimits
 from penstock.engine.network.credited_channel import CreditedChannel
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.errors import INTERNAL, UNREACHABLE, network_error
+from penstock.engine.network.handshake import Identity
 from penstock.engine.network.link import Link
 from penstock.engine.network.link_counters import LinkCounters
 from penstock.engine.network.link_limits import LinkLimits
 from penstock.engine.network.link_socket import LinkSocket, Secure
 from penstock.engine.network.links import LinkLost, Links
-from penstock.engine.network.listening import Listening
-from penstock.engine.network.network_errors import INTERNAL, UNREACHABLE, network_error
+from penstock.engine.network.listener_options import Listening
 from penstock.engine.network.remote_channel import RemoteChannel
-from penstock.engine.threads import EngineThread
 
 _TIMER_MS = 100.0
 LOOPBACK = Listening()

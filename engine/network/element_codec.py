@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.elements import (
+from penstock.engine.api.stream_elements import (
     Barrier,
     Batch,
     Element,
@@ -23,8 +23,8 @@ from penstock.engine.elements import (
     Watermark,
 )
 from penstock.engine.network import frame_kinds as kinds
+from penstock.engine.network.errors import PAYLOAD, TOO_LONG, network_error
 from penstock.engine.network.frames import MAX_PAYLOAD_BYTES, Frame
-from penstock.engine.network.network_errors import PAYLOAD, TOO_LONG, network_error
 
 _BATCH = struct.Struct("<BB6xqQ40x")  # marks, zero, origin, number of rows; padded so that what follows stays aligned to 64 bytes
 _TIME = struct.Struct("<q")

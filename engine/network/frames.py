@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from penstock.catalog.frozen import dataclass
-from penstock.engine.network.network_errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, TOO_LONG, network_error
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.network.errors import BAD_MAGIC, CHECKSUM, CUT, SEQUENCE, TOO_LONG, network_error
 
 MAGIC = b"PSK1"
 _CHECKED = struct.Struct("<4sBBHIII")  # magic, kind, flags, check, channel, sequence, payload length

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.elements import Barrier, Batch, Element, EndOfInput
+from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.element_codec import ElementDecoder
+from penstock.engine.network.errors import CREDIT, LEFT, PAYLOAD, SILENT, UNEXPECTED, network_error
 from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
-from penstock.engine.network.hello import HELLO_BYTES_MAX, Identity, check_identity, read_identity
+from penstock.engine.network.handshake import HELLO_BYTES_MAX, Identity, check_identity, read_identity
 from penstock.engine.network.link_counters import LinkCounters
 from penstock.engine.network.link_limits import LinkLimits
-from penstock.engine.network.network_errors import CREDIT, LEFT, PAYLOAD, SILENT, UNEXPECTED, network_error
 from penstock.engine.network.remote_channel import Overtaking, RemoteChannel
 
 KEY_BYTES_MAX = 512

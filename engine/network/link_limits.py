@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 from penstock.engine.network.frames import MAX_PAYLOAD_BYTES
 
 

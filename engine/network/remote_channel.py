@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from penstock.engine.channels import Wakeup
-from penstock.engine.elements import Barrier, Batch, Element, EndOfInput
+from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput
+from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.network.credited_channel import END_BYTES
 from penstock.engine.network.element_codec import ElementEncoder, pieces_that_fit
 

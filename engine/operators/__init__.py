@@ -1,1 +1,1 @@
-"""Operators, one a file."""
+"""Operators that stand alone, and the factory."""

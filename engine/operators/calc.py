@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from penstock.engine.elements import Batch
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.api.row_pieces import TooLarge
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
-from penstock.engine.expressions.faults import BatchTooLarge
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, Operator, Output, Rest, begun
-from penstock.engine.row_pieces import TooLarge
-from penstock.planner.expressions import Column
-from penstock.planner.physical import CalcSpec
+from penstock.engine.expressions.evaluation_errors import BatchTooLarge
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.physical.operator_specs import CalcSpec
 
 Project = Callable[[pa.RecordBatch], pa.RecordBatch]
 

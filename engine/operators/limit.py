@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.arrays import array_of
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, KeyedState, ListState, Operator, Output
-from penstock.engine.state.join_side import JoinSide
-from penstock.engine.state.key_index import KeyIndex
-from penstock.planner.physical import LimitSpec
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, ListState, Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.planner.physical.operator_specs import LimitSpec
 
 _NO_LIMIT = 2**63 - 1
 _FEW = 64

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from penstock.catalog.connectors import takes_changes
+from penstock.catalog.connectors.registry import takes_changes
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.connectors.build import sink_writer
-from penstock.engine.connectors.sink import Origin, SinkRequest
-from penstock.engine.elements import Batch
-from penstock.engine.failpoints import failpoint
-from penstock.engine.fold import weights_of
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, ListState, Operator, Output, Rest, begun
-from penstock.engine.row_pieces import copies_at_once
-from penstock.planner.physical import SinkSpec
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, ListState, Operator, Output, Rest, begun
+from penstock.engine.api.row_pieces import copies_at_once
+from penstock.engine.api.sink import Origin, SinkRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import weights_of
+from penstock.engine.connectors.registry import sink_writer
+from penstock.planner.physical.operator_specs import SinkSpec
 
 
 class SinkOperator(Operator, ListState):

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.engine.elements import MIN_WATERMARK_US, Batch
-from penstock.engine.in_time import in_time
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import (
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
     Context,
     KeyedState,
     ListState,
@@ -18,11 +16,13 @@ from penstock.engine.operator import (
     Rest,
     begun,
 )
-from penstock.engine.operators.window_aggregate import WINDOW_TIME_US
-from penstock.engine.state.reached_time import ReachedTime
-from penstock.engine.state.row_order import RowOrder
-from penstock.engine.state.waiting_rows import WaitingRows
-from penstock.planner.physical import TemporalSortSpec
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.watermark_state import ReachedTime
+from penstock.engine.windowing.late_row_filter import in_time
+from penstock.planner.physical.operator_specs import TemporalSortSpec
 
 
 class TemporalSortOperator(Operator):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Operator, Output
-from penstock.planner.physical import UnionSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.planner.physical.operator_specs import UnionSpec
 
 
 class UnionOperator(Operator):

@@ -8,15 +8,15 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine import arrays
-from penstock.engine.elements import Batch
+from penstock.engine.api import arrow_numpy
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Operator, Output, Rest, begun
+from penstock.engine.api.row_pieces import cut_pairs, row_sizes, widest_row
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.expressions import EvaluationContext, compile_expression, compile_predicate
-from penstock.engine.expressions.faults import Fault, to_error
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, Operator, Output, Rest, begun
-from penstock.engine.row_pieces import cut_pairs, row_sizes, widest_row
-from penstock.engine.table_functions import Given, table_kernel
-from penstock.planner.physical import UnnestSpec
+from penstock.engine.expressions.evaluation_errors import Fault, to_error
+from penstock.engine.functions.table_functions import Given, table_kernel
+from penstock.planner.physical.operator_specs import UnnestSpec
 
 
 class UnnestOperator(Operator):
@@ -76,12 +76,12 @@ class UnnestOperator(Operator):
             given += numbers
         if self._test is not None:
             passed = self._passed(batch.rows, parents, [*columns, *numbers])
-            parents, given = parents[passed], [column.filter(arrays.array_of(passed)) for column in given]
+            parents, given = parents[passed], [column.filter(arrow_numpy.array_of(passed)) for column in given]
         if spec.outer:
             parents, given = _with_absent(parents, given, progress.absent(parents, last))
         if not parents.size:
             return False
-        rows = arrays.array_of(parents)
+        rows = arrow_numpy.array_of(parents)
         result = pa.RecordBatch.from_arrays([*(column.take(rows) for column in kept.columns), *given], schema=self._schema)
         weights = None if batch.weights is None else batch.weights[parents]
         out.collect(Batch(result, weights, None if batch.behind is None else batch.behind[parents], batch.origin))
@@ -90,10 +90,10 @@ class UnnestOperator(Operator):
     def _passed(self, rows: pa.RecordBatch, parents: np.ndarray, given: list[pa.Array]) -> np.ndarray:
         """Return for which rows of the function the condition is TRUE."""
         assert self._test is not None
-        width, beside = rows.num_columns, arrays.array_of(parents)
+        width, beside = rows.num_columns, arrow_numpy.array_of(parents)
         read = [rows.column(i).take(beside) if i < width else given[i - width] for i in self._reads]
         tested = pa.RecordBatch.from_arrays(read, [str(i) for i in self._reads]) if read else rows.take(beside)
-        return arrays.is_true(self._test(tested))
+        return arrow_numpy.is_true(self._test(tested))
 
     def _given(self, rows: pa.RecordBatch) -> Iterator[Given]:
         arguments = [evaluate(rows) for evaluate in self._arguments]
@@ -118,12 +118,12 @@ class _Progress:
     def numbers(self, parents: np.ndarray) -> pa.Array:
         """Number the function's rows within those of their input row, from 1 on, going on where the piece before has ended."""
         if not parents.size:
-            return arrays.array_of(np.zeros(0, np.int64))
+            return arrow_numpy.array_of(np.zeros(0, np.int64))
         places = np.arange(parents.size)
         numbers = places - np.searchsorted(parents, parents) + 1
         numbers[parents == self._row] += self._rows_of_it
         self._row, self._rows_of_it = int(parents[-1]), int(numbers[-1])
-        return arrays.array_of(numbers)
+        return arrow_numpy.array_of(numbers)
 
     def absent(self, parents: np.ndarray, last: int) -> np.ndarray:
         """Return the rows from where the piece before has ended to before ``last`` that got nothing, now that these have got something."""
@@ -138,5 +138,5 @@ def _with_absent(parents: np.ndarray, given: list[pa.Array], absent: np.ndarray)
         return parents, given
     together = np.concatenate([parents, absent])
     order = np.argsort(together, kind="stable")
-    places = arrays.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
+    places = arrow_numpy.array_of(np.where(order < parents.size, order, 0), order >= parents.size)
     return together[order], [column.take(places) if len(column) else pa.nulls(order.size, column.type) for column in given]

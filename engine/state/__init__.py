@@ -1,1 +1,1 @@
-"""State primitives of keyed operators."""
+"""Snapshots, change tracking, TTL of keyed state."""

@@ -1,1 +1,1 @@
-"""Rewrite rules, one a file."""
+"""One rule a file."""

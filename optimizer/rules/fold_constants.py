@@ -20,10 +20,10 @@ from penstock.catalog.types import (
     TinyInt,
     is_integer,
 )
-from penstock.optimizer.safety import always_casts
-from penstock.optimizer.substitution import map_expressions
-from penstock.planner.expressions import Call, Case, Cast, Expression, Literal, LiteralValue
-from penstock.planner.logical import LogicalPlan
+from penstock.optimizer.properties.column_substitution import map_expressions
+from penstock.optimizer.properties.expression_properties import always_casts
+from penstock.planner.expressions.nodes import Call, Case, Cast, Expression, Literal, LiteralValue
+from penstock.planner.logical.plan import LogicalPlan
 
 _BITS: dict[type[DataType], int] = {TinyInt: 8, SmallInt: 16, Int: 32, BigInt: 64}
 _EXACT_DOUBLE = 2**53

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from penstock.optimizer.safety import is_deterministic
-from penstock.optimizer.substitution import inline
-from penstock.planner.expressions import Column, Literal
-from penstock.planner.logical import LogicalPlan, Project
+from penstock.optimizer.properties.column_substitution import inline
+from penstock.optimizer.properties.expression_properties import is_deterministic
+from penstock.planner.expressions.nodes import Column, Literal
+from penstock.planner.logical.plan import LogicalPlan, Project
 
 
 def merge_projects(plan: LogicalPlan) -> LogicalPlan:

@@ -7,11 +7,14 @@ from dataclasses import replace
 
 from penstock.catalog.schema import Schema
 from penstock.catalog.types import Array, Binary, DataType, Map, Row, String
-from penstock.optimizer.substitution import select_columns
-from penstock.planner.emit import Emit
-from penstock.planner.expressions import AggregateCall, Column, Expression
-from penstock.planner.late_rows import LateMark
-from penstock.planner.logical import (
+from penstock.optimizer.properties.column_substitution import select_columns
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression
+from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.interval_join import JoinTime, TimedJoin, timed
+from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
     Aggregate,
     BoundedInput,
     Filter,
@@ -31,14 +34,11 @@ from penstock.planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from penstock.planner.lookup_join import LookupJoin
-from penstock.planner.over import Over, PartitionTop
-from penstock.planner.processing_time import ProcessingTime
-from penstock.planner.snapshot_join import SnapshotJoin, snapshot_of
-from penstock.planner.temporal_join import TemporalJoin
-from penstock.planner.timed_join import JoinTime, TimedJoin, timed
-from penstock.planner.unnest import Unnest
-from penstock.planner.windowing import AttachedWindow, Windowing
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.snapshot_join import SnapshotJoin, snapshot_of
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.windows import AttachedWindow, Windowing
 
 Needed = frozenset[int]
 Pruned = tuple[LogicalPlan, dict[int, int]]  # the node, and where each needed column went

@@ -1,15 +1,21 @@
-"""Filters go as far upstream as they can without changing the answer."""
+"""Filters go as far upstream as they can without changing the answer.
+
+In a plan for the bounded backend no watermark is made, so filters may go below where one would be.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.catalog.connectors import connector_of
-from penstock.optimizer.safety import is_deterministic, is_movable, may_raise
-from penstock.optimizer.substitution import inline
-from penstock.planner.emit import Emit
-from penstock.planner.expressions import Expression, conjunction, conjuncts
-from penstock.planner.logical import (
+from penstock.catalog.connectors.registry import connector_of
+from penstock.optimizer.properties.column_substitution import inline
+from penstock.optimizer.properties.expression_properties import is_deterministic, is_movable, may_raise
+from penstock.planner.expressions.nodes import Expression, conjunction, conjuncts
+from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
     Aggregate,
     Filter,
     Join,
@@ -23,13 +29,10 @@ from penstock.planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from penstock.planner.lookup_join import LookupJoin
-from penstock.planner.match_recognize import MatchRecognize
-from penstock.planner.over import Over, PartitionTop
-from penstock.planner.processing_time import ProcessingTime
-from penstock.planner.temporal_join import TemporalJoin
-from penstock.planner.unnest import Unnest
-from penstock.planner.windowing import Windowing, WindowKind
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.windows import Windowing, WindowKind
 
 Parts = tuple[Expression, ...]
 
@@ -193,3 +196,8 @@ def _into_scan(node: Scan, parts: Parts) -> LogicalPlan:
         known = () if node.predicate is None else conjuncts(node.predicate)
         node = replace(node, predicate=conjunction(known + tuple(part for part in down if part not in known)))
     return Filter(node, conjunction(stay)) if stay else node
+
+
+def push_filters_past_watermarks(plan: LogicalPlan) -> LogicalPlan:
+    """Move filters below WatermarkAssign and on into the scan, in plans the bounded backend runs."""
+    return push_past_watermarks(plan)

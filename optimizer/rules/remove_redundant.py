@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.planner.expressions import TRUE, Column
-from penstock.planner.logical import (
+from penstock.planner.expressions.nodes import TRUE, Column
+from penstock.planner.logical.plan import (
     Aggregate,
     Filter,
     Join,

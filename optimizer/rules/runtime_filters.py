@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.logical import (
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.plan import (
     BoundedInput,
     Filter,
     Join,
@@ -16,8 +16,8 @@ from penstock.planner.logical import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.processing_time import ProcessingTime
-from penstock.planner.snapshot_join import SnapshotJoin
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.snapshot_join import SnapshotJoin
 
 # The sides whose rows without a match are never seen.
 _PRUNABLE = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.catalog.types import BOOLEAN
-from penstock.optimizer.safety import is_deterministic, may_raise
-from penstock.optimizer.substitution import map_expressions
-from penstock.planner.expressions import (
+from penstock.optimizer.properties.column_substitution import map_expressions
+from penstock.optimizer.properties.expression_properties import is_deterministic, may_raise
+from penstock.planner.expressions.nodes import (
     FALSE,
     TRUE,
     Call,
@@ -16,7 +16,7 @@ from penstock.planner.expressions import (
     conjunction,
     conjuncts,
 )
-from penstock.planner.logical import Filter, Join, JoinKind, LogicalPlan, Values
+from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, Values
 
 
 def simplify_predicates(plan: LogicalPlan) -> LogicalPlan:

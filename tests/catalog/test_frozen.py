@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from penstock.catalog.frozen import dataclass
+from penstock.catalog.frozen_dataclass import dataclass
 
 Way = Callable[..., Any]
 WAYS = pytest.mark.parametrize("way", [dataclass, dataclasses.dataclass], ids=["shared", "compiled"])

@@ -9,8 +9,8 @@ import pytest
 
 from penstock.catalog.coercion import common_type_of
 from penstock.catalog.errors import PenstockError, Span
-from penstock.catalog.function_docs import page
-from penstock.catalog.functions import (
+from penstock.catalog.functions.reference_page import page
+from penstock.catalog.functions.registry import (
     SCALAR_FAMILIES,
     can_cast,
     common_type,
@@ -42,7 +42,7 @@ from penstock.catalog.types import (
 )
 from penstock.engine.expressions.lambdas import LAMBDA_KERNELS
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS, KERNELS
-from penstock.planner.expressions import Literal
+from penstock.planner.expressions.nodes import Literal
 
 
 def literal(value: object, kind: DataType) -> Literal:
@@ -184,4 +184,4 @@ def test_every_scalar_function_has_a_kernel_or_is_bound_away() -> None:
 
 def test_the_page_of_functions_is_current() -> None:
     written = Path(__file__).resolve().parents[2] / "docs" / "FUNCTIONS.md"
-    assert written.read_text(encoding="utf-8") == page(), "run: python -m penstock.catalog.function_docs > docs/FUNCTIONS.md"
+    assert written.read_text(encoding="utf-8") == page(), "run: python -m penstock.catalog.functions.reference_page > docs/FUNCTIONS.md"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.client.bottleneck import bottleneck
-from penstock.engine.task_figures import OperatorFigures, TaskFigures
-from penstock.engine.time_spent import TimeShares
+from penstock.client.monitoring.bottleneck import bottleneck
+from penstock.engine.metrics.busy_time import TimeShares
+from penstock.engine.metrics.task_metrics import OperatorFigures, TaskFigures
 
 
 def task(name: str, busy: float, idle: float, backpressured: float) -> TaskFigures:

@@ -12,7 +12,7 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.client.changelog import new_rows, op_rows
-from penstock.engine.elements import Batch
-from penstock.engine.fold import Fold
-from penstock.engine.row_sums import group_numbers, summed
+from penstock.client.row_changes import new_rows, op_rows
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import group_numbers, summed
+from penstock.engine.changelog.fold import Fold
 
 
 def batch(rows, weights=None):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.client.checking import check_script
+from penstock.client.script_check import check_script
 from penstock.client.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -11,10 +11,10 @@ from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
 from penstock.client.cursor import Cursor
-from penstock.client.exceptions import class_of
-from penstock.client.results import Result, Shape, note_result
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.elements import Batch
+from penstock.client.dbapi_errors import class_of
+from penstock.client.result import Result, Shape, note_result
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
 
 SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT, False)))
 

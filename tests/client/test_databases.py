@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 
 COUNTING = "WITH ('connector' = 'datagen', 'number-of-rows' = '%d', 'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '%d')"
 

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from penstock.client.job_ends import wait_for_job
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.job import Job
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 
 TIMES = [datetime(2024, 1, 1) + timedelta(seconds=s) for s in (100, 1, 2, 3)]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.client import job_records
-from penstock.client.dbapi import Connection
-from penstock.client.job_records import job_id_of, recorded_jobs
-from penstock.engine.job_record import JOB, OWNER
-from penstock.engine.storage import NAME, directory_name
+from penstock.client import recorded_jobs as job_records
+from penstock.client.connection import Connection
+from penstock.client.recorded_jobs import job_id_of, recorded_jobs
+from penstock.engine.checkpoint.job_record import JOB, OWNER
+from penstock.engine.storage.storage import NAME, directory_name
 from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 

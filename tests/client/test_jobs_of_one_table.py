@@ -10,9 +10,9 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
-from penstock.engine.job import Job
-from penstock.engine.job_record import OWNER, decode_owner
+from penstock.client.connection import Connection
+from penstock.engine.checkpoint.job_record import OWNER, decode_owner
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 from tests.rel.shared_table import misnamed
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.metrics_server import MetricsServer
-from penstock.client.prometheus import exposition
+from penstock.client.monitoring.http_server import MetricsServer
+from penstock.client.monitoring.prometheus import exposition
 from penstock.client.session import Session
-from penstock.engine.metric_registry import METRICS, Metric, MetricKind, Scope
-from penstock.engine.task_figures import TaskFigures
-from penstock.repl.arguments import run_parser
+from penstock.engine.job.metric_registry import METRICS, Metric, MetricKind, Scope
+from penstock.engine.metrics.task_metrics import TaskFigures
+from penstock.repl.launch.arguments import run_parser
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent.parent

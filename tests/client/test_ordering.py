@@ -1,8 +1,8 @@
 import pyarrow as pa
 
 from penstock.catalog.types import BIGINT, DOUBLE
-from penstock.client.ordering import by_columns, ordered
-from penstock.planner.expressions import Call, Column, SortKey
+from penstock.client.result_order import by_columns, ordered
+from penstock.planner.expressions.nodes import Call, Column, SortKey
 
 NAN = float("nan")
 ROWS = pa.table({"x": pa.array([1.0, NAN, None, 3.0, 1.0], pa.float64()), "n": pa.array([2, 1, 0, 5, 1], pa.int64())})

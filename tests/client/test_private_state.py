@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.engine.job_record import OWNER
-from penstock.engine.local_storage import LocalStorage, make_private
+from penstock.engine.checkpoint.job_record import OWNER
+from penstock.engine.storage.local import LocalStorage, make_private
 from tests.patience import PATIENCE_S, await_that
 
 SCRIPT = """

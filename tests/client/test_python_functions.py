@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
-from penstock.engine.bounded.java import find_java
+from penstock.client.connection import Connection
+from penstock.engine.bounded.spark.java_runtime import find_java
 from tests.client import program_functions as program
 
 ROWS = pa.table({"a": [1, 2, None, 4, 5], "s": ["x", "yy", None, "zzzz", "ünï"]})

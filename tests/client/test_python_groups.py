@@ -11,10 +11,10 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
-from penstock.engine.bounded.java import find_java
-from penstock.engine.python_tables import PythonTableRows
-from penstock.engine.row_pieces import LIMITS
+from penstock.client.connection import Connection
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.functions.python_table_functions import PythonTableRows
 from tests.client import program_functions as program
 from tests.patience import PATIENCE_S
 

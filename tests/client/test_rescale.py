@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
-from penstock.engine.job import Job
+from penstock.client.connection import Connection
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

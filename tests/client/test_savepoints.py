@@ -10,7 +10,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from penstock.repl.cli import main
 from tests.patience import await_that
 from tests.source_gate import gated

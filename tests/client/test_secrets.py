@@ -14,7 +14,7 @@ from prompt_toolkit.history import FileHistory
 
 import penstock
 from penstock.catalog import errors
-from penstock.catalog.connectors import CONNECTORS, is_secret
+from penstock.catalog.connectors.registry import CONNECTORS, is_secret
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.secrets import (
     KnownSecrets,
@@ -24,15 +24,15 @@ from penstock.catalog.secrets import (
     redact_url,
 )
 from penstock.catalog.settings import SETTINGS
-from penstock.client.dbapi import Connection
-from penstock.client.exceptions import client_error
-from penstock.client.prometheus import exposition
+from penstock.client.connection import Connection
+from penstock.client.dbapi_errors import client_error
+from penstock.client.monitoring.prometheus import exposition
 from penstock.client.session import Session
-from penstock.engine.bounded import spark_launcher
-from penstock.engine.bounded.java import Java
-from penstock.engine.metric_registry import metrics_of
+from penstock.engine.bounded.spark import jvm_launcher
+from penstock.engine.bounded.spark.java_runtime import Java
+from penstock.engine.job.metric_registry import metrics_of
 from penstock.repl.cli import main
-from penstock.repl.editor import _HistoryFile
+from penstock.repl.shell.editor import _HistoryFile
 
 SECRET = "pl4nted/s3cr3t@word"
 WORDS = ("pl4nted", "s3cr3t")  # no part of it either
@@ -279,7 +279,7 @@ def test_secrets_of_spark_are_on_no_command_line(folder: Path) -> None:
     """Everybody on a machine can read those; a file of this user's has them."""
     java = Java(Path("java"), 17, False, "here")
     configuration = {"spark.master": "local", "spark.hadoop.fs.s3a.secret.key": f"{SECRET}\\\n", "spark.ssl.keyPassword": SECRET}
-    command = spark_launcher._command(java, [], folder, folder, configuration)
+    command = jvm_launcher._command(java, [], folder, folder, configuration)
     assert not shown(" ".join(command)) and "spark.master=local" in command
     path = Path(command[command.index("--properties-file") + 1])
     assert path.read_text() == f"spark.hadoop.fs.s3a.secret.key={SECRET}\\\\\\n\nspark.ssl.keyPassword={SECRET}\n"

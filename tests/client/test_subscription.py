@@ -10,7 +10,7 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.client.verification import difference
+from penstock.client.statements.verify import difference
 from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 

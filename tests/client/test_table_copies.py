@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.checking import check_script
+from penstock.client.script_check import check_script
 from penstock.client.session import Session
 from tests.patience import PATIENCE_S
 

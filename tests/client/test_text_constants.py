@@ -9,7 +9,7 @@ import pytest
 from penstock.catalog.coercion import may_read
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.planner.type_text import parse_type
+from penstock.planner.parser.type_parser import parse_type
 
 KINDS = ("TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "BOOLEAN", "DATE", "TIMESTAMP(3)", "TIMESTAMP_LTZ(3)", "TIME", "BYTES")
 TEXTS = (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint_reader import CheckpointReader
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.manifest import VERSION, seal, unseal
+from penstock.engine.checkpoint.manifest import VERSION, seal, unseal
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.storage.local import LocalStorage
 from tests.compat.jobs import GOLDEN, JOBS, finish, results
 
 KEPT = sorted(path.relative_to(GOLDEN).as_posix() for path in GOLDEN.glob("*/*"))

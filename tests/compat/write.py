@@ -11,10 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from penstock.engine.checkpoint_reader import CheckpointReader
-from penstock.engine.connectors.staged_files import STAGING
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.manifest import VERSION
+from penstock.engine.checkpoint.manifest import VERSION
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.connectors.filesystem.staged_files import STAGING
+from penstock.engine.storage.local import LocalStorage
 from tests.compat.jobs import GOLDEN, JOBS, finish, results, stop_in_mid_run
 
 

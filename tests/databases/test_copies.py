@@ -24,9 +24,9 @@ from penstock.catalog.types import (
     Timestamp,
     TimestampLtz,
 )
-from penstock.engine.databases.database import BATCH_ROWS, Condition, Select
-from penstock.engine.databases.postgres import PostgresConnection
-from penstock.engine.databases.tuples import rows_of
+from penstock.engine.connectors.database.database import BATCH_ROWS, Condition, Select
+from penstock.engine.connectors.database.postgres import PostgresConnection
+from penstock.engine.connectors.database.row_conversion import rows_of
 from tests.databases.places import Place
 
 VALUES: dict[str, tuple[str, DataType, list[str]]] = {

@@ -13,9 +13,9 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.engine.databases import staged_transactions
-from penstock.engine.databases.postgres import PostgresConnection
-from penstock.engine.databases.sqlite import SqliteFile
+from penstock.engine.connectors.database import staged_transactions
+from penstock.engine.connectors.database.postgres import PostgresConnection
+from penstock.engine.connectors.database.sqlite import SqliteFile
 from tests.databases.places import Place
 from tests.databases.test_scans import opened
 from tests.databases.two_phase import batch, sink
@@ -224,7 +224,7 @@ def test_a_server_without_room_is_tried_again_a_wrong_database_is_not(server: Pl
 
 
 def test_a_locked_sqlite_file_may_be_free_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.databases.sqlite.BUSY_S", 0.01)
+    monkeypatch.setattr("penstock.engine.connectors.database.sqlite.BUSY_S", 0.01)
     path = str(tmp_path / "facts.sqlite")
     writer = SqliteFile(path, writes=True)
     writer.run("CREATE TABLE t (k INTEGER PRIMARY KEY)")

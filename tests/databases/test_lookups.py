@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
-from penstock.engine.job import Job
+from penstock.client.connection import Connection
+from penstock.engine.job.job import Job
 from tests.databases.places import Place
 from tests.patience import PATIENCE_S, await_that
 

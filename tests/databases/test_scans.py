@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from tests.databases.places import SECRET, Place
 
 COLUMNS = (

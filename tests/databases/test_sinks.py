@@ -11,8 +11,8 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.engine.connectors.sink import Origin
-from penstock.engine.databases.staged_transactions import EPOCHS
+from penstock.engine.api.sink import Origin
+from penstock.engine.connectors.database.staged_transactions import EPOCHS
 from tests.client.test_jobs_of_one_table import ended, started, stopped_in_mid_run, times
 from tests.client.test_jobs_of_one_table import opened as numbers_opened
 from tests.databases.places import SECRET, Place

@@ -13,11 +13,11 @@ import pyarrow as pa
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import Table
 from penstock.catalog.types import INT, STRING
-from penstock.engine.connectors.database_sink import DatabaseSink
-from penstock.engine.connectors.sink import Origin, SinkRequest
-from penstock.engine.elements import Batch
-from penstock.engine.failpoints import armed
-from penstock.engine.operator import Services
+from penstock.engine.api.failpoints import armed
+from penstock.engine.api.operator import Services
+from penstock.engine.api.sink import Origin, SinkRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.database.sink import DatabaseSink
 from tests.databases.places import Place
 
 COLUMNS_2 = Schema((Field("k", INT), Field("v", STRING)))

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.bounded.java import Java
-from penstock.engine.bounded.java_archive import SWITCH, archive_file
-from penstock.engine.bounded.spark_launcher import spark_home
-from penstock.engine.cluster_options import ClusterOptions
-from penstock.engine.deploy import penstock_daemon
-from penstock.engine.deploy.hosting_session import hosting_additions
-from penstock.engine.deploy.shipped_code import ROOT
-from penstock.engine.deploy.spark_tasks import SparkTask, SparkTasks
+from penstock.engine.api.cluster_options import ClusterOptions
+from penstock.engine.bounded.spark.class_data_archive import SWITCH, archive_file
+from penstock.engine.bounded.spark.java_runtime import Java
+from penstock.engine.bounded.spark.jvm_launcher import spark_home
+from penstock.engine.deploy.spark import penstock_daemon
+from penstock.engine.deploy.spark.code_archive import ROOT
+from penstock.engine.deploy.spark.hosting_session import hosting_additions
+from penstock.engine.deploy.spark.launcher import SparkTask, SparkTasks
 from tests.patience import PATIENCE_S
 
 IMPORTED = """
@@ -26,7 +26,7 @@ import penstock_daemon
 import pyspark.daemon
 {before}
 def manager():
-    names = ("numba", "pyarrow", "pyspark.worker", "penstock.engine.operators.window_aggregate")
+    names = ("numba", "pyarrow", "pyspark.worker", "penstock.engine.operators.window.window_aggregate")
     roots = [sys.modules[name].__file__ for name in ("penstock",) if name in sys.modules]
     print(json.dumps([len(os.listdir("/proc/self/task")), [name in sys.modules for name in names], roots, sys.path]))
 pyspark.daemon.manager = manager
@@ -92,7 +92,7 @@ def test_a_cluster_forks_from_it_and_a_user_who_says_otherwise_is_heard() -> Non
 
 def test_executors_use_the_archive_of_classes_when_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     java = Java(Path("/opt/java/bin/java"), 17, has_vector=True, origin="a test", build="17.0.1")
-    monkeypatch.setattr("penstock.engine.deploy.hosting_session.find_java", lambda: java)
+    monkeypatch.setattr("penstock.engine.deploy.spark.hosting_session.find_java", lambda: java)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv(SWITCH, raising=False)
 

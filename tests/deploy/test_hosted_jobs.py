@@ -13,9 +13,10 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.bounded import served_rows, spark_relations
-from penstock.engine.bounded.served_rows import ServedRows
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark import relations
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark_results import served_rows
+from penstock.engine.bounded.spark_results.served_rows import ServedRows
 from tests.patience import await_that
 from tests.rel import hosted_job as hosted
 
@@ -69,7 +70,7 @@ def test_executors_fetch_rows_spark_does_not_read(session: Session, tmp_path: Pa
     session.execute(f"CREATE TABLE jsons (k BIGINT, r ROW<a BIGINT>) WITH ({options})")
     session.execute("SET 'bounded.backend' = 'spark'")
     release_cores(session)
-    monkeypatch.setattr(spark_relations, "_HANDED_OVER_BYTES", 0)
+    monkeypatch.setattr(relations, "_HANDED_OVER_BYTES", 0)
     monkeypatch.setattr(served_rows, "SEGMENT_BYTES", 500)
     frame = ServedRows.frame
 

@@ -20,24 +20,25 @@ from pyspark.errors import PySparkException
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
 from penstock.client.session import Session
-from penstock.engine.clock import SystemClock
-from penstock.engine.cluster_options import Certificates, ClusterOptions
-from penstock.engine.deploy import spark_tasks, worker_pool
-from penstock.engine.deploy.control_connection import ControlConnection
-from penstock.engine.deploy.control_messages import VERSION, Hello
-from penstock.engine.deploy.hosting_session import HostingSession
-from penstock.engine.deploy.shared_directory import check_probe, leave_probe
-from penstock.engine.deploy.shipped_code import ROOT, ship
-from penstock.engine.deploy.worker_facts import misfit, own_facts
-from penstock.engine.deploy.worker_process import WorkerState
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.cluster_options import Certificates, ClusterOptions
+from penstock.engine.deploy.coordinator import worker_pool
+from penstock.engine.deploy.coordinator.shared_storage_probe import check_probe, leave_probe
+from penstock.engine.deploy.coordinator.worker_handle import WorkerState
+from penstock.engine.deploy.protocol.connection import ControlConnection
+from penstock.engine.deploy.protocol.messages import VERSION, Hello
+from penstock.engine.deploy.spark import launcher
+from penstock.engine.deploy.spark.code_archive import ROOT, ship
+from penstock.engine.deploy.spark.hosting_session import HostingSession
+from penstock.engine.deploy.worker.registration import misfit, own_facts
 from penstock.engine.network.certificates import tls_contexts
-from penstock.engine.network.listening import Listening
-from penstock.engine.network.secure_stream import SecureStream
+from penstock.engine.network.listener_options import Listening
+from penstock.engine.network.tls_stream import SecureStream
 from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
 
 ENDLESS = 1_000_000_000
-WORK = "import json, sys; from penstock.engine.deploy.spark_worker import work_in_spark; print(work_in_spark(json.load(sys.stdin)))"
+WORK = "import json, sys; from penstock.engine.deploy.spark.worker import work_in_spark; print(work_in_spark(json.load(sys.stdin)))"
 
 
 class StandIn:
@@ -81,7 +82,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
             stand_in.cancelled.add(token)
             process.kill()
 
-    monkeypatch.setattr(spark_tasks, "worker_function", lambda orders: orders)
+    monkeypatch.setattr(launcher, "worker_function", lambda orders: orders)
     monkeypatch.setattr(HostingSession, "begin", lambda session, tag: stand_in)
     monkeypatch.setattr(HostingSession, "cancel", cancel)
     monkeypatch.setattr(HostingSession, "profile", lambda session, cores: None)
@@ -126,7 +127,7 @@ def test_a_stopped_worker_is_replaced_by_another_task(spark: StandIn, tmp_path: 
 
 @pytest.mark.parametrize("stolen", [False, True])
 def test_a_worker_registers_once(spark: StandIn, stolen: bool) -> None:
-    pool = worker_pool.WorkerPool(SystemClock(), spark_tasks.SparkTasks(ClusterOptions()))
+    pool = worker_pool.WorkerPool(SystemClock(), launcher.SparkTasks(ClusterOptions()))
     try:
         (worker,) = pool.take(1, 5_000)
         await_that(lambda: worker.state is WorkerState.IDLE, "an idle worker")
@@ -197,7 +198,7 @@ def test_a_directory_that_is_not_shared_is_told(tmp_path: Path) -> None:
 
 UNPACKED = """
 import sys
-from penstock.engine.deploy.spark_function import worker_function
+from penstock.engine.deploy.spark.entry_point import worker_function
 shipped, port = sys.argv[1], int(sys.argv[2])
 sys.path.append(shipped)
 orders = {"worker": 7, "token": "t", "address": ["127.0.0.1", port], "ports": [0, 0], "certificates": None, "encrypted": True,
@@ -260,7 +261,7 @@ def test_a_stranger_without_a_certificate_is_not_heard(tmp_path: Path) -> None:
     with pytest.raises(PenstockError) as unusable:
         tls_contexts(Certificates(files.key, files.key, files.authority))
     assert unusable.value.code == "NET-5015"
-    pool = worker_pool.WorkerPool(SystemClock(), spark_tasks.SparkTasks(ClusterOptions(certificates=files)))
+    pool = worker_pool.WorkerPool(SystemClock(), launcher.SparkTasks(ClusterOptions(certificates=files)))
     try:
         with socket.create_connection(pool.address) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\n\r\n")

@@ -13,11 +13,11 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.deploy.job_codec import decode, encode
-from penstock.engine.job_options import JobOptions
-from penstock.engine.restart import FixedDelay
-from penstock.planner.physical import JobGraph
-from penstock.planner.statement_nodes import Insert, Query
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.deploy.protocol.codec import decode, encode
+from penstock.planner.physical.operator_specs import JobGraph
+from penstock.planner.statements.nodes import Insert, Query
 from tests.explain.test_explain_corpus import PLANS, ROOT, SETTINGS, TABLES, scripts
 from tests.golden import read_cases
 

@@ -19,19 +19,19 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.clock import SystemClock
-from penstock.engine.deploy.control_connection import ControlConnection
-from penstock.engine.deploy.control_messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
-from penstock.engine.deploy.process_workers import Member, ProcessWorkers, Underway
-from penstock.engine.deploy.worker import Worker
-from penstock.engine.deploy.worker_means import ProcessMeans
-from penstock.engine.deploy.worker_pool import WorkerPool
-from penstock.engine.deploy.worker_process import WorkerState
-from penstock.engine.deploy.worker_tasks import WorkerTasks
-from penstock.engine.job import Job
-from penstock.engine.job_messages import SnapshotTaken, TaskId
-from penstock.engine.snapshots import WrittenTask
-from penstock.engine.task_manager import IoThread
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.checkpoint.snapshot_format import WrittenTask
+from penstock.engine.deploy.coordinator.job_workers import Member, ProcessWorkers, Underway
+from penstock.engine.deploy.coordinator.worker_handle import WorkerState
+from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
+from penstock.engine.deploy.protocol.connection import ControlConnection
+from penstock.engine.deploy.protocol.messages import VERSION, DeploymentId, Hello, Prepare, Prepared, ToTasks
+from penstock.engine.deploy.worker.deployment import WorkerTasks
+from penstock.engine.deploy.worker.environment import ProcessMeans
+from penstock.engine.deploy.worker.main import Worker
+from penstock.engine.job.job import Job
+from penstock.engine.task.messages import SnapshotTaken, TaskId
+from penstock.engine.task_manager.task_manager import IoThread
 from tests.network.fault_proxy import FaultProxy
 from tests.patience import PATIENCE_S, await_that
 from tests.rel import hosted_job as hosted
@@ -226,9 +226,7 @@ def test_python_functions_are_imported_by_workers_from_allowed_modules(session: 
 
 
 def test_a_worker_brings_no_parser_and_no_kernels() -> None:
-    code = (
-        "import sys, penstock.engine.deploy.worker; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
-    )
+    code = "import sys, penstock.engine.deploy.worker.main; print(sorted({'sqlglot', 'lark', 'numba', 'duckdb', 'pandas', 'pyspark'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.java_archive import executors_options
-from penstock.engine.bounded.local_cluster import executors_environment
-from penstock.engine.bounded.spark_launcher import spark_home
+from penstock.engine.bounded.spark.class_data_archive import executors_options
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.jvm_launcher import spark_home
+from penstock.engine.bounded.spark.local_cluster import executors_environment
 from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 

@@ -14,11 +14,11 @@ import duckdb
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.deploy.process_workers import ProcessWorkers
-from penstock.engine.deployment import Deployment
-from penstock.engine.job import Job
-from penstock.engine.manifest import Manifest
+from penstock.engine.checkpoint.manifest import Manifest
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
+from penstock.engine.job.job import Job
+from penstock.engine.task_manager.task_deployment import Deployment
 from tests.patience import PATIENCE_S, await_that
 
 ROWS = 100_000

@@ -11,10 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.client.session import Session
-from penstock.engine.elements import Batch
-from penstock.engine.expressions.compiler import compile_predicate
-from penstock.engine.expressions.site import EvaluationContext
-from penstock.engine.operator import (
+from penstock.engine.api.operator import (
     Context,
     ListState,
     Output,
@@ -23,7 +20,10 @@ from penstock.engine.operator import (
     SplitEvent,
     SplitNews,
 )
-from penstock.planner.physical import SourceSpec
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.planner.physical.operator_specs import SourceSpec
 
 Row = tuple[Any, ...]
 CHANGING = {"connector": "filesystem", "path": "/nonexistent", "format": "debezium-json", "source.replay": "true"}  # how a table says so

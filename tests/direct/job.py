@@ -15,12 +15,18 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.client.session import Session
-from penstock.engine.chain import OperatorChain, OperatorSnapshot
-from penstock.engine.channels import no_wakeup
-from penstock.engine.clock import ManualClock
-from penstock.engine.deployment import Deployer
-from penstock.engine.elements import Batch
-from penstock.engine.job_messages import (
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator, Output, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.checkpoint.snapshot_format import WrittenTask
+from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.exchange.channel import no_wakeup
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.storage.spill_files import SpillFiles
+from penstock.engine.task.memory_size import StateSize
+from penstock.engine.task.messages import (
     CheckpointComplete,
     SnapshotTaken,
     TaskEnded,
@@ -28,17 +34,11 @@ from penstock.engine.job_messages import (
     TaskReport,
     TriggerCheckpoint,
 )
-from penstock.engine.job_options import JobOptions
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.operator import Operator, Output, Services
-from penstock.engine.operators.build import build_operator
-from penstock.engine.snapshot_writer import SnapshotWriter
-from penstock.engine.snapshots import WrittenTask
-from penstock.engine.spill_files import SpillFiles
-from penstock.engine.state_size import StateSize
-from penstock.engine.task import Did, Task
-from penstock.planner.logical import LogicalPlan
-from penstock.planner.physical import JobGraph, OperatorSpec, SinkSpec, SourceSpec
+from penstock.engine.task.operator_chain import OperatorChain, OperatorSnapshot
+from penstock.engine.task.task import Did, Task
+from penstock.engine.task_manager.task_deployment import Deployer
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec, SinkSpec, SourceSpec
 from tests.direct.feeds import FeedOperator, Feeds
 from tests.engine.layered import EveryChange, read_whole
 

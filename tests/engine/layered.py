@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.job_messages import TaskId
-from penstock.engine.layers import Layers
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.operator import Operator
-from penstock.engine.snapshot_writer import SnapshotWriter
-from penstock.engine.snapshots import WrittenTask, read_state
+from penstock.engine.api.operator import Operator
+from penstock.engine.checkpoint.snapshot_format import WrittenTask, read_state
+from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
 
 MAX_GROUPS = 1 << 15
 _TASK = TaskId(0, 0)

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.client.verification import DifferenceSoFar, difference
-from penstock.engine.compared_rows import ComparedRows
-from penstock.engine.elements import Batch
-from penstock.engine.row_sums import summed
+from penstock.client.statements.verify import DifferenceSoFar, difference
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import summed
+from penstock.engine.changelog.multiset_compare import ComparedRows
 
 ROWS = 20_000
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.client.session import Session
-from penstock.planner.statement_nodes import Explain, ExplainStage, Insert, Query
+from penstock.planner.statements.nodes import Explain, ExplainStage, Insert, Query
 from tests.golden import check_golden, read_cases
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def explained(session: Session, text: str) -> str:
     """Declare what a text declares, and explain the one query it has."""
     for statement in session.parse(text):
         if isinstance(statement.node, Query | Insert):
-            from penstock.client.explain_statements import explain_statement
+            from penstock.client.statements.explain import explain_statement
 
             lines = explain_statement(session, Explain(STAGES, statement.node)).final_rows()
             return "\n".join(lines.column(0).to_pylist())

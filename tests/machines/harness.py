@@ -15,7 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from penstock.engine.spill_files import SpillFiles
+from penstock.engine.storage.spill_files import SpillFiles
 from tests.direct.feeds import Feed, Feeds, Row
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena, plain

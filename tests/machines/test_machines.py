@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from penstock.engine import spill_files
-from penstock.engine.spill_files import SpillFiles
-from penstock.engine.state import mapped
+from penstock.engine.state import mapped_arrays
+from penstock.engine.storage import spill_files
+from penstock.engine.storage.spill_files import SpillFiles
 from tests.machines.harness import Given, OperatorMachine, Rows, Subject
 from tests.machines.subjects import SUBJECTS
 
@@ -52,7 +52,7 @@ ON_DISK = ["join full", "group aggregate", "distinct", "hop", "session", "over i
 @pytest.mark.parametrize("name", ON_DISK)
 def test_state_on_disk_is_state_in_memory(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever can go to disk goes there after every step."""
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1)
     made: list[int] = []
     monkeypatch.setattr(spill_files, "_mapped", lambda size, folder, make=spill_files._mapped: made.append(size) or make(size, folder))
     kind = type("OnDisk", (machine(name, SUBJECTS[name]),), {"files": SpillFiles(tmp_path)})

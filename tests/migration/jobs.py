@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import penstock
-from penstock.engine.job import Job
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 from tests.source_gate import gated
 

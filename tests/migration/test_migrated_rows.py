@@ -26,13 +26,14 @@ from penstock.catalog.types import (
     Decimal,
     to_arrow,
 )
-from penstock.engine.deploy.job_codec import decode, encode
-from penstock.engine.frozen_state import WRITTEN
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.manifest import Manifest, Migration, decode_manifest, encode_manifest
-from penstock.engine.migrated_rows import fits, migrated
-from penstock.planner.logical import Scan
-from penstock.planner.state_meaning import (
+from penstock.engine.checkpoint.manifest import Manifest, Migration, decode_manifest, encode_manifest
+from penstock.engine.checkpoint.row_migration import fits, migrated
+from penstock.engine.deploy.protocol.codec import decode, encode
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.state_snapshot import WRITTEN
+from penstock.planner.expressions.type_widening import keeps_layout, widens
+from penstock.planner.logical.plan import Scan
+from penstock.planner.physical.state_compatibility import (
     CarriedColumn,
     DeclaredColumn,
     DeclaredTable,
@@ -40,7 +41,6 @@ from penstock.planner.state_meaning import (
     StateMeaning,
     plan_meaning,
 )
-from penstock.planner.widening import keeps_layout, widens
 
 INTEGERS = (TINYINT, SMALLINT, INT, BIGINT)
 KINDS: tuple[DataType, ...] = (*INTEGERS, Decimal(9, 2), Decimal(18, 2), Decimal(30, 2), Decimal(9, 4), STRING, FLOAT, DOUBLE, TIMESTAMP)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.engine.migration import Migrations
+from penstock.engine.checkpoint.state_migration import Migrations
 from tests.migration.jobs import CARRIED, CATALOGUE, LONGER, NARROW, WIDE, Tables, write_rows
 
 

@@ -7,30 +7,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import penstock.engine.checkpoint_store
-import penstock.engine.in_time
-import penstock.engine.input_gate
+import penstock.engine.checkpoint.snapshot_format
+import penstock.engine.checkpoint.store
+import penstock.engine.exchange.input_gate
 import penstock.engine.kernels.partition
-import penstock.engine.on_time
-import penstock.engine.snapshots
-import penstock.engine.window_rows
-from penstock.engine.barriers import Alignment
-from penstock.engine.checkpoint_coordinator import CheckpointCoordinator
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.elements import Barrier, Batch
-from penstock.engine.input_gate import WatermarkMerge
-from penstock.engine.job_messages import CheckpointComplete
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.operators.join import JoinOperator
+import penstock.engine.windowing.late_row_filter
+import penstock.engine.windowing.window_assigner
+from penstock.engine.api.stream_elements import Barrier, Batch
+from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint.restore import Restorer
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.exchange.barrier_alignment import Alignment
+from penstock.engine.exchange.input_gate import WatermarkMerge
+from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.operators.join.regular_join import JoinOperator
 from penstock.engine.operators.sink import SinkOperator
-from penstock.engine.operators.source import SourceOperator
-from penstock.engine.operators.watermark import WatermarkOperator
-from penstock.engine.operators.window_aggregate import WindowAggregateOperator
-from penstock.engine.record_writer import TaskOutput
-from penstock.engine.restore import Restorer
-from penstock.engine.state.passed_time import PassedTime
-from penstock.engine.task import Task
+from penstock.engine.operators.source.source import SourceOperator
+from penstock.engine.operators.source.watermark_generator import WatermarkOperator
+from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
+from penstock.engine.state.watermark_state import PassedTime
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.messages import CheckpointComplete
+from penstock.engine.task.task import Task
 
 SIMULATION = ("tests/simulation/test_seeds.py",)
 SWEEP = ("tests/rel/test_failpoints.py", "-k", "killed_at")
@@ -62,7 +61,7 @@ class Hasty(Alignment):
 
 
 def _barriers_not_aligned() -> None:
-    _set(penstock.engine.input_gate, "Alignment", Hasty)
+    _set(penstock.engine.exchange.input_gate, "Alignment", Hasty)
 
 
 def _snapshot_behind_the_barrier() -> None:
@@ -137,8 +136,8 @@ def _no_sync(verb: str) -> Callable[[], None]:
 
 
 def _checksums_not_looked_at() -> None:
-    _set(penstock.engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
-    _set(penstock.engine.checkpoint_store, "check_file", lambda storage, file: None)
+    _set(penstock.engine.checkpoint.snapshot_format, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
+    _set(penstock.engine.checkpoint.store, "check_file", lambda storage, file: None)
 
 
 def _old_checkpoint_deleted_too_soon() -> None:
@@ -172,7 +171,7 @@ def _rows_to_other_subtasks_than_their_state() -> None:
 
 
 def _fastest_watermark() -> None:
-    _set(penstock.engine.input_gate, "min", max)
+    _set(penstock.engine.exchange.input_gate, "min", max)
 
 
 def _idle_ignored() -> None:
@@ -186,7 +185,7 @@ def _watermark_restored_too_high() -> None:
 
 def _late(counted: bool, dropped: bool) -> Callable[[], None]:
     def plant() -> None:
-        right = penstock.engine.in_time.without_late
+        right = penstock.engine.windowing.late_row_filter.without_late
 
         def wrong(batch: Batch, late: Any, bounds: Any, metrics: Any, ends: Any = None) -> Batch:
             if not counted:
@@ -196,7 +195,11 @@ def _late(counted: bool, dropped: bool) -> Callable[[], None]:
             right(batch, late, bounds, metrics, ends)
             return batch if not dropped else right(batch, late, bounds, metrics, ends)
 
-        for module in (penstock.engine.in_time, penstock.engine.on_time, penstock.engine.window_rows):
+        for module in (
+            penstock.engine.windowing.late_row_filter,
+            penstock.engine.windowing.late_row_filter,
+            penstock.engine.windowing.window_assigner,
+        ):
             _set(module, "without_late", wrong)
 
     return plant

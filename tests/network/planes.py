@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.clock import SystemClock
-from penstock.engine.elements import Batch, Element, EndOfInput, Watermark
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.stream_elements import Batch, Element, EndOfInput, Watermark
 from penstock.engine.network.data_plane import DataPlane
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.handshake import Identity
 from penstock.engine.network.link_limits import LinkLimits
-from penstock.engine.network.listening import Listening, TlsContexts
+from penstock.engine.network.listener_options import Listening, TlsContexts
 from tests.network.fault_proxy import Fault, FaultProxy, wait_until
 
 LIMITS = LinkLimits(hello_ms=600.0, ping_ms=50.0, silence_ms=400.0, close_ms=300.0)

@@ -19,23 +19,23 @@ from typing import Any
 
 import pytest
 
-from penstock.client.metrics_server import MetricsServer
-from penstock.engine.bounded.push_task import HELLO
-from penstock.engine.bounded.row_listener import RowListener
-from penstock.engine.bounded.spark_keeper import SparkKeeper
-from penstock.engine.clock import ManualClock, SystemClock
-from penstock.engine.deploy.control_connection import MAX_HELLO_BYTES, ControlConnection
-from penstock.engine.deploy.control_messages import VERSION, Hello
-from penstock.engine.deploy.job_codec import encode
-from penstock.engine.deploy.own_processes import OwnProcess, OwnProcesses
-from penstock.engine.deploy.worker_pool import WorkerPool
-from penstock.engine.elements import Watermark
+from penstock.client.monitoring.http_server import MetricsServer
+from penstock.engine.api.clock import ManualClock, SystemClock
+from penstock.engine.api.stream_elements import Watermark
+from penstock.engine.bounded.spark.keep_alive_daemon import SparkKeeper
+from penstock.engine.bounded.spark_results.listener import RowListener
+from penstock.engine.bounded.spark_results.push_task import HELLO
+from penstock.engine.deploy.coordinator.subprocess_launcher import OwnProcess, OwnProcesses
+from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
+from penstock.engine.deploy.protocol.codec import encode
+from penstock.engine.deploy.protocol.connection import MAX_HELLO_BYTES, ControlConnection
+from penstock.engine.deploy.protocol.messages import VERSION, Hello
 from penstock.engine.network.admission import CROWDED, LATE, UNKNOWN, Admission, AdmissionLimits
 from penstock.engine.network.data_plane import DataPlane
 from penstock.engine.network.frames import MAGIC, FrameWriter
-from penstock.engine.network.hello import Identity
-from penstock.engine.network.listening import TlsContexts
-from penstock.engine.network.secure_stream import SecureStream
+from penstock.engine.network.handshake import Identity
+from penstock.engine.network.listener_options import TlsContexts
+from penstock.engine.network.tls_stream import SecureStream
 from tests.network.test_data_plane import certificates
 from tests.patience import PATIENCE_S
 
@@ -365,8 +365,8 @@ def test_a_stranger_cannot_have_a_message_parsed() -> None:
 
 CROWD = """
 import resource, time
-from penstock.engine.clock import SystemClock
-from penstock.engine.deploy.worker_pool import WorkerPool
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
 resource.setrlimit(resource.RLIMIT_NOFILE, (80, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 pool = WorkerPool(SystemClock())
 print(pool.address[1], flush=True)

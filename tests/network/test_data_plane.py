@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.channels import no_wakeup
-from penstock.engine.elements import EndOfInput, Watermark
-from penstock.engine.network.listening import Listening, TlsContexts
+from penstock.engine.api.stream_elements import EndOfInput, Watermark
+from penstock.engine.exchange.channel import no_wakeup
+from penstock.engine.network.listener_options import Listening, TlsContexts
 from tests.network.fault_proxy import DOWN, UP, Fault, FaultProxy, wait_until
 from tests.network.planes import number_of, numbered, plane, stream
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.elements import (
+from penstock.engine.api.stream_elements import (
     Barrier,
     Batch,
     Element,

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.channels import no_wakeup
-from penstock.engine.elements import Barrier, Batch, Element, EndOfInput, Watermark
+from penstock.engine.api.stream_elements import Barrier, Batch, Element, EndOfInput, Watermark
+from penstock.engine.exchange.channel import no_wakeup
 from penstock.engine.network import frame_kinds as kinds
 from penstock.engine.network.credited_channel import CreditedChannel
 from penstock.engine.network.frames import FrameWriter
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.handshake import Identity
 from penstock.engine.network.link import Link
 from penstock.engine.network.link_limits import LinkLimits
 from penstock.engine.network.remote_channel import RemoteChannel

@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from penstock.catalog.nexmark_options import NEXMARK_TABLES
-from penstock.planner.statement_nodes import Insert, Query, Statement
+from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.planner.statements.nodes import Insert, Query, Statement
 from tests.engine.connectors.reading import drain, open_source, table_of
 from tests.streams.oracle import ROOT
 

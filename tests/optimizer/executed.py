@@ -12,9 +12,9 @@ from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.tables import Table, WatermarkRule
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP, Row
 from penstock.engine.bounded.duckdb import connect
-from penstock.planner.duckdb_sql import duckdb_sql
-from penstock.planner.expressions import Column
-from penstock.planner.logical import LogicalPlan
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql
 
 START = datetime(2024, 1, 1)
 ORDERS = Schema((Field("ts", TIMESTAMP), Field("k", STRING), Field("a", INT), Field("b", BIGINT, False), Field("u", BIGINT)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import Table
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, DataType
-from penstock.planner.expressions import AggregateCall, Call, Column, Expression, Literal
-from penstock.planner.logical import LogicalPlan, Scan, WatermarkAssign
+from penstock.planner.expressions.nodes import AggregateCall, Call, Column, Expression, Literal
+from penstock.planner.logical.plan import LogicalPlan, Scan, WatermarkAssign
 
 FILES = {"connector": "filesystem", "format": "csv"}
 

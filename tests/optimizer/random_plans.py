@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from penstock.catalog.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
-from penstock.planner.expressions import (
+from penstock.planner.expressions.nodes import (
     FALSE,
     TRUE,
     AggregateCall,
@@ -17,7 +17,7 @@ from penstock.planner.expressions import (
     Literal,
     SortKey,
 )
-from penstock.planner.logical import (
+from penstock.planner.logical.plan import (
     Aggregate,
     Filter,
     Join,
@@ -32,7 +32,7 @@ from penstock.planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
 from tests.optimizer.executed import orders_table, people_table
 from tests.optimizer.plans import call, col
 

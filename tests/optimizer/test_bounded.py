@@ -4,11 +4,11 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import View
-from penstock.optimizer.bounded import choose_runtime
+from penstock.optimizer.bounded_subplans import choose_runtime
 from penstock.optimizer.optimizer import optimize
-from penstock.planner.explain import explain
-from penstock.planner.expressions import SortKey
-from penstock.planner.logical import (
+from penstock.planner.explain.explain import explain
+from penstock.planner.expressions.nodes import SortKey
+from penstock.planner.logical.plan import (
     BoundedInput,
     Limit,
     LogicalPlan,
@@ -18,7 +18,7 @@ from penstock.planner.logical import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.windowing import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing, WindowKind
 from tests.optimizer.executed import rows_of
 from tests.optimizer.plans import col, orders, scan, stream
 from tests.optimizer.sql import bind, catalog

@@ -1,10 +1,10 @@
 """Edges: an exchange where rows must meet, and nowhere else."""
 
-from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.partitioning import is_gathered_by, is_partitioned_by, partitioning
-from penstock.planner.edges import Broadcast, Edge, Partition, Shuffle
-from penstock.planner.logical import (
+from penstock.optimizer.properties.distribution import is_gathered_by, is_partitioned_by, partitioning
+from penstock.planner.logical.distribution import Broadcast, Edge, Partition, Shuffle
+from penstock.planner.logical.plan import (
     Aggregate,
     Exchange,
     Join,
@@ -14,7 +14,7 @@ from penstock.planner.logical import (
     Sink,
     TopN,
 )
-from penstock.planner.parallelism import subtasks
+from penstock.planner.physical.parallelism import subtasks
 from tests.optimizer.sql import bind
 
 

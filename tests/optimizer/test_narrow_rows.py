@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from penstock.optimizer.optimizer import optimize
-from penstock.planner.logical import Aggregate
-from penstock.planner.meaning import Meanings
+from penstock.planner.logical.plan import Aggregate
+from penstock.planner.physical.plan_digest import Meanings
 from tests.optimizer.sql import bind
 
 

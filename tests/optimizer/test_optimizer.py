@@ -7,7 +7,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.optimizer import optimizer
 from penstock.optimizer.optimizer import BETWEEN, RULES, Rule, optimize, rule_names
-from penstock.planner.logical import Filter, LogicalPlan, Project, Scan
+from penstock.planner.logical.plan import Filter, LogicalPlan, Project, Scan
 from tests.optimizer.sql import bind
 
 QUERY = "SELECT name FROM people WHERE id > 1 + 2"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.edges import Partition
-from penstock.planner.logical import Exchange, LogicalPlan
-from penstock.planner.over import Over, PartitionTop
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.distribution import Partition
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import Exchange, LogicalPlan
 from tests.optimizer.sql import bind
 
 

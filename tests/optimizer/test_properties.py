@@ -2,12 +2,12 @@
 
 import pytest
 
-from penstock.catalog.connectors import Boundedness
+from penstock.catalog.connectors.registry import Boundedness
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.expressions import Column, SortKey
-from penstock.planner.logical import Join, LogicalPlan, Sink
-from penstock.planner.temporal_sort import TemporalSort
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.plan import Join, LogicalPlan, Sink
+from penstock.planner.logical.temporal_sort import TemporalSort
 from tests.optimizer.sql import bind
 
 TUMBLE = "FROM TUMBLE(TABLE orders, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"

@@ -3,8 +3,8 @@
 import pytest
 
 from penstock.optimizer.optimizer import optimize
-from penstock.planner.explain import explain
-from penstock.planner.logical import LogicalPlan
+from penstock.planner.explain.explain import explain
+from penstock.planner.logical.plan import LogicalPlan
 from tests.optimizer.executed import rows_of
 from tests.optimizer.random_plans import RandomPlans
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from penstock.optimizer.optimizer import RULES, Rule, optimize
-from penstock.planner.explain import explain
-from penstock.planner.logical import LogicalPlan
+from penstock.planner.explain.explain import explain
+from penstock.planner.logical.plan import LogicalPlan
 from tests.golden import check_golden
 from tests.optimizer.executed import rows_of
 from tests.optimizer.sql import bind

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.client.session import Session
-from penstock.optimizer.shared_inputs import RULE
-from penstock.planner.logical import BoundedInput, LogicalPlan
-from penstock.planner.physical import BoundedSourceSpec, JobGraph
+from penstock.optimizer.shared_subplans import RULE
+from penstock.planner.logical.plan import BoundedInput, LogicalPlan
+from penstock.planner.physical.operator_specs import BoundedSourceSpec, JobGraph
 from tests.patience import PATIENCE_S
 from tests.queries.answers import rows_of
 

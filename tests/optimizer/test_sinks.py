@@ -5,9 +5,9 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import Table
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.optimizer.sinks import check_sinks
-from penstock.planner.logical import LogicalPlan, Sink
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.optimizer.sink_validation import check_sinks
+from penstock.planner.logical.plan import LogicalPlan, Sink
 from tests.optimizer.sql import bind
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError, SourceText
+from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.settings import Settings
-from penstock.catalog.show_create import create_statement
-from penstock.planner import logical
-from penstock.planner import statement_nodes as nodes
-from penstock.planner.alteration_nodes import AlterTable, RenameTable
-from penstock.planner.binder import Binder
-from penstock.planner.emission import ON_CLOSE
-from penstock.planner.logical import LogicalPlan
-from penstock.planner.statements import ParsedStatement, parse_script
+from penstock.planner.binder.binder import Binder
+from penstock.planner.logical import plan as logical
+from penstock.planner.logical.emit_strategy import ON_CLOSE
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.statements import nodes
+from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
+from penstock.planner.statements.script import ParsedStatement, parse_script
 
 HERE = Path(__file__).parent
 

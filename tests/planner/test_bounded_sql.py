@@ -6,21 +6,20 @@ from decimal import Decimal as PyDecimal
 
 import pytest
 
-from penstock.catalog.aggregate_functions import AGGREGATES
-from penstock.catalog.bit_functions import BIT_FUNCTIONS
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.functions import SCALAR_FAMILIES
-from penstock.catalog.json_functions import JSON
-from penstock.catalog.lambda_functions import LAMBDAS
-from penstock.catalog.nested_functions import NESTED
-from penstock.catalog.scalar_functions import TRIES
+from penstock.catalog.functions.aggregate import AGGREGATES
+from penstock.catalog.functions.bitwise import BIT_FUNCTIONS
+from penstock.catalog.functions.higher_order import LAMBDAS
+from penstock.catalog.functions.json import JSON
+from penstock.catalog.functions.nested import NESTED
+from penstock.catalog.functions.registry import SCALAR_FAMILIES
+from penstock.catalog.functions.scalar import TRIES
+from penstock.catalog.functions.string import DAYS, NUMBERS, WORDS
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import Table
 from penstock.catalog.types import BOOLEAN, INT, STRING, TIME, TIMESTAMP, Decimal
-from penstock.catalog.word_functions import DAYS, NUMBERS, WORDS
-from penstock.planner.duckdb_sql import DuckDbFlavour, duckdb_sql
-from penstock.planner.expressions import Call, Column, Expression, Literal, SortKey
-from penstock.planner.logical import (
+from penstock.planner.expressions.nodes import Call, Column, Expression, Literal, SortKey
+from penstock.planner.logical.plan import (
     Filter,
     Join,
     JoinKind,
@@ -33,8 +32,9 @@ from penstock.planner.logical import (
     WatermarkAssign,
     WindowTable,
 )
-from penstock.planner.spark_sql import SparkFlavour, spark_sql
-from penstock.planner.windowing import Windowing, WindowKind
+from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.sql_generator.duckdb.dialect import DuckDbFlavour, duckdb_sql
+from penstock.planner.sql_generator.spark.dialect import SparkFlavour, spark_sql
 
 SCHEMA = Schema((Field("year", INT), Field("a`b", STRING), Field("ts", TIMESTAMP)))
 TABLE = Table("t", SCHEMA, SCHEMA, {"connector": "registered", "name": "t"})

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from penstock.optimizer.annotations import all_notes, changelog_notes, facts_of
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner import logical
-from penstock.planner.describe import describe, duration_text
-from penstock.planner.edges import Partition
-from penstock.planner.explain import explain, explain_json, explain_rules
-from penstock.planner.logical import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
-from penstock.planner.tree_text import tree_text
+from penstock.optimizer.properties.explain_annotations import all_notes, changelog_notes, facts_of
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.explain.explain import explain, explain_json, explain_rules
+from penstock.planner.explain.tree import tree_text
+from penstock.planner.logical import plan as logical
+from penstock.planner.logical.distribution import Partition
+from penstock.planner.logical.node_text import describe, duration_text
+from penstock.planner.logical.plan import BoundedInput, Exchange, Limit, LogicalPlan, StatementSet
 from tests.optimizer.random_plans import RandomPlans
 from tests.optimizer.sql import bind
 

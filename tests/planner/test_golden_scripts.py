@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.planner.statements import parse_script
+from penstock.planner.statements.script import parse_script
 from tests.golden import check_golden, read_cases
 from tests.planner.frontend import run_statements, sample_catalog
 

@@ -9,9 +9,9 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
-from penstock.planner.binder import Binder
-from penstock.planner.logical import Filter, Values
-from penstock.planner.statements import parse_statement
+from penstock.planner.binder.binder import Binder
+from penstock.planner.logical.plan import Filter, Values
+from penstock.planner.statements.script import parse_statement
 from tests.planner.frontend import sample_catalog
 
 

@@ -4,13 +4,13 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
-from penstock.optimizer.edges import lay_edges
+from penstock.optimizer.exchange_placement import lay_edges
 from penstock.optimizer.optimizer import optimize
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.edges import Forward, Partition
-from penstock.planner.explain import explain_job, job_json, mermaid
-from penstock.planner.logical import LogicalPlan, Sink, StatementSet
-from penstock.planner.physical import (
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.explain.explain import explain_job, job_json, mermaid
+from penstock.planner.logical.distribution import Forward, Partition
+from penstock.planner.logical.plan import LogicalPlan, Sink, StatementSet
+from penstock.planner.physical.operator_specs import (
     CalcSpec,
     GroupAggregateSpec,
     JobGraph,
@@ -21,7 +21,7 @@ from penstock.planner.physical import (
     WatermarkSpec,
     WindowAggregateSpec,
 )
-from penstock.planner.physical_planner import plan_job
+from penstock.planner.physical.physical_planner import plan_job
 from tests.optimizer.sql import bind
 
 WINDOWED = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.catalog.errors import PenstockError
-from penstock.planner.statements import is_complete, parse_script, split_script
+from penstock.planner.statements.script import is_complete, parse_script, split_script
 
 
 def pieces(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.planner.lexical import MAX_DEPTH
+from penstock.planner.parser.scanner import MAX_DEPTH
 
 WITHIN_S = 60
 """Without the limits none of these ends in hours; how long a refusal may take on a busy machine is no matter."""

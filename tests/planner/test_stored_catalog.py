@@ -9,8 +9,8 @@ import pytest
 
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.show_create import create_statement
-from penstock.catalog.store import CatalogStore
+from penstock.catalog.persistence.catalog_store import CatalogStore
+from penstock.catalog.persistence.show_create import create_statement
 from penstock.catalog.tables import Table
 from tests.planner.frontend import run_statements, sample_catalog
 

@@ -8,10 +8,10 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
-from penstock.planner.binder import Binder
-from penstock.planner.logical import LogicalPlan, Sink
-from penstock.planner.statements import parse_statement
-from penstock.planner.table_api import (
+from penstock.planner.binder.binder import Binder
+from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.statements.script import parse_statement
+from penstock.planner.table_api.table import (
     Table,
     call,
     col,

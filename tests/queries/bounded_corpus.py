@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.scripts import PlacedStatement
+from penstock.client.located_statements import PlacedStatement
 from penstock.client.session import Session
-from penstock.client.verification import difference
-from penstock.planner.statement_nodes import Insert, Query
+from penstock.client.statements.verify import difference
+from penstock.planner.statements.nodes import Insert, Query
 from tests.golden import read_cases
 from tests.patience import PATIENCE_S
 from tests.streams.main_job import sample

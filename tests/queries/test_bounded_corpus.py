@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
+from penstock.engine.bounded.spark.java_runtime import find_java
 from tests.queries.bounded_corpus import Asked, asked_of_flights, asked_of_scripts, asked_of_status, excuse, tell, workplace
 from tests.streams.main_job import sample
 from tests.test_docs import MODULE

@@ -12,11 +12,11 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.bounded.java import find_java
-from penstock.engine.deployment import Deployer
-from penstock.engine.spill_files import SpillFiles
-from penstock.engine.state_budget import StateBudget
-from penstock.engine.state_size import StateSize
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.storage.spill_files import SpillFiles
+from penstock.engine.task.memory_budget import StateBudget
+from penstock.engine.task.memory_size import StateSize
+from penstock.engine.task_manager.task_deployment import Deployer
 from penstock.optimizer.optimizer import RULES
 from tests.direct.feeds import Feed
 from tests.patience import PATIENCE_S
@@ -209,7 +209,7 @@ def test_mr16_bounded_on_spark() -> None:
 
 def test_planted_faults_break_relations(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leak is state that stays; a source that goes on a row too late loses rows."""
-    from penstock.engine.operators.group_aggregate import GroupState
+    from penstock.engine.operators.aggregate.group_aggregate import GroupState
     from tests.direct.feeds import FeedOperator
 
     tables = feeds(0)

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.engine.operator import Operator
-from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.api.operator import Operator
+from penstock.engine.state.index.key_index import KeyIndex
 from tests.direct.feeds import Feed, Feeds, Row
 from tests.direct.job import DirectJob, planned
 from tests.queries.generated.trial import Arena

@@ -204,7 +204,7 @@ def test_mr17_time_frees_what_it_has_passed(query: str) -> None:
 
 _DIGEST = """
 import hashlib
-from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.kernels.stable_hash import stable_hash
 from tests.queries.generated.data import feeds
 from tests.queries.generated.relations import TIMES, Run, corpus, run
 import pyarrow as pa

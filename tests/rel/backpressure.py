@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from penstock.client.session import Session
-from penstock.engine.channels import CHANNEL_BYTES
-from penstock.engine.job_metrics import JobMetrics
+from penstock.engine.exchange.channel import CHANNEL_BYTES
+from penstock.engine.job.job_metrics import JobMetrics
 from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 

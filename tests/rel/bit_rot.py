@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import penstock.engine.checkpoint_store as checkpoint_store
+import penstock.engine.checkpoint.store as checkpoint_store
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint_reader import CheckpointReader
-from penstock.engine.checkpoint_store import CURRENT, CheckpointStore
-from penstock.engine.local_storage import LocalStorage
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.checkpoint.store import CURRENT, CheckpointStore
+from penstock.engine.storage.local import LocalStorage
 from tests.rel.verdict import Verdict
 
 GOLDEN = Path(__file__).parents[1] / "compat" / "golden" / "1.1"

@@ -12,8 +12,8 @@ import time
 from itertools import product
 from pathlib import Path
 
-from penstock.engine.failpoints import POINTS
-from penstock.engine.job_state import JobState
+from penstock.engine.api.failpoints import POINTS
+from penstock.engine.job.job_state import JobState
 from tests.rel.job_process import PATIENCE_S, JobProcess
 from tests.rel.killing import quantile
 from tests.rel.swept import PARALLELISM, RESTORING, Plans, meaningful, sweep

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from penstock.engine.restore import Restorer
+from penstock.engine.checkpoint.restore import Restorer
 from penstock.repl.cli import main
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from penstock.engine.operator import Output
+from penstock.engine.api.operator import Output
 from penstock.engine.operators.sink import SinkOperator
 from penstock.repl.cli import main
 from tests.rel.log_sink import use_log

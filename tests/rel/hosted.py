@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from penstock.client.session import Session
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.java_archive import SWITCH, archive_file
-from penstock.engine.bounded.spark_launcher import spark_home
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.job import Job
+from penstock.engine.bounded.spark.class_data_archive import SWITCH, archive_file
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.jvm_launcher import spark_home
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S
 from tests.rel import hosted_job as hosted
 from tests.rel.hosted_cluster import Cluster

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from typing import Self
 
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.local_cluster import executors_environment
-from penstock.engine.bounded.spark_launcher import spark_home
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.jvm_launcher import spark_home
+from penstock.engine.bounded.spark.local_cluster import executors_environment
 from tests.patience import PATIENCE_S
 
 

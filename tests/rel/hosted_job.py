@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.client.session import Session
-from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
-from penstock.engine.job import Job
+from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess, WorkerState
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S, await_that
 
 KEYS = 7

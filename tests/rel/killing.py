@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from penstock.engine.manifest import decode_manifest
+from penstock.engine.checkpoint.manifest import decode_manifest
 from tests.rel.job_process import JobProcess
 
 AIMS = ("any moment", "while a checkpoint is taken", "between a durable checkpoint and its commits")

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.connectors import build
-from penstock.engine.connectors.sink import Committable, SinkRequest, SinkWriter
-from penstock.engine.elements import Batch
-from penstock.engine.failpoints import failpoint
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.sink import Committable, SinkRequest, SinkWriter
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors import registry
 from penstock.repl.cli import main
 from tests.rel.log import Log, Refused
 
@@ -66,13 +66,13 @@ class LogSink:
 
 def use_log() -> None:
     """Let tables of files whose path ends with ``.log`` be logs."""
-    files = build.SINKS["filesystem"]
+    files = registry.SINKS["filesystem"]
 
     def made(request: SinkRequest) -> SinkWriter:
         is_log = request.table is not None and request.table.options["path"].endswith(".log")
         return LogSink(request) if is_log else files(request)
 
-    build.SINKS["filesystem"] = made
+    registry.SINKS["filesystem"] = made
 
 
 if __name__ == "__main__":

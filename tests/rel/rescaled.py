@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from penstock.client.dbapi import Connection
-from penstock.engine.job import Job
+from penstock.client.connection import Connection
+from penstock.engine.job.job import Job
 from tests.compat.jobs import JOBS, ROWS, opened, results, statement
 from tests.patience import PATIENCE_S, await_that
 from tests.rel.verdict import Verdict

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from penstock.engine.connectors.commit_log import CommitLog
-from penstock.engine.failpoints import armed
-from penstock.engine.job_state import JobState
+from penstock.engine.api.failpoints import armed
+from penstock.engine.connectors.filesystem.commit_log import CommitLog
+from penstock.engine.job.job_state import JobState
 from tests.databases.places import KINDS, Place
 from tests.rel.job_process import JobProcess
 from tests.rel.swept import PARALLELISM, Plans, ProcessKilled, SweptSimulation

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.engine.elements import Batch
-from penstock.engine.job import Job
-from penstock.engine.job_manager import JobManager
-from penstock.engine.job_options import JobOptions
-from penstock.engine.job_state import JobState
-from penstock.engine.operator import Operator, Output, Services
-from penstock.engine.restart import NoRestart
-from penstock.planner.edges import Partition
-from penstock.planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator, Output, Services
+from penstock.engine.api.restart_strategy import NoRestart
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.job.job import Job
+from penstock.engine.job.job_manager import JobManager
+from penstock.engine.job.job_state import JobState
+from penstock.planner.logical.distribution import Partition
+from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, OperatorSpec
 from tests.patience import PATIENCE_S
 from tests.rel.verdict import Verdict
 from tests.runtime import fakes

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.client.session import Session
-from penstock.engine.failpoints import armed
-from penstock.engine.job_state import JobState
-from penstock.engine.manifest import decode_manifest
-from penstock.engine.operator import Services
-from penstock.engine.operators.build import build_operator
-from penstock.engine.restart import FixedDelay
-from penstock.planner.physical import JobGraph
-from penstock.planner.statement_nodes import Insert
+from penstock.engine.api.failpoints import armed
+from penstock.engine.api.operator import Services
+from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.checkpoint.manifest import decode_manifest
+from penstock.engine.job.job_state import JobState
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.physical.operator_specs import JobGraph
+from penstock.planner.statements.nodes import Insert
 from tests.rel.swept_job import Row, script, unpublished, written
 from tests.runtime.simulation import PowerLoss, Simulation
 

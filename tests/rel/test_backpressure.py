@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.client.bottleneck import bottleneck
-from penstock.engine.channels import Channel
+from penstock.client.monitoring.bottleneck import bottleneck
+from penstock.engine.exchange.channel import Channel
 from tests.rel.backpressure import flood, judge
 from tests.rel.verdict import Verdict
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.failpoints import POINTS
-from penstock.engine.job_state import JobState
+from penstock.engine.api.failpoints import POINTS
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.job.job_state import JobState
 from penstock.engine.operators.sink import SinkOperator
 from tests.rel.swept import NOT_HERE, PARALLELISM, Plans, meaningful, sweep
 from tests.rel.swept_job import expected, write_input

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.client.job_records import recorded_jobs
-from penstock.engine import local_storage
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.local_storage import LocalStorage
+from penstock.client.recorded_jobs import recorded_jobs
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.storage import local
+from penstock.engine.storage.local import LocalStorage
 from tests.rel.job_process import ROOT, JobProcess
 from tests.rel.swept_job import expected, script, unpublished, write_input, written
 
@@ -77,7 +77,7 @@ def test_a_lock_nobody_renews_is_taken_over_without_being_told(job: JobProcess, 
     first.lock()
     with pytest.raises(PenstockError, match="in use"):
         second.lock()
-    monkeypatch.setattr(local_storage, "LEASE_S", 0.05)
+    monkeypatch.setattr(local, "LEASE_S", 0.05)
     assert first.renew()
     time.sleep(0.1)
     second.lock()

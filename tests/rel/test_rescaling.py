@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.restore import Restorer
+from penstock.engine.checkpoint.restore import Restorer
 from tests.rel.rescaled import covered, every_pair, run
 from tests.rel.verdict import Verdict
 

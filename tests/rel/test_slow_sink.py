@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.input_gate import InputGate
+from penstock.engine.exchange.input_gate import InputGate
 from tests.rel import slow_sink
 from tests.rel.verdict import Verdict
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock.engine.connectors import build
-from penstock.engine.connectors.sink import Committable
+from penstock.engine.api.sink import Committable
+from penstock.engine.connectors import registry
 from tests.rel.__main__ import run_card
 from tests.rel.cards import CARDS
 from tests.rel.log import KEYS, Log, Refused, out_of_order
@@ -65,7 +65,7 @@ def test_a_transaction_the_log_has_given_up_ends_the_job(tmp_path: Path, monkeyp
                 self._log.expire()
             super().commit(items)
 
-    monkeypatch.setitem(build.SINKS, "filesystem", Late)
+    monkeypatch.setitem(registry.SINKS, "filesystem", Late)
     settings = {"execution.runtime-mode": "streaming", "execution.checkpointing.interval": "50 ms", "table.dml-sync": "true"}
     with penstock.connect(settings={**settings, "execution.checkpointing.dir": str(tmp_path / "state")}) as made:
         made.execute("CREATE TABLE n (k INT) WITH ('connector' = 'datagen', 'fields.k.kind' = 'sequence', 'rows-per-second' = '1000')")

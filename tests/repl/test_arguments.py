@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from penstock.repl.arguments import command_first
+from penstock.repl.launch.arguments import command_first
 from tests.patience import PATIENCE_S
 
 HEAVY = ("pyspark", "numba", "duckdb", "pandas")
@@ -99,7 +99,7 @@ def test_the_door_is_light():
 
 def test_the_prompt_waits_for_nothing_heavy():
     modules = (*HEAVY, "pyarrow", "sqlglot", "numpy")
-    code = "import sys, penstock.repl.shell, penstock.repl.setup, penstock.repl.editor, penstock.repl.completion\n"
+    code = "import sys, penstock.repl.shell.shell, penstock.repl.launch.session_factory, penstock.repl.shell.editor, penstock.repl.shell.completion\n"
     code += f"assert not [m for m in {modules!r} if m in sys.modules]"
     assert seconds(code) < 0.6
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from penstock.repl.cells import json_column, text_column, visible
+from penstock.repl.output.cell_text import json_column, text_column, visible
 
 
 def text(values, kind, zone=None):

@@ -1,7 +1,7 @@
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.repl.config import load_config, with_flags
+from penstock.repl.launch.config import load_config, with_flags
 
 
 def test_flag_over_environment_over_project_over_user(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.engine.bounded import java, kept_spark
+from penstock.engine.bounded.spark import java_runtime, keep_alive
 from penstock.repl.cli import main
 
 
@@ -25,7 +25,7 @@ def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def java_switch() -> str:
-    from penstock.engine.bounded.java_archive import SWITCH
+    from penstock.engine.bounded.spark.class_data_archive import SWITCH
 
     return SWITCH
 
@@ -61,7 +61,7 @@ def test_all_is_well(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None
 def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(runtime(tmp_path / "eleven", "11.0.2")))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    monkeypatch.setattr(java_runtime, "find_spec", lambda name: None)
     code, found = examined(capsys)
     assert code == 1
     assert [f["state"] for f in found["java"]] == ["note", "missing"] and "Java 11" in found["java"][0]["found"]
@@ -69,7 +69,7 @@ def test_no_java(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     code, found = examined(capsys, "--set", "bounded.backend=duckdb")
     assert (code, found["java"][1]["state"]) == (0, "note")
     monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:15002/;token=S3CRET")
-    monkeypatch.setattr(kept_spark, "_CONNECT_MODULES", ("grpc_that_is_not_there",))
+    monkeypatch.setattr(keep_alive, "_CONNECT_MODULES", ("grpc_that_is_not_there",))
     code, found = examined(capsys)
     assert code == 1 and "java" not in found and "S3CRET" not in str(found)
     assert found["spark connect"][0]["mend"] == "pip install 'pyspark[connect]'"
@@ -113,14 +113,14 @@ def test_a_state_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 
 def test_packages(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.repl.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get)
+    monkeypatch.setattr("penstock.repl.commands.doctor.package_version", {"pyarrow": "17.0", "numba": "0.61.2"}.get)
     code, found = examined(capsys)
     assert code == 1 and found["pyarrow"][0]["mend"] == "pip install 'pyarrow>=18'" and found["numpy"][0]["found"] == "not installed"
     assert found["numba"][0]["state"] == "ok"
 
 
 def test_what_the_user_says_of_spark_goes_before_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from penstock.engine.bounded.spark_launcher import configured
+    from penstock.engine.bounded.spark.jvm_launcher import configured
 
     (tmp_path / "spark-defaults.conf").write_text("# mine\nspark.driver.memory  3g\nspark.master=local[1]\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))

@@ -4,11 +4,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from penstock.repl.command_table import COMMAND_HELP
-from penstock.repl.completion import SqlCompleter
-from penstock.repl.config import Config
-from penstock.repl.editor import Editor, finished
-from penstock.repl.highlight import styled_lines, styled_pieces
+from penstock.repl.launch.config import Config
+from penstock.repl.shell.backslash_table import COMMAND_HELP
+from penstock.repl.shell.completion import SqlCompleter
+from penstock.repl.shell.editor import Editor, finished
+from penstock.repl.shell.highlight import styled_lines, styled_pieces
 
 
 def typed(keys, tmp_path, default=""):
@@ -123,8 +123,8 @@ def test_tables_and_columns_come_from_the_catalog():
     import pyarrow as pa
 
     from penstock.catalog.catalog import Catalog
-    from penstock.client.registration import register
-    from penstock.engine.connectors.registered import RegisteredTables
+    from penstock.client.table_registration import register
+    from penstock.engine.connectors.in_process.registered import RegisteredTables
 
     class Held:
         catalog = Catalog()

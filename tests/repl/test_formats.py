@@ -5,8 +5,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from penstock.repl.formats import FORMATS, writer_for
-from penstock.repl.render import Look
+from penstock.repl.output.row_writers import FORMATS, writer_for
+from penstock.repl.output.table_rendering import Look
 
 ROWS = pa.table(
     {"name": ["a,b", 'q"q', "", None, "né|日本\n"], "n": pa.array([1, 22, None, 4, -5], pa.int64()), "x": [1.0, 2.5, None, float("nan"), 0.0]}

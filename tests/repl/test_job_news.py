@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.engine.job_events import JobEvent
-from penstock.repl.errors_out import Messages
-from penstock.repl.job_news import JobNews
-from penstock.repl.printer import Printer, Style
+from penstock.engine.job.job_events import JobEvent
+from penstock.repl.output.job_notices import JobNews
+from penstock.repl.output.messages import Messages
+from penstock.repl.output.printer import Printer, Style
 
 
 def a_job(*events: JobEvent) -> SimpleNamespace:

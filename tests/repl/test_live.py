@@ -5,12 +5,12 @@ import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING
-from penstock.client.results import Result, Shape
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.elements import Batch
-from penstock.repl.live import LiveTable, show_live
-from penstock.repl.printer import Style
-from penstock.repl.render import Look
+from penstock.client.result import Result, Shape
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
+from penstock.repl.output.live_table import LiveTable, show_live
+from penstock.repl.output.printer import Style
+from penstock.repl.output.table_rendering import Look
 
 SCHEMA = Schema((Field("k", STRING), Field("n", BIGINT)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from penstock.engine.operators.source import SourceOperator
+from penstock.engine.operators.source.source import SourceOperator
 from penstock.repl.cli import main
 from tests.patience import PATIENCE_S, await_that
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from penstock.client.session import Session
-from penstock.repl.arguments import EXIT_TIMEOUT
-from penstock.repl.config import Config
-from penstock.repl.errors_out import Messages
-from penstock.repl.scripts import ScriptRunner
-from penstock.repl.setup import printer_for
+from penstock.repl.launch.arguments import EXIT_TIMEOUT
+from penstock.repl.launch.config import Config
+from penstock.repl.launch.script_runner import ScriptRunner
+from penstock.repl.launch.session_factory import printer_for
+from penstock.repl.output.messages import Messages
 
 SOURCE = (
     "CREATE TABLE e (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' DAY) WITH ('connector' = 'datagen', 'rows-per-second' = '2000');"

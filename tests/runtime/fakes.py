@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
-from penstock.engine.arrays import array_of
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.operator import (
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.key_groups import groups_of_hashes
+from penstock.engine.api.operator import (
     Context,
     Operator,
     Output,
@@ -24,9 +23,10 @@ from penstock.engine.operator import (
     SourceOperator,
     SourceStatus,
 )
-from penstock.engine.state.key_groups import groups_of_hashes
-from penstock.planner.edges import Edge, Forward, Partition
-from penstock.planner.physical import Chain, ChainEdge, JobGraph, OperatorSpec
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.planner.logical.distribution import Edge, Forward, Partition
+from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph, OperatorSpec
 
 ROWS = pa.schema([("key", pa.int64()), ("value", pa.int64()), ("time", pa.int64())])
 SCHEMA = Schema((Field("key", BIGINT), Field("value", BIGINT), Field("time", BIGINT)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.engine.memory_storage import MemoryStorage
+from penstock.engine.storage.memory import MemoryStorage
 
 VERBS = ("create", "append", "sync", "sync_directory", "publish", "delete")
 

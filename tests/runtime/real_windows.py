@@ -11,21 +11,21 @@ import pyarrow as pa
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Operator, Output
-from penstock.engine.operators.build import build_operator
-from penstock.planner.edges import Forward, Partition
-from penstock.planner.expressions import AggregateCall, Column
-from penstock.planner.logical import Phase
-from penstock.planner.physical import (
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall, Column
+from penstock.planner.logical.distribution import Forward, Partition
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import (
     Chain,
     ChainEdge,
     JobGraph,
     OperatorSpec,
     WindowAggregateSpec,
 )
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
 from tests.runtime import fakes
 from tests.runtime.fakes import ROWS, SCHEMA, LedgerSpec, NumbersSpec, Row
 

@@ -12,21 +12,21 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
-from penstock.engine.channels import no_wakeup
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.clock import ManualClock
-from penstock.engine.deployment import BuildOperator, Deployer, Deployment
-from penstock.engine.job_master import JobMaster
-from penstock.engine.job_messages import TaskFailed, TasksReleased, TasksStarted
-from penstock.engine.job_options import JobOptions
-from penstock.engine.job_state import JobState
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.operator import Services
-from penstock.engine.plan_identity import plan_identity
-from penstock.engine.rescaling import RescaleRequested
-from penstock.engine.restart import FixedDelay
-from penstock.engine.task import Did, Task
-from penstock.planner.physical import JobGraph
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Services
+from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.checkpoint.plan_identity import plan_identity
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.exchange.channel import no_wakeup
+from penstock.engine.job.job_events import RescaleRequested
+from penstock.engine.job.job_master import JobMaster
+from penstock.engine.job.job_state import JobState
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.messages import TaskFailed, TasksReleased, TasksStarted
+from penstock.engine.task.task import Did, Task
+from penstock.engine.task_manager.task_deployment import BuildOperator, Deployer, Deployment
+from penstock.planner.physical.operator_specs import JobGraph
 
 Barriers = dict[str, Any]
 

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from penstock.engine.channels import Channel
-from penstock.engine.elements import Barrier, Element, EndOfInput, Watermark
+from penstock.engine.api.stream_elements import Barrier, Element, EndOfInput, Watermark
+from penstock.engine.exchange.channel import Channel
 
 
 def test_credit_runs_out_and_comes_back_with_a_wakeup() -> None:

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.job_messages import TaskId
-from penstock.engine.job_record import OWNER
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.snapshot_writer import PIECE_BYTES, SnapshotWriter
-from penstock.engine.snapshots import WrittenTask, read_items, read_state
+from penstock.engine.checkpoint.job_record import OWNER
+from penstock.engine.checkpoint.manifest import Manifest, OperatorEntry, decode_manifest, encode_manifest
+from penstock.engine.checkpoint.snapshot_format import WrittenTask, read_items, read_state
+from penstock.engine.checkpoint.snapshot_writer import PIECE_BYTES, SnapshotWriter
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
 from tests.runtime.simulation import FaultyStorage, PowerLoss
 
 
@@ -93,7 +93,7 @@ def test_manifest_survives_its_encoding() -> None:
 
 
 def test_newer_formats_are_refused_naming_both() -> None:
-    from penstock.engine.manifest import seal, unseal
+    from penstock.engine.checkpoint.manifest import seal, unseal
 
     store = opened(MemoryStorage())
     fields = unseal("m", encode_manifest(manifest(store, 1)))

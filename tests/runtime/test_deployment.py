@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.clock import ManualClock
-from penstock.engine.deployment import Deployer
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator, keeps_state
-from penstock.engine.plan_identity import plan_identity
-from penstock.planner.edges import Forward, Partition
-from penstock.planner.logical import JoinKind
-from penstock.planner.physical import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.checkpoint.plan_identity import plan_identity
+from penstock.engine.operators.factory import build_operator, keeps_state
+from penstock.engine.task_manager.task_deployment import Deployer
+from penstock.planner.logical.distribution import Forward, Partition
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import CalcSpec, Chain, ChainEdge, JobGraph, JoinSpec, UnionSpec
 from tests.runtime.fakes import SCHEMA, NumbersSpec, PassSpec, build, services, window_job
 
 

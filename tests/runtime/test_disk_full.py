@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.engine.checkpoint_reader import CheckpointReader
-from penstock.engine.clock import SystemClock
-from penstock.engine.job import Job
-from penstock.engine.job_manager import JobManager
-from penstock.engine.job_options import JobOptions
-from penstock.engine.job_state import JobState
-from penstock.engine.local_storage import LocalStorage
-from penstock.engine.restart import FixedDelay
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.job.job import Job
+from penstock.engine.job.job_manager import JobManager
+from penstock.engine.job.job_state import JobState
+from penstock.engine.storage.local import LocalStorage
 from tests.patience import PATIENCE_S, await_that
 from tests.runtime import fakes
 from tests.runtime.fakes import Faults, Ledger, expected, make_splits, services, window_job
@@ -80,7 +80,7 @@ class FullStorage(LocalStorage):
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr("penstock.engine.job_manager.LocalStorage", FullStorage)
+    monkeypatch.setattr("penstock.engine.job.job_manager.LocalStorage", FullStorage)
     FullStorage.broken, FullStorage.failed = None, 0
     yield tmp_path
     FullStorage.broken = None
@@ -146,9 +146,9 @@ def test_what_the_job_cannot_go_on_without_is_an_error_with_a_code_and_the_direc
 PROGRAM = """
 import os, resource, sys
 from pathlib import Path
-from penstock.engine.clock import SystemClock
-from penstock.engine.job_manager import JobManager
-from penstock.engine.job_options import JobOptions
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.job.job_manager import JobManager
+from penstock.engine.api.job_options import JobOptions
 from tests.patience import PATIENCE_S, await_that
 from tests.runtime import fakes
 from tests.runtime.fakes import Faults, Ledger, expected, services, window_job

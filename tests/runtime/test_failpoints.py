@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine import failpoints
-from penstock.engine.failpoint_arming import arm_from_environment, parse_points
-from penstock.engine.failpoints import POINTS, armed, failpoint
+from penstock.engine.api import failpoints
+from penstock.engine.api.failpoints import POINTS, armed, failpoint
+from penstock.engine.job.failpoint_arming import arm_from_environment, parse_points
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,7 +80,7 @@ def test_the_environment_counts_in_tests_only() -> None:
 
 
 def test_a_process_dies_where_it_is_told(tmp_path: Path) -> None:
-    program = "from penstock.engine.failpoint_arming import warn_of_failpoints\nfrom penstock.engine.failpoints import failpoint\n"
+    program = "from penstock.engine.job.failpoint_arming import warn_of_failpoints\nfrom penstock.engine.api.failpoints import failpoint\n"
     program += "warn_of_failpoints()\nfailpoint('C8')"
     environment = {"PENSTOCK_FAILPOINTS": "C8=kill", "PENSTOCK_TEST": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)

@@ -11,29 +11,29 @@ import pytest
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.elements import Batch
-from penstock.engine.job_messages import TaskId
-from penstock.engine.job_options import JobOptions
-from penstock.engine.layers import MOST_LAYERS, Layers
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.operator import KeyedState, KeyGroups, TrackedState
-from penstock.engine.operators.group_aggregate import GroupAggregateOperator
-from penstock.engine.operators.session_aggregate import SessionAggregateOperator
-from penstock.engine.operators.window_aggregate import WindowAggregateOperator
-from penstock.engine.snapshot_writer import SnapshotWriter
-from penstock.engine.snapshots import WrittenTask, read_state
-from penstock.engine.state.accumulators import Accumulators
-from penstock.engine.state.held_rows import HeldRows
-from penstock.engine.state.join_side import JoinSide
-from penstock.engine.state.key_index import KeyIndex
-from penstock.engine.state.match_rows import MatchRows
-from penstock.engine.state.partition_totals import PartitionTotals
-from penstock.engine.state.waiting_rows import WaitingRows
-from penstock.planner.expressions import AggregateCall, Column
-from penstock.planner.logical import Phase
-from penstock.planner.physical import GroupAggregateSpec, WindowAggregateSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import KeyedState, KeyGroups, TrackedState
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.checkpoint.snapshot_format import WrittenTask, read_state
+from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.window.session_aggregate import SessionAggregateOperator
+from penstock.engine.operators.window.window_aggregate import WindowAggregateOperator
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.partition_accumulators import PartitionTotals
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.match_buffer import MatchRows
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.incremental_snapshots import MOST_LAYERS, Layers
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
+from penstock.planner.expressions.nodes import AggregateCall, Column
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.operators.changelogs import Collected, context
 
 TIMED = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us"))])

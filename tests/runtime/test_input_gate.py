@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.barriers import Alignment
-from penstock.engine.channels import Channel
-from penstock.engine.elements import (
+from penstock.engine.api.stream_elements import (
     MAX_WATERMARK_US,
     Barrier,
     Batch,
@@ -19,7 +17,9 @@ from penstock.engine.elements import (
     LatencyMarker,
     Watermark,
 )
-from penstock.engine.input_gate import (
+from penstock.engine.exchange.barrier_alignment import Alignment
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.input_gate import (
     BarrierAhead,
     GateEvent,
     InputGate,

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import Kind, PenstockError
-from penstock.engine.clock import SystemClock
-from penstock.engine.job_manager import JobManager
-from penstock.engine.job_options import JobOptions
-from penstock.engine.job_state import JobState
-from penstock.engine.operator import Operator
-from penstock.engine.restart import FixedDelay
-from penstock.engine.slots import Slot
-from penstock.engine.task_manager import ThreadedWorkers
-from penstock.planner.edges import Partition
-from penstock.planner.physical import OperatorSpec
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator
+from penstock.engine.api.restart_strategy import FixedDelay
+from penstock.engine.job.job_manager import JobManager
+from penstock.engine.job.job_state import JobState
+from penstock.engine.task_manager.task_manager import ThreadedWorkers
+from penstock.engine.task_manager.task_slot import Slot
+from penstock.planner.logical.distribution import Partition
+from penstock.planner.physical.operator_specs import OperatorSpec
 from tests.patience import PATIENCE_S, await_that
 from tests.runtime.fakes import Faults, Ledger, build, expected, make_splits, services, window_job
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.catalog.settings import Settings
-from penstock.engine.job_options import JobOptions
-from penstock.engine.restart import ExponentialDelay, FixedDelay, NoRestart
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.restart_strategy import ExponentialDelay, FixedDelay, NoRestart
 
 
 def test_options_come_from_settings() -> None:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engine.chain import ChainedOperator, OperatorChain
-from penstock.engine.channels import Channel
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Barrier, Batch, LatencyMarker
-from penstock.engine.input_gate import InputGate
-from penstock.engine.job_messages import TaskId
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import (
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import (
     Context,
     KeyGroups,
     Operator,
@@ -18,9 +12,15 @@ from penstock.engine.operator import (
     SourceOperator,
     SourceStatus,
 )
-from penstock.engine.record_writer import RecordWriter, TaskOutput, record_writer
-from penstock.engine.task import Did, Task
-from penstock.planner.edges import Partition
+from penstock.engine.api.stream_elements import Barrier, Batch, LatencyMarker
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.input_gate import InputGate
+from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput, record_writer
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
+from penstock.engine.task.task import Did, Task
+from penstock.planner.logical.distribution import Partition
 from tests.runtime.fakes import batch
 
 

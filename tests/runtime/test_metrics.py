@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.engine.latency_histogram import LatencyFigures, LatencyHistogram
-from penstock.engine.time_spent import Spending, TimeShares, TimeSpent
+from penstock.engine.metrics.busy_time import Spending, TimeShares, TimeSpent
+from penstock.engine.metrics.latency_histogram import LatencyFigures, LatencyHistogram
 
 
 def test_a_wait_counts_while_it_goes_on() -> None:

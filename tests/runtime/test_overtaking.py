@@ -7,10 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from penstock.engine.barrier_passage import BarrierPassage
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.channels import Channel
-from penstock.engine.elements import (
+from penstock.engine.api.stream_elements import (
     Barrier,
     Batch,
     Element,
@@ -18,9 +15,12 @@ from penstock.engine.elements import (
     LatencyMarker,
     Watermark,
 )
-from penstock.engine.in_flight import ChannelRows, Way, batches_of, kept
-from penstock.engine.input_gate import BarrierAhead, InputGate, RowsInFlight
-from penstock.planner.edges import Partition, Shuffle
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.channel_state import ChannelRows, Way, batches_of, kept
+from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, RowsInFlight
+from penstock.engine.task.operator_chain import OperatorSnapshot
+from penstock.engine.task.pending_barrier import BarrierPassage
+from penstock.planner.logical.distribution import Partition, Shuffle
 from tests.runtime.fakes import batch, rows_of
 
 NOW, SOON = 0.0, 100.0

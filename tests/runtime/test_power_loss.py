@@ -14,13 +14,13 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.job_messages import TaskId
-from penstock.engine.layers import Layers
-from penstock.engine.manifest import Manifest, OperatorEntry, decode_manifest
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.snapshots import read_state
+from penstock.engine.checkpoint.manifest import Manifest, OperatorEntry, decode_manifest
+from penstock.engine.checkpoint.snapshot_format import read_state
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
 from tests.runtime.power_loss import Log, RecordingStorage, states_after
 from tests.runtime.simulation import FaultyStorage, PowerLoss
 from tests.runtime.test_incremental import side

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock.engine.channels import Channel
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Barrier, Batch, Watermark
-from penstock.engine.gathered import gathered
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.record_writer import TaskOutput, record_writer
-from penstock.engine.state.key_groups import groups_of_hashes, subtask_of_groups
-from penstock.planner.edges import Broadcast, Edge, Forward, Partition, Shuffle
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.key_groups import groups_of_hashes, subtask_of_groups
+from penstock.engine.api.stream_elements import Barrier, Batch, Watermark
+from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.record_writer import TaskOutput, record_writer
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
 from tests.runtime.fakes import batch, rows_of
 
 CLOCK = ManualClock()

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.job_state import TRANSITIONS, JobState, check_transition
-from penstock.engine.restart import ExponentialDelay, FixedDelay, NoRestart, RestartBudget
+from penstock.engine.api.restart_strategy import ExponentialDelay, FixedDelay, NoRestart, RestartBudget
+from penstock.engine.job.job_state import TRANSITIONS, JobState, check_transition
 
 
 def delays(strategy, times) -> list[float | None]:

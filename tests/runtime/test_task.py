@@ -8,21 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.chain import ChainedOperator, OperatorChain
-from penstock.engine.channels import Channel
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
-from penstock.engine.input_gate import InputGate
-from penstock.engine.job_messages import (
-    CheckpointComplete,
-    CompletionTaken,
-    SnapshotTaken,
-    TaskEnded,
-    TaskId,
-    TriggerCheckpoint,
-)
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import (
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import (
     Context,
     KeyGroups,
     Operator,
@@ -33,8 +20,21 @@ from penstock.engine.operator import (
     SourceStatus,
     begun,
 )
-from penstock.engine.record_writer import RecordWriter, TaskOutput
-from penstock.engine.task import Did, Phase, Task
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Barrier, Batch, EndOfInput, Watermark
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.input_gate import InputGate
+from penstock.engine.exchange.record_writer import RecordWriter, TaskOutput
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.task.messages import (
+    CheckpointComplete,
+    CompletionTaken,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TriggerCheckpoint,
+)
+from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
+from penstock.engine.task.task import Did, Phase, Task
 from tests.runtime.fakes import batch, rows_of
 
 

@@ -12,14 +12,14 @@ from random import Random
 from typing import Any
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint_store import Opened
-from penstock.engine.deployment import BuildOperator
-from penstock.engine.job_state import JobState
-from penstock.engine.operator import Services
-from penstock.engine.plan_identity import plan_identity
-from penstock.engine.rescaling import RescaleRequested
-from penstock.engine.task import Task
-from penstock.planner.physical import JobGraph
+from penstock.engine.api.operator import Services
+from penstock.engine.checkpoint.plan_identity import plan_identity
+from penstock.engine.checkpoint.store import Opened
+from penstock.engine.job.job_events import RescaleRequested
+from penstock.engine.job.job_state import JobState
+from penstock.engine.task.task import Task
+from penstock.engine.task_manager.task_deployment import BuildOperator
+from penstock.planner.physical.operator_specs import JobGraph
 from tests.simulation.coordinator import Coordinator
 from tests.simulation.disk import Disk
 from tests.simulation.knobs import Fixed, draw

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.deploy.process_workers import ProcessWorkers
-from penstock.engine.deploy.worker_pool import OVERSLEPT_MS, WATCH_S
-from penstock.engine.deploy.worker_process import WorkerProcess, WorkerState
-from penstock.engine.deployment import Deployer
-from penstock.engine.job_master import JobMaster, Posted
-from penstock.engine.plan_identity import plan_identity
+from penstock.engine.checkpoint.plan_identity import plan_identity
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
+from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess, WorkerState
+from penstock.engine.deploy.coordinator.worker_pool import OVERSLEPT_MS, WATCH_S
+from penstock.engine.job.job_master import JobMaster, Posted
+from penstock.engine.task_manager.task_deployment import Deployer
 from tests.simulation.disk import NodeDisk
 from tests.simulation.task_manager import SimulatedIo, SimulatedSlots, TaskManager
 from tests.simulation.wires import ControlEnd

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.storage import locked
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.storage.storage import locked
 from tests.simulation.world import Node
 
 RARER = {"publish": 8, "sync_directory": 3, "delete": 2}  # these happen less often than the others, and must go wrong as well

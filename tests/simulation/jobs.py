@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from penstock.engine.job_state import JobState
-from penstock.planner.edges import Partition
-from penstock.planner.physical import JobGraph
+from penstock.engine.job.job_state import JobState
+from penstock.planner.logical.distribution import Partition
+from penstock.planner.physical.operator_specs import JobGraph
 from tests.runtime import fakes, real_windows
 from tests.runtime.fakes import Faults, Ledger, Row, make_splits, window_job
 from tests.simulation.cluster import Cluster, SimulatedJob

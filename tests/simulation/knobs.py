@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from penstock.engine.job_options import JobOptions
-from penstock.engine.restart import ExponentialDelay, FailureRate, FixedDelay, RestartStrategy
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.restart_strategy import ExponentialDelay, FailureRate, FixedDelay, RestartStrategy
 from tests.simulation.wires import Trouble
 
 Fixed = dict[str, Any]

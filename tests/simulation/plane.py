@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.channels import Wakeup
+from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.network.credited_channel import CreditedChannel
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.errors import UNREACHABLE, network_error
+from penstock.engine.network.handshake import Identity
 from penstock.engine.network.link import Link
 from penstock.engine.network.link_limits import LinkLimits
 from penstock.engine.network.links import LinkLost, Links
-from penstock.engine.network.network_errors import UNREACHABLE, network_error
 from penstock.engine.network.remote_channel import RemoteChannel
 from tests.simulation.world import Node
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-import penstock.engine.checkpoint_store
-import penstock.engine.input_gate
+import penstock.engine.checkpoint.snapshot_format
+import penstock.engine.checkpoint.store
+import penstock.engine.exchange.input_gate
 import penstock.engine.kernels.partition
-import penstock.engine.snapshots
-from penstock.engine.barriers import Alignment
-from penstock.engine.channels import Channel
-from penstock.engine.checkpoint_coordinator import CheckpointCoordinator
-from penstock.engine.checkpoint_store import CheckpointStore
-from penstock.engine.elements import Barrier, Batch, Element
-from penstock.engine.input_gate import Collection, InputGate
-from penstock.engine.job_messages import CheckpointComplete
+from penstock.engine.api.stream_elements import Barrier, Batch, Element
+from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint.restore import Restorer
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.exchange.barrier_alignment import Alignment
+from penstock.engine.exchange.channel import Channel
+from penstock.engine.exchange.input_gate import Collection, InputGate
 from penstock.engine.network.frames import FrameReader
 from penstock.engine.network.remote_channel import RemoteChannel
-from penstock.engine.restore import Restorer
-from penstock.engine.task import Task
+from penstock.engine.task.messages import CheckpointComplete
+from penstock.engine.task.task import Task
 from tests.runtime.fakes import Ledger, LedgerSink, NumbersSource
 from tests.simulation.disk import Disk
 from tests.simulation.wires import Trouble
@@ -45,7 +45,7 @@ class Hasty(Alignment):
 
 
 def not_aligned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(penstock.engine.input_gate, "Alignment", Hasty)
+    patch.setattr(penstock.engine.exchange.input_gate, "Alignment", Hasty)
 
 
 def snapshot_behind_the_barrier(patch: pytest.MonkeyPatch) -> None:
@@ -123,8 +123,10 @@ def without(owner: type, verb: str) -> Plant:
 
 
 def checksums_not_looked_at(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(penstock.engine.snapshots, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length))
-    patch.setattr(penstock.engine.checkpoint_store, "check_file", lambda storage, file: None)
+    patch.setattr(
+        penstock.engine.checkpoint.snapshot_format, "read_checked", lambda storage, file, offset, length: storage.read(file.name, offset, length)
+    )
+    patch.setattr(penstock.engine.checkpoint.store, "check_file", lambda storage, file: None)
 
 
 def old_checkpoint_deleted_too_soon(patch: pytest.MonkeyPatch) -> None:
@@ -158,7 +160,7 @@ def rows_to_other_subtasks(patch: pytest.MonkeyPatch) -> None:
 
 
 def fastest_watermark(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(penstock.engine.input_gate, "min", max, raising=False)
+    patch.setattr(penstock.engine.exchange.input_gate, "min", max, raising=False)
 
 
 def rows_of_a_channel_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.channels import Wakeup
-from penstock.engine.deploy.worker import METRICS_EVERY_S, Worker
-from penstock.engine.deployment import Deployment
-from penstock.engine.job_messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
+from penstock.engine.deploy.worker.main import METRICS_EVERY_S, Worker
+from penstock.engine.exchange.channel import Wakeup
 from penstock.engine.network.admission import Refusals
-from penstock.engine.network.hello import Identity
+from penstock.engine.network.handshake import Identity
 from penstock.engine.network.links import LinkLost
-from penstock.engine.storage import Storage
-from penstock.engine.task import Did, Task
-from penstock.engine.task_manager import run_io
+from penstock.engine.storage.storage import Storage
+from penstock.engine.task.messages import TaskFailed, TaskReport, TasksReleased, TasksStarted
+from penstock.engine.task.task import Did, Task
+from penstock.engine.task_manager.task_deployment import Deployment
+from penstock.engine.task_manager.task_manager import run_io
 from tests.simulation.disk import NodeDisk
 from tests.simulation.plane import SimulatedPlane
 from tests.simulation.wires import ControlEnd

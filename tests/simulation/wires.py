@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine.checkpoint_io import EndWritten, PartWritten
-from penstock.engine.deploy.control_messages import FromTasks, PostToTask, ToTasks
-from penstock.engine.job_messages import CheckpointComplete, CompletionTaken
+from penstock.engine.checkpoint.async_writer import EndWritten, PartWritten
+from penstock.engine.deploy.protocol.messages import FromTasks, PostToTask, ToTasks
 from penstock.engine.network.frame_kinds import FIRST_CONTROL
 from penstock.engine.network.frames import FrameReader, FrameWriter
+from penstock.engine.task.messages import CheckpointComplete, CompletionTaken
 from tests.simulation.world import Node
 
 

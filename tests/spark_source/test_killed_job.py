@@ -14,9 +14,9 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.connectors.commit_log import CommitLog
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.connectors.filesystem.commit_log import CommitLog
 from tests.patience import await_that
 
 ROWS = 2400

@@ -17,13 +17,13 @@ from pyspark.sql import datasource as spark_filters
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from penstock.client.spark_source.pushed_filters import expression, split
 from penstock.client.spark_source.registration import modules_archive
 from penstock.client.spark_source.source_options import SourceOptions
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.connectors.commit_log import COMMITS, CommitLog
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.connectors.filesystem.commit_log import COMMITS, CommitLog
 from tests.patience import await_that
 
 FAST = {"bounded.backend": "duckdb", "execution.checkpointing.interval": "100 ms"}

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from penstock.client.session import Session
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.job import Job
-from penstock.engine.job_options import JobOptions
-from penstock.planner.physical import JobGraph, SinkSpec
-from penstock.planner.statement_nodes import Insert, Query
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
+from penstock.engine.job.job import Job
+from penstock.planner.physical.operator_specs import JobGraph, SinkSpec
+from penstock.planner.statements.nodes import Insert, Query
 from tests.patience import PATIENCE_S
 from tests.streams.oracle import ROOT
 

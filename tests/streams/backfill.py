@@ -17,8 +17,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from penstock.client.session import Session
-from penstock.engine.checkpoint_coordinator import CheckpointKind
-from penstock.engine.job import Job
+from penstock.engine.checkpoint.coordinator import CheckpointKind
+from penstock.engine.job.job import Job
 from tests.patience import PATIENCE_S
 
 MINUTE_US = 60_000_000

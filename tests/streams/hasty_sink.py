@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from penstock.engine.connectors import build
-from penstock.engine.connectors.filesystem_sink import FilesystemSink
-from penstock.engine.elements import Batch
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors import registry
+from penstock.engine.connectors.filesystem.sink import FilesystemSink
 from penstock.repl.cli import main
 
 
@@ -19,5 +19,5 @@ class HastySink(FilesystemSink):
 
 
 if __name__ == "__main__":
-    build.SINKS["filesystem"] = HastySink
+    registry.SINKS["filesystem"] = HastySink
     sys.exit(main())

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from penstock.client.session import Session
-from penstock.planner.statement_nodes import Query
+from penstock.planner.statements.nodes import Query
 from tests.streams.oracle import FLIGHTS, ROOT
 
 TEXT = (ROOT / "queries" / "flights.sql").read_text(encoding="utf-8")

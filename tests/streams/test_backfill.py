@@ -13,8 +13,8 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.inner_chain import InnerChain
-from penstock.engine.operators.read_splits import ReadSplitsOperator
+from penstock.engine.operators.source.finished_splits import ReadSplitsOperator
+from penstock.engine.operators.source.sub_chain import InnerChain
 from tests.patience import PATIENCE_S
 from tests.streams.backfill import (
     QUERIES,

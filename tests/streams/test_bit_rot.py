@@ -11,9 +11,9 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.job import Job
-from penstock.engine.job_state import JobState
-from penstock.planner.statement_nodes import Insert, Query
+from penstock.engine.job.job import Job
+from penstock.engine.job.job_state import JobState
+from penstock.planner.statements.nodes import Insert, Query
 from tests.patience import PATIENCE_S
 from tests.streams.main_job import rows_in, run, sample, script
 from tests.streams.oracle import assert_same, expected

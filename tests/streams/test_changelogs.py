@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.change_rows import DELETE, UPDATE_AFTER, UPDATE_BEFORE, change_rows
+from penstock.engine.changelog.row_kinds import DELETE, UPDATE_AFTER, UPDATE_BEFORE, change_rows
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, declared
 

@@ -16,11 +16,11 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.job import Job
-from penstock.engine.job_options import JobOptions
-from penstock.planner.physical import SinkSpec
-from penstock.planner.statement_nodes import Query
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
+from penstock.engine.job.job import Job
+from penstock.planner.physical.operator_specs import SinkSpec
+from penstock.planner.statements.nodes import Query
 from tests.direct.lateness import Entry, SessionOf, sessions_in_turn
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 

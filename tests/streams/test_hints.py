@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.planner.edges import Broadcast
+from penstock.planner.logical.distribution import Broadcast
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 
 ROWS = 20_000

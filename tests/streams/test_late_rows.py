@@ -18,9 +18,9 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
 from penstock.client.session import Session
-from penstock.engine.connectors.late_row_store import MAX_KEPT, LateRows
-from penstock.engine.job_options import JobOptions
-from penstock.planner.statement_nodes import Insert
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.connectors.in_process.late_row_store import MAX_KEPT, LateRows
+from penstock.planner.statements.nodes import Insert
 from tests.patience import PATIENCE_S
 from tests.streams.test_emit import _TABLES, ROWS, Row, _kept, _naive, _sessions, _windows, rows_of_e, session
 

@@ -11,8 +11,8 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.kernels.nested import canonical_text
+from penstock.engine.kernels.nested_text import canonical_text
+from penstock.engine.kernels.stable_hash import stable_hash
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import DirectJob, planned
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.job import Job
-from penstock.engine.job_options import JobOptions
-from penstock.planner.physical import SinkSpec
-from penstock.planner.statement_nodes import Query
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
+from penstock.engine.job.job import Job
+from penstock.planner.physical.operator_specs import SinkSpec
+from penstock.planner.statements.nodes import Query
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 
 ROWS = 3000

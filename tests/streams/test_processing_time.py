@@ -14,14 +14,14 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TimestampLtz
 from penstock.client.session import Session
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.collect import ResultChannel
-from penstock.engine.elements import MAX_WATERMARK_US, Batch
-from penstock.engine.job import Job
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.processing_time import ProcessingTimeOperator
-from penstock.planner.physical import ProcessingTimeSpec, SinkSpec
-from penstock.planner.statement_nodes import Query
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
+from penstock.engine.connectors.in_process.result_channels import ResultChannel
+from penstock.engine.job.job import Job
+from penstock.engine.operators.source.processing_time import ProcessingTimeOperator
+from penstock.planner.physical.operator_specs import ProcessingTimeSpec, SinkSpec
+from penstock.planner.statements.nodes import Query
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 import penstock
-from penstock.client.dbapi import Connection
+from penstock.client.connection import Connection
 from penstock.client.session import Session
-from penstock.engine.clock import ManualClock
-from penstock.engine.databases.table_versions import TableVersions
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.lookup.table_versions import TableVersions
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit

@@ -18,13 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.formats.skipping import SKIPPED
-from penstock.engine.job import Job
-from penstock.engine.operator import Output, SourceStatus
-from penstock.engine.operator_news import JoinKeys, KeysKnown
-from penstock.engine.operators.runtime_filter import PRUNED
-from penstock.engine.operators.source import SourceOperator
-from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.api.operator import Output, SourceStatus
+from penstock.engine.api.operator_events import JoinKeys, KeysKnown
+from penstock.engine.api.scan_pruning import SKIPPED
+from penstock.engine.job.job import Job
+from penstock.engine.operators.source.runtime_filter import PRUNED
+from penstock.engine.operators.source.source import SourceOperator
+from penstock.engine.state.index.key_index import KeyIndex
 from tests.patience import PATIENCE_S, await_that
 from tests.streams.acts import Folded, run_and_stop, run_to_end
 from tests.streams.test_timed_joins import submit
@@ -246,7 +246,7 @@ def test_a_filter_that_lacks_a_key_is_found(tables: Path, monkeypatch: pytest.Mo
         keys = pa.RecordBatch.from_arrays(index.keys(index.live_slots()), names=["0"])
         return JoinKeys(keys.slice(1) if keys.num_rows else keys)
 
-    monkeypatch.setattr("penstock.engine.operators.join.keys_told", forgetful)
+    monkeypatch.setattr("penstock.engine.operators.join.regular_join.keys_told", forgetful)
     with pytest.raises(AssertionError):
         both(tables, QUERIES["widened"])
 

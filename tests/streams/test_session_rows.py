@@ -16,13 +16,13 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
 from penstock.client.session import Session
-from penstock.engine.elements import MAX_WATERMARK_US, Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.session_table import SessionTableOperator
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
 from penstock.engine.operators.temporal_sort import TemporalSortOperator
-from penstock.planner.expressions import Column, SortKey
-from penstock.planner.physical import TemporalSortSpec, WindowTableSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.operators.window.session_function import SessionTableOperator
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import TemporalSortSpec, WindowTableSpec
 from tests.engine.operators.harness import Remembered, opened
 from tests.patience import PATIENCE_S
 from tests.streams.acts import Folded, run_and_stop, run_to_end

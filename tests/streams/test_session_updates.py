@@ -18,14 +18,14 @@ import pytest
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
 from penstock.client.session import Session
-from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
-from penstock.planner.emission import ON_CLOSE, Emission
-from penstock.planner.expressions import AggregateCall
-from penstock.planner.logical import Phase
-from penstock.planner.physical import OperatorSpec, WindowAggregateSpec, WindowTableSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.emit_strategy import ON_CLOSE, Emission
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import OperatorSpec, WindowAggregateSpec, WindowTableSpec
 from tests.engine.operators.harness import Remembered, opened
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 from tests.streams.change_files import Changes, declared

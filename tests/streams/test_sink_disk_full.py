@@ -11,8 +11,8 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.connectors.commit_log import COMMITS
-from penstock.engine.connectors.staged_files import STAGING, StagedFiles
+from penstock.engine.connectors.filesystem.commit_log import COMMITS
+from penstock.engine.connectors.filesystem.staged_files import STAGING, StagedFiles
 from penstock.engine.formats.file_writers import TextWriter, _DurableFile
 from tests.rel.swept_job import expected, script, unpublished, write_input, written
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.connectors.commit_log import COMMITS
+from penstock.engine.connectors.filesystem.commit_log import COMMITS
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
 from tests.runtime.power_loss import Odometer

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine import spill_files
+from penstock.engine.storage import spill_files
 from tests.streams.acts import Folded, Script, rows_read, run_and_stop, run_to_end
 
 ROWS = 6_000

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock.engine.connectors import build
-from penstock.engine.connectors.sink import Committable, DirectSink, SinkRequest
-from penstock.engine.elements import Batch
-from penstock.engine.input_gate import InputGate
+from penstock.engine.api.sink import Committable, DirectSink, SinkRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors import registry
+from penstock.engine.exchange.input_gate import InputGate
 from tests.patience import PATIENCE_S, await_that
 from tests.streams.acts import Script, rows_read
 from tests.streams.oracle import assert_same
@@ -66,7 +66,7 @@ class ClientSink(DirectSink):
 def acted(query: str, directory: Path, monkeypatch: pytest.MonkeyPatch, *, unaligned: bool) -> tuple[Counter[tuple[Any, ...]], int]:
     """Kill the job of two behind a slow client after a checkpoint, have three finish it; return the rows, and how many were in flight."""
     client = Client()
-    monkeypatch.setitem(build.SINKS, "collect", lambda request: ClientSink(request, client))
+    monkeypatch.setitem(registry.SINKS, "collect", lambda request: ClientSink(request, client))
     settings = {"execution.batch.max-rows": "2000", "execution.checkpointing.unaligned.enabled": str(unaligned).lower()}
     script = Script(query, settings)
     try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from penstock.planner.bounded_query import Relation, _columns, _PlanText
-from penstock.planner.logical import LogicalPlan, Phase, Sink, WindowAggregate, WindowTable
-from penstock.planner.spark_sql import SparkFlavour
-from penstock.planner.sql_flavour import binary, function, text
-from penstock.planner.sql_windows import aliased, column
-from penstock.planner.windowing import Windowing, WindowKind
+from penstock.planner.logical.plan import LogicalPlan, Phase, Sink, WindowAggregate, WindowTable
+from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.sql_generator.dialect import binary, function, text
+from penstock.planner.sql_generator.query import Relation, _columns, _PlanText
+from penstock.planner.sql_generator.spark.dialect import SparkFlavour
+from penstock.planner.sql_generator.windows import aliased, column
 
 _WINDOW = exp.column("w", table="x")
 

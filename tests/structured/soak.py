@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.sessions import SESSIONS
 from tests.queries.generated.trial import Arena, Wrong
 from tests.structured.generated import generated
 from tests.structured.shapes import SHAPES, Shape

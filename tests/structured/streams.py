@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from penstock.planner.bounded_query import Relation
+from penstock.planner.sql_generator.query import Relation
 from tests.direct.feeds import Feed
 from tests.queries.generated.relations import run
 from tests.queries.generated.trial import Arena, Rows, compare

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
 from tests.queries.generated.relations import run
 from tests.queries.generated.trial import Arena, Wrong, compare
 from tests.structured.generated import generated

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import penstock
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.sessions import SESSIONS
 
 _JDBC = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
 _ROWS = "(1, 'pen', 1.50, 10), (2, 'ink', 2.25, 10), (3, 'pen', 3.00, 20), (4, 'cap', 4.75, 20)"

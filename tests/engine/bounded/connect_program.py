@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 import penstock
-from penstock.client.exceptions import Error
-from penstock.engine.bounded.spark_server import SparkServer
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.client.dbapi_errors import Error
+from penstock.engine.bounded.spark.connect_application import SparkServer
+from penstock.engine.bounded.spark.sessions import SESSIONS
 
 LARGE = "SELECT a.n, b.t FROM n AS a JOIN n AS b ON a.n / 100 = b.n / 100"
 

@@ -11,9 +11,9 @@ from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import Table
 from penstock.engine.bounded.backend import BoundedBackend
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.planner.expressions import Expression
-from penstock.planner.logical import Project, Scan
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.plan import Project, Scan
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import COLUMNS, FAMILIES, rows
 

@@ -23,7 +23,7 @@ from penstock.catalog.types import (
     Decimal,
 )
 from penstock.engine.bounded.backend import BoundedBackend
-from penstock.planner.expressions import (
+from penstock.planner.expressions.nodes import (
     AggregateCall,
     Call,
     Case,
@@ -33,7 +33,8 @@ from penstock.planner.expressions import (
     Literal,
     SortKey,
 )
-from penstock.planner.logical import (
+from penstock.planner.logical.over import Frame, FrameUnit, Over, PartitionTop
+from penstock.planner.logical.plan import (
     Aggregate,
     Filter,
     Join,
@@ -51,8 +52,7 @@ from penstock.planner.logical import (
     WindowAggregate,
     WindowTable,
 )
-from penstock.planner.over import Frame, FrameUnit, Over, PartitionTop
-from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind
+from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind
 
 DATA = Path(__file__).parents[3] / "queries" / "data"
 DAY_US = 86_400 * 10**6

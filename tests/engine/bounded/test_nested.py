@@ -22,7 +22,7 @@ def session() -> Session:
 
 
 def _said(text: str, session: Session) -> bool:
-    from penstock.planner.backend_words import speaks
+    from penstock.planner.sql_generator.support import speaks
 
     return speaks(session.bind(session.parse(f"SELECT {text} FROM given")[0].node), "duckdb")
 

@@ -26,17 +26,17 @@ from penstock.catalog.types import (
     to_arrow,
     to_spark,
 )
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
 from penstock.engine.bounded.file_relations import FileRelation, file_relation
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark import SparkBackend
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.formats import columns_there
+from penstock.engine.bounded.spark.backend import SparkBackend
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.formats import missing_columns
 from penstock.engine.formats.file_types import Fit, fit, matching, read_as
-from penstock.engine.operator import Services
-from penstock.planner.bounded_query import Relation
-from penstock.planner.logical import Scan
+from penstock.planner.logical.plan import Scan
+from penstock.planner.sql_generator.query import Relation
 from tests.engine.bounded.file_cases import CASES, Outcome, outcome, typed_columns
 from tests.engine.connectors.reading import read, table_of
 
@@ -110,7 +110,7 @@ def test_without_the_table_of_types_there_are_two_answers(backends: BoundedBacke
     def lenient(path: str, schema: pa.Schema, wanted: Field) -> tuple[pa.Field, Fit]:
         return schema.field(matching(schema.names, wanted.name)[0]), Fit.SAME
 
-    monkeypatch.setattr(columns_there, "file_column", lenient)
+    monkeypatch.setattr(missing_columns, "file_column", lenient)
     for name in ("DECIMAL of fewer digits", "nanoseconds", "BINARY as STRING", "a time of day as DATE", "instants as TIMESTAMP", "STRING as BIGINT"):
         directory = tmp_path / name
         directory.mkdir()

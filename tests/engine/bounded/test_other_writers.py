@@ -33,14 +33,14 @@ from penstock.catalog.types import (
     Decimal,
     Row,
 )
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
 from penstock.engine.bounded.file_relations import FileRelation, file_relation
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.connectors.partition_paths import NULL_PARTITION
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.operator import Services
-from penstock.planner.bounded_query import Relation
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.connectors.filesystem.partition_paths import NULL_PARTITION
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.planner.sql_generator.query import Relation
 from tests.engine.bounded.test_one_answer import bounded, streamed
 from tests.engine.connectors.reading import read, table_of
 from tests.engine.connectors.test_partition_paths import VALUES, partitioned, write

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded import frame_queue
-from penstock.engine.bounded.frame_queue import FrameQueue, HeldBytes
-from penstock.engine.bounded.push_task import HELLO, pushing_task
-from penstock.engine.bounded.pushed_rows import PushedRows
-from penstock.engine.bounded.row_listener import RowListener
+from penstock.engine.bounded.spark_results import frame_queue
+from penstock.engine.bounded.spark_results.frame_queue import FrameQueue, HeldBytes
+from penstock.engine.bounded.spark_results.listener import RowListener
+from penstock.engine.bounded.spark_results.push_task import HELLO, pushing_task
+from penstock.engine.bounded.spark_results.result_rows import PushedRows
 from tests.patience import PATIENCE_S
 
 pyspark = pytest.importorskip("pyspark")

@@ -31,19 +31,20 @@ from penstock.catalog.types import (
     Map,
     Row,
 )
-from penstock.engine.bounded import served_rows, spark_relations
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.file_relations import hadoop_url
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.push_task import HELLO, pulling_task
-from penstock.engine.bounded.row_listener import RowListener
-from penstock.engine.bounded.served_rows import ServedRows
-from penstock.engine.bounded.spark import SparkBackend
-from penstock.engine.bounded.spark_relations import SparkRelations
-from penstock.engine.connectors import file_listing
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.operator import Services
-from penstock.planner.bounded_query import Relation
-from penstock.planner.logical import Scan
+from penstock.engine.bounded.spark import relations as spark_relations
+from penstock.engine.bounded.spark.backend import SparkBackend
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.relations import SparkRelations
+from penstock.engine.bounded.spark_results import served_rows
+from penstock.engine.bounded.spark_results.listener import RowListener
+from penstock.engine.bounded.spark_results.push_task import HELLO, pulling_task
+from penstock.engine.bounded.spark_results.served_rows import ServedRows
+from penstock.engine.connectors.filesystem import listing
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.planner.logical.plan import Scan
+from penstock.planner.sql_generator.query import Relation
 from tests.engine.bounded.plans import answer, files
 from tests.engine.bounded.test_pushed_rows import FakeContext
 from tests.patience import PATIENCE_S
@@ -271,7 +272,7 @@ def test_spark_reads_a_store_it_can_open(spark: SparkBackend, tmp_path: Path, mo
             (there / f"k={k}").mkdir()
             pq.write_table(pa.table({"s": pa.array([value], pa.string())}), there / f"k={k}" / "a b.parquet")
     store = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
-    monkeypatch.setattr(file_listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
+    monkeypatch.setattr(listing, "resolve", lambda path: (store, path.removeprefix("s3://")))
     table = files("t", "s3://bucket/dir", [("k", BIGINT), ("s", STRING)], format="csv" if kind == "csv" else "parquet")
     scan = Scan(replace(table, partitioned_by=("k",)) if kind == "partitions" else table, (0, 1))
     plans: list[str] = []

@@ -22,12 +22,12 @@ from penstock.catalog.types import (
     TIME,
     YEAR_MONTH_INTERVAL,
 )
+from penstock.engine.api.operator import Services
 from penstock.engine.bounded.backend import BoundedBackend, BoundedBackends
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.staging import StagedRows
-from penstock.engine.connectors.registered import RegisteredTables
-from penstock.engine.operator import Services
-from penstock.planner.logical import Filter, Project, Scan
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.storage.staged_rows import StagedRows
+from penstock.planner.logical.plan import Filter, Project, Scan
 from tests.engine.bounded.functions import differences, register
 from tests.engine.bounded.plans import ORDERED, answer, call, col, files, flights, lit, multiset, plans
 from tests.engine.bounded.test_duckdb import check_divisions, check_formats

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_errors import spark_error, spark_failures
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.errors import spark_error, spark_failures
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import STRING
-from penstock.client.exceptions import Error
+from penstock.client.dbapi_errors import Error
 from penstock.client.spark_source import registration
-from penstock.engine.bounded import java, java_archive, spark_session
-from penstock.engine.bounded.exact import check_texts
-from penstock.engine.bounded.spark_errors import spark_error
-from penstock.engine.bounded.spark_launcher import SparkJvm, spark_home, workers_python
+from penstock.engine.bounded.exact_types import check_texts
+from penstock.engine.bounded.spark import class_data_archive, java_runtime, sessions
+from penstock.engine.bounded.spark.errors import spark_error
+from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, spark_home, workers_python
 
 OURS = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -108,16 +108,16 @@ def test_register_spark_looks_at_the_python_of_the_workers(tmp_path: Path) -> No
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from penstock.engine.bounded import spark, spark_catalog  # before: a module first imported now would keep the stand-in
+    from penstock.engine.bounded.spark import backend, catalog  # before: a module first imported now would keep the stand-in
 
-    stand_in = spark_session.SparkSessions()
-    for module in (spark_session, spark, spark_catalog):
+    stand_in = sessions.SparkSessions()
+    for module in (sessions, backend, catalog):
         monkeypatch.setattr(module, "SESSIONS", stand_in)
-    monkeypatch.setattr(spark_session, "programs_spark", lambda: None)
+    monkeypatch.setattr(sessions, "programs_spark", lambda: None)
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    monkeypatch.setattr(java_runtime, "find_spec", lambda name: None)
 
 
 @pytest.mark.usefixtures("no_java")
@@ -192,7 +192,7 @@ class EndedMachine:
 
 
 def test_no_second_archive_is_written_where_there_is_one(tmp_path: Path) -> None:
-    archive, runtime = tmp_path / "a.jsa", java.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
+    archive, runtime = tmp_path / "a.jsa", java_runtime.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1")
     first, second = EndedMachine(), EndedMachine()
     SparkJvm(first, runtime, tmp_path / "d", archive).close()  # type: ignore[arg-type]
     archive.with_name("a.jsa.4711").write_bytes(b"by the first")
@@ -202,15 +202,15 @@ def test_no_second_archive_is_written_where_there_is_one(tmp_path: Path) -> None
 
 def test_archives_that_nobody_uses_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv(java_archive.SWITCH, raising=False)
-    runtime, directory = java.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1"), tmp_path / "penstock"
+    monkeypatch.delenv(class_data_archive.SWITCH, raising=False)
+    runtime, directory = java_runtime.Java(Path("/opt/java/bin/java"), 17, True, "PATH", "17.0.1"), tmp_path / "penstock"
     directory.mkdir()
-    mine = java_archive.archive_file(runtime, tmp_path)
+    mine = class_data_archive.archive_file(runtime, tmp_path)
     old, young = directory / "other-spark.jsa", directory / "another-spark.jsa.12"
     for archive in (mine, old, young):
         archive.write_bytes(b"archive")
     for archive in (mine, old):
         os.utime(archive, (1e9, 1e9))
-    (option,), writes = java_archive.archive_options(runtime, tmp_path)
+    (option,), writes = class_data_archive.archive_options(runtime, tmp_path)
     assert option.endswith(mine.name) and not writes
     assert sorted(directory.iterdir()) == sorted([mine, young]) and mine.stat().st_mtime > 1e9

@@ -14,13 +14,13 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
-from penstock.client.dbapi import Connection
-from penstock.client.exceptions import Error
-from penstock.client.feeds import TableFeed
-from penstock.client.results import Result, Shape
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.repl.progress import progress_line
+from penstock.client.connection import Connection
+from penstock.client.dbapi_errors import Error
+from penstock.client.result import Result, Shape
+from penstock.client.result_stream import TableFeed
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.repl.output.progress import progress_line
 from tests.patience import await_that
 
 DIM = {

@@ -12,11 +12,11 @@ import pytest
 import penstock
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import Foreign
-from penstock.client.dbapi import Connection
-from penstock.client.exceptions import Error
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.bounded.spark_tables import type_here
+from penstock.client.connection import Connection
+from penstock.client.dbapi_errors import Error
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark.tables import type_here
 
 NOON, DAY = dt.datetime(2026, 3, 29, 12, 0, 0, 123456), dt.timedelta(days=1)
 LTZ = "TIMESTAMP_LTZ(6)"

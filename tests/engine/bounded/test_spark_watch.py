@@ -13,12 +13,12 @@ import pytest
 
 import penstock
 from penstock.catalog.errors import PenstockError
-from penstock.client.dbapi import Connection
-from penstock.client.exceptions import Error
-from penstock.engine.bounded.java import find_java
-from penstock.engine.bounded.own_spark import OwnSpark
-from penstock.engine.bounded.spark_session import SESSIONS
-from penstock.engine.bounded.spark_watch import SparkWatch
+from penstock.client.connection import Connection
+from penstock.client.dbapi_errors import Error
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.local_application import OwnSpark
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark.watchdog import SparkWatch
 from tests.patience import PATIENCE_S
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.bounded.staging import MANIFEST, StagedRows, stage
+from penstock.engine.storage.staged_rows import MANIFEST, StagedRows, stage
 
 FLIPS = 60
 

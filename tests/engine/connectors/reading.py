@@ -10,15 +10,15 @@ import pyarrow as pa
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.tables import MetadataColumn, Table, WatermarkRule
 from penstock.catalog.types import TIMESTAMP, DataType
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.bad_record_store import BadRecords
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyGroups, Services, SplitEvent
-from penstock.engine.operators.source import SourceOperator
-from penstock.planner.expressions import Column, Expression
-from penstock.planner.physical import SourceSpec
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyGroups, Services, SplitEvent
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.bad_record_store import BadRecords
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.operators.source.source import SourceOperator
+from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.physical.operator_specs import SourceSpec
 
 Row = dict[str, Any]
 

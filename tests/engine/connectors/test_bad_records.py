@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.connectors import errors_table
+from penstock.catalog.connectors.registry import errors_table
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP
-from penstock.engine.connectors.bad_record_store import MAX_KEPT, BadRecords, RejectedRecord
-from penstock.engine.operator import Services
+from penstock.engine.api.operator import Services
+from penstock.engine.connectors.in_process.bad_record_store import MAX_KEPT, BadRecords, RejectedRecord
 from tests.engine.connectors.reading import drain, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {"id": INT, "name": STRING, "x": DOUBLE}

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine.connectors import commit_log, sink_commits
-from penstock.engine.connectors.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
-from penstock.engine.operator import RestoredFrom
+from penstock.engine.api.operator import RestoredFrom
+from penstock.engine.connectors.filesystem import commit_log, commit_writer
+from penstock.engine.connectors.filesystem.commit_log import COMMITS, Commit, CommitLog, CommittedFile, WrittenAs
 from penstock.engine.operators.sink import SinkOperator
 from tests.engine.connectors.reading import Taken
 from tests.engine.connectors.test_filesystem_sink import batch, ids, sink
@@ -200,7 +200,7 @@ def test_a_log_that_trusts_what_it_is_told_names_files_twice(tmp_path: Path, mon
 
 def test_a_subtask_that_does_not_wait_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: entries written before all have published hold parts of a checkpoint."""
-    monkeypatch.setattr(sink_commits.SinkCommits, "_reached_by_all", lambda self: 1 << 40)
+    monkeypatch.setattr(commit_writer.SinkCommits, "_reached_by_all", lambda self: 1 << 40)
     assert tried(tmp_path, 3, 2, monkeypatch, 1)[0] > 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import (
     BIGINT,
@@ -24,8 +24,8 @@ from penstock.catalog.types import (
     Array,
     Decimal,
 )
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.generated_values import mix
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.connectors.generated.column_generators import mix
 from tests.engine.connectors.reading import Taken, drain, open_source, read, resume_everywhere, table_of
 
 COLUMNS = {

@@ -13,16 +13,16 @@ import pytest
 from penstock.catalog.tables import Table
 from penstock.catalog.types import INT, STRING
 from penstock.client.session import Session
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.build import SINKS
-from penstock.engine.connectors.collect import ResultChannels
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyGroups, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.result_channels import ResultChannels
 from penstock.engine.connectors.print_stream import PrintStream
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyGroups, Services
+from penstock.engine.connectors.registry import SINKS
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical import SinkSpec
+from penstock.planner.physical.operator_specs import SinkSpec
 from tests.databases.places import Place
 from tests.engine.connectors.reading import Taken, read, table_of
 

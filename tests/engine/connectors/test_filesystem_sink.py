@@ -14,14 +14,14 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import Table
 from penstock.catalog.types import BIGINT, BINARY, DOUBLE, INT, STRING
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.commit_log import COMMITS, CommitLog
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyGroups, RestoredFrom, Services
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyGroups, RestoredFrom, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.filesystem.commit_log import COMMITS, CommitLog
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical import SinkSpec
+from penstock.planner.physical.operator_specs import SinkSpec
 from tests.engine.connectors.reading import Taken, as_rows, read, table_of
 from tests.engine.connectors.test_formats import COLUMNS, sample
 

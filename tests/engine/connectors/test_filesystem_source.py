@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING, TIMESTAMP, TimestampLtz
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.filesystem_source import FilesystemSource
-from penstock.engine.connectors.source import ScanRequest
-from penstock.engine.operator import Services
-from penstock.planner.expressions import Call, Column, Literal
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.source import ScanRequest
+from penstock.engine.connectors.filesystem.source import FilesystemSource
+from penstock.planner.expressions.nodes import Call, Column, Literal
 from tests.engine.connectors.reading import Taken, drain, open_source, read, table_of
 
 

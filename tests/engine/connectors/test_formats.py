@@ -161,7 +161,7 @@ def test_csv_missing_column(tmp_path: Path) -> None:
 
 def test_ranges_of_bytes_give_every_record_once(tmp_path: Path) -> None:
     from penstock.engine.formats.file_task import FileTask
-    from penstock.engine.formats.readers import READERS
+    from penstock.engine.formats.registry import READERS
 
     lines = "".join(f'{{"id": {i}, "s": "{"x" * (i % 7)}"}}\n' for i in range(60))
     (tmp_path / "a.json").write_text(lines)
@@ -177,8 +177,8 @@ def test_ranges_of_bytes_give_every_record_once(tmp_path: Path) -> None:
 
 
 def test_large_files_without_watermark_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.connectors.filesystem_source.RANGE_BYTES", 64)
-    monkeypatch.setattr("penstock.engine.connectors.filesystem_source.RANGE_ROWS", 10)
+    monkeypatch.setattr("penstock.engine.connectors.filesystem.source.RANGE_BYTES", 64)
+    monkeypatch.setattr("penstock.engine.connectors.filesystem.source.RANGE_ROWS", 10)
     data = sample(40)
     pq.write_table(data, tmp_path / "a.parquet", row_group_size=5)
     write(tmp_path / "a.csv", "csv", data)

@@ -7,8 +7,8 @@ import itertools
 import pyarrow as pa
 import pytest
 
-from penstock.engine.connectors.materialized import MaterializedContents
-from penstock.engine.elements import Batch
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
 
 SCHEMA = pa.schema([pa.field("a", pa.int64())])
 

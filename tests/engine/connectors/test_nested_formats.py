@@ -12,7 +12,7 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.types import to_arrow
 from penstock.client.session import Session
-from penstock.planner.type_text import parse_type
+from penstock.planner.parser.type_parser import parse_type
 from tests.patience import PATIENCE_S
 
 TYPES = {

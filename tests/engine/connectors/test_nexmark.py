@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.connectors.nexmark import NEXMARK_TABLES
+from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
-from penstock.catalog.nexmark_options import NEXMARK_TABLES
 from penstock.client.session import Session
 from tests.engine.connectors.reading import Row, drain, open_source, read, resume_everywhere, table_of
 

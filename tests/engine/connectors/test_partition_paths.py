@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.tables import Table
 from penstock.catalog.types import BINARY, INT, STRING, TIMESTAMP, DataType
-from penstock.engine.connectors.partition_paths import NULL_PARTITION, partition_directory, partition_values
-from penstock.engine.elements import Batch
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.filesystem.partition_paths import NULL_PARTITION, partition_directory, partition_values
 from tests.engine.connectors.reading import Taken, read, table_of
 from tests.engine.connectors.test_filesystem_sink import sink
 

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.catalog.schema import Field
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP
-from penstock.engine.formats import plain_csv
+from penstock.engine.formats import fast_csv
 from penstock.engine.formats.csv import CsvParser
 from penstock.engine.formats.file_task import CsvDialect, FileTask
 
@@ -34,7 +34,7 @@ ODD = (
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_csv, "_WORTH_BYTES", 0)
+    monkeypatch.setattr(fast_csv, "_WORTH_BYTES", 0)
 
 
 def parser(wanted: tuple[Field, ...] = FIELDS) -> CsvParser:
@@ -77,7 +77,7 @@ def test_blank_lines_missing_values_and_bad_text_are_not_plain(data: bytes) -> N
 
 
 def test_the_kernels_wait_for_a_block_worth_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_csv, "_WORTH_BYTES", 10)
+    monkeypatch.setattr(fast_csv, "_WORTH_BYTES", 10)
     monkeypatch.delitem(sys.modules, "penstock.engine.kernels.csv_fields", raising=False)
     reader, data = parser(), b"1,a,2,2020-01-01 00:00:00,x\n"
     assert reader.plain(data) is None

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.connectors import Boundedness, boundedness
+from penstock.catalog.connectors.registry import Boundedness, boundedness
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Schema
 from penstock.catalog.tables import Table, WatermarkRule
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.registered import RegisteredTables, registered_source
-from penstock.engine.operator import Services
-from penstock.planner.expressions import Column
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import Services
+from penstock.engine.connectors.in_process.registered import RegisteredTables, registered_source
+from penstock.planner.expressions.nodes import Column
 from tests.engine.connectors.reading import Taken, drain, open_source
 
 ROWS = [{"n": i, "s": None if i % 3 else f"x{i}"} for i in range(10)]
@@ -77,7 +77,7 @@ def test_types_become_the_engines() -> None:
 
 
 def test_an_arrow_table_resumes_and_is_cut_into_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.connectors.registered_source.RANGE_ROWS", 4)
+    monkeypatch.setattr("penstock.engine.connectors.in_process.registered_source.RANGE_ROWS", 4)
     table, services = registered(pa.Table.from_pylist(ROWS))
     operator, out = open_source(table, services=services, batch=3), Taken()
     for _ in range(3):

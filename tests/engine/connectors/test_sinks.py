@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.catalog.connectors import (
+from penstock.catalog.connectors.registry import (
     CONNECTORS,
     Connector,
     check_options,
@@ -19,16 +19,16 @@ from penstock.catalog.connectors import (
 from penstock.catalog.errors import PenstockError, Span
 from penstock.catalog.tables import Table
 from penstock.catalog.types import INT, STRING
-from penstock.engine.change_rows import OPS, change_rows
-from penstock.engine.clock import ManualClock
-from penstock.engine.connectors.collect import ResultChannel, ResultChannels
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyGroups, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.row_kinds import OPS, change_rows
+from penstock.engine.connectors.in_process.result_channels import ResultChannel, ResultChannels
 from penstock.engine.connectors.print_stream import PrintStream
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyGroups, Services
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from penstock.engine.operators.sink import SinkOperator
-from penstock.planner.physical import SinkSpec
+from penstock.planner.physical.operator_specs import SinkSpec
 from tests.engine.connectors.reading import Taken, table_of
 from tests.patience import PATIENCE_S
 
@@ -175,7 +175,7 @@ def test_secrets_are_never_shown() -> None:
 
 
 def test_every_connector_has_a_builder() -> None:
-    from penstock.engine.connectors.build import SINKS, SOURCES
+    from penstock.engine.connectors.registry import SINKS, SOURCES
 
     def names(promise: str) -> set[str]:
         return {c.name for c in CONNECTORS.values() if getattr(c, promise)}

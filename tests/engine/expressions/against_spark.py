@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.catalog.types import to_arrow
-from penstock.planner.expressions import Expression
+from penstock.planner.expressions.nodes import Expression
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.spark_cases import FAMILIES
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from penstock.catalog.functions import resolve
+from penstock.catalog.functions.registry import resolve
 from penstock.catalog.types import DataType, from_arrow, to_arrow
 from penstock.engine.expressions import EvaluationContext, compile_expression
-from penstock.planner.expressions import Call, Cast, Column, Expression, Literal
+from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
 
 
 def lit(value: object, kind: DataType) -> Literal:

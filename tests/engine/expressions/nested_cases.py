@@ -24,12 +24,12 @@ from penstock.catalog.types import (
     Row,
     to_arrow,
 )
-from penstock.planner.bind_context import BindContext
-from penstock.planner.binder_expressions import ExpressionBinder
-from penstock.planner.binder_queries import bind_query
-from penstock.planner.dialect import parse_expression
-from penstock.planner.expressions import Expression
-from penstock.planner.scope import Scope, ScopeColumn
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.query import bind_query
+from penstock.planner.binder.scope import Scope, ScopeColumn
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.parser.dialect import parse_expression
 
 NAN = float("nan")
 _PAIR = Row((("a", INT), ("b", STRING)))

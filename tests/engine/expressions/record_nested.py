@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.sessions import SESSIONS
 from tests.engine.expressions.against_spark import RECORDED, view
 from tests.engine.expressions.nested_cases import rows, texts
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.feather as feather
 
-from penstock.engine.bounded.spark_session import SESSIONS
+from penstock.engine.bounded.spark.sessions import SESSIONS
 from tests.engine.expressions.against_spark import RECORDED, RUNS, on_spark, recording, view
 from tests.engine.expressions.spark_cases import rows
 

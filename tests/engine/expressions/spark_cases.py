@@ -29,7 +29,7 @@ from penstock.catalog.types import (
     to_arrow,
     to_spark,
 )
-from penstock.planner.expressions import Column, Expression
+from penstock.planner.expressions.nodes import Column, Expression
 from tests.engine.expressions.calls import call, cast, lit
 
 NAN, INF = float("nan"), float("inf")

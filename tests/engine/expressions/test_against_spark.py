@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def sessions() -> Iterator[Any]:
     pytest.importorskip("pyspark")
-    from penstock.engine.bounded.spark_session import SESSIONS
+    from penstock.engine.bounded.spark.sessions import SESSIONS
 
     yield SESSIONS
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.expressions.by_value import by_value
+from penstock.engine.expressions.distinct_evaluation import by_value
 
 SITE: Any = SimpleNamespace()
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP, DataType, to_arrow
-from penstock.engine.clock import ManualClock
+from penstock.engine.api.clock import ManualClock
 from penstock.engine.expressions import EvaluationContext, compile_expression
 from tests.engine.expressions.nested_cases import bound
 

@@ -15,8 +15,8 @@ from penstock.catalog.types import to_arrow
 from penstock.engine.expressions import compile_expression
 from penstock.engine.expressions.compiler import literal_scalar
 from penstock.engine.expressions.registry import CLOCK_FUNCTIONS
-from penstock.planner.expressions import Call, Column, Expression, Literal
-from penstock.planner.python_calls import python_call, udf
+from penstock.planner.expressions.nodes import Call, Column, Expression, Literal
+from penstock.planner.expressions.python_calls import python_call, udf
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, spark_cases, word_cases
 
 COUNT = 3
@@ -152,7 +152,7 @@ def disagreements(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[str
 def one_database(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of DuckDB share one here: there are thousands of them."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
-        monkeypatch.setattr("penstock.engine.expressions.duckdb_kernel._Database.connection", connection)
+        monkeypatch.setattr("penstock.engine.expressions.duckdb_fallback._Database.connection", connection)
         yield
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from penstock.catalog.aggregate_functions import AGGREGATES
-from penstock.catalog.functions import INTERNAL_NAMES, SCALAR_FAMILIES
-from penstock.catalog.table_functions import TABLE_FUNCTIONS
-from penstock.planner.expressions import Call, Expression
+from penstock.catalog.functions.aggregate import AGGREGATES
+from penstock.catalog.functions.registry import INTERNAL_NAMES, SCALAR_FAMILIES
+from penstock.catalog.functions.table import TABLE_FUNCTIONS
+from penstock.planner.expressions.nodes import Call, Expression
 from tests.engine.expressions import condition_cases, json_cases, nested_cases, word_cases
 from tests.engine.expressions.spark_cases import FAMILIES
 

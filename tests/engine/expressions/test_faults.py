@@ -17,7 +17,7 @@ from penstock.catalog.types import (
     TINYINT,
     Decimal,
 )
-from penstock.planner.expressions import Call, Case, Expression
+from penstock.planner.expressions.nodes import Call, Case, Expression
 from tests.engine.expressions.calls import call, cast, col, lit, run
 
 BATCH = pa.RecordBatch.from_pydict({"x": [5, 2, 0, None, 0], "s": ["1", "2", "abc", None, ""], "d": [1.0, float("nan"), 1e300, None, 0.0]})

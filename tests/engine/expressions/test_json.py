@@ -22,7 +22,7 @@ from penstock.catalog.types import (
     Row,
     to_arrow,
 )
-from penstock.engine.expressions.json_lines import rows_of_lines
+from penstock.engine.expressions.json.fast_path import rows_of_lines
 from tests.engine.expressions.against_spark import differences
 from tests.engine.expressions.calls import run
 from tests.engine.expressions.json_cases import COLUMNS, rows, texts

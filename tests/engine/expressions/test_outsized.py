@@ -24,10 +24,10 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.client.session import Session
+from penstock.engine.api.row_pieces import LIMITS
 from penstock.engine.expressions import compile_expression
-from penstock.engine.expressions.faults import MOST
-from penstock.engine.row_pieces import LIMITS
-from penstock.planner.expressions import Column, Expression
+from penstock.engine.expressions.evaluation_errors import MOST
+from penstock.planner.expressions.nodes import Column, Expression
 from tests.engine.expressions import nested_cases
 from tests.engine.expressions.test_constants import CORPORA, leaves, one_database, shapes
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.expressions.time_patterns import compile_format, compile_reader
+from penstock.engine.expressions.datetime.datetime_patterns import compile_format, compile_reader
 
 HOUR = 3_600_000_000
 

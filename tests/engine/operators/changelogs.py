@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Batch
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, Operator, Services, SplitEvent
-from penstock.engine.state.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
+from penstock.engine.api.operator import Context, Operator, Services, SplitEvent
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from tests.engine.layered import checkpoint
 
 MAX_PARALLELISM = 16

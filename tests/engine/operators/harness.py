@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Batch
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.operator import Context, KeyGroups, Operator, Rest, Services, SplitEvent
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 
 
 @dataclass

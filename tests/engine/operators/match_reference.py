@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from penstock.planner.match_recognize import SkipTo
-from penstock.planner.row_pattern import (
+from penstock.planner.expressions.row_pattern import (
     Alternation,
     Concatenation,
     Exclusion,
@@ -16,6 +15,7 @@ from penstock.planner.row_pattern import (
     Repetition,
     Variable,
 )
+from penstock.planner.logical.match_recognize import SkipTo
 
 Row = tuple[Any, ...]
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
-from penstock.engine.elements import Batch
-from penstock.engine.operator import Operator
-from penstock.planner.expressions import AggregateCall, Column, SortKey
-from penstock.planner.over import Frame, FrameUnit
+from penstock.engine.api.operator import Operator
+from penstock.engine.api.stream_elements import Batch
+from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.logical.over import Frame, FrameUnit
 from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
 from tests.engine.operators.test_top_n import place

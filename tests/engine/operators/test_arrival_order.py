@@ -13,18 +13,18 @@ import pyarrow as pa
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.frozen_state import ARRIVED
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
-from penstock.planner.physical import (
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.state.state_snapshot import ARRIVED
+from penstock.planner.physical.operator_specs import (
     MatchSpec,
     OperatorSpec,
     OverSpec,
     PartitionTopSpec,
     TopNSpec,
 )
-from penstock.planner.statement_nodes import Query
+from penstock.planner.statements.nodes import Query
 from tests.engine.operators.changelogs import Collected, batch_of, context, owners, restored, snapshots
 
 Row = tuple[int, int]

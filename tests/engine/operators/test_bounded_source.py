@@ -11,13 +11,13 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Services
 from penstock.engine.bounded.backend import BoundedBackends, BoundedResult, Emit
-from penstock.engine.bounded.staging import stage
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, Services
-from penstock.engine.operators.bounded_source import BoundedSourceOperator
-from penstock.planner.logical import LogicalPlan, Values
-from penstock.planner.physical import BoundedSourceSpec
+from penstock.engine.operators.source.bounded_source import BoundedSourceOperator
+from penstock.engine.storage.staged_rows import stage
+from penstock.planner.logical.plan import LogicalPlan, Values
+from penstock.planner.physical.operator_specs import BoundedSourceSpec
 from tests.engine.operators.changelogs import Collected, context, snapshots
 
 SCHEMA = Schema((Field("n", BIGINT),))

@@ -9,12 +9,12 @@ import pytest
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.calc import CalcOperator
-from penstock.planner.expressions import Column, Expression
-from penstock.planner.physical import CalcSpec
+from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.physical.operator_specs import CalcSpec
 from tests.engine.expressions.calls import call, cast, lit
 from tests.engine.operators.harness import Remembered, opened
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.join import JoinOperator
-from penstock.planner.expressions import Call, Column
-from penstock.planner.logical import JoinKind
-from penstock.planner.physical import JoinSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import JoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from penstock.catalog.catalog import Catalog
 from penstock.catalog.errors import PenstockError
 from penstock.catalog.settings import Settings
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.binder import Binder
-from penstock.planner.expressions import SortKey
-from penstock.planner.match_recognize import MatchRecognize, SkipTo
-from penstock.planner.operator_specs import spec_of
-from penstock.planner.physical import MatchSpec
-from penstock.planner.row_pattern_parser import parse_pattern
-from penstock.planner.statement_nodes import CreateTable, Query
-from penstock.planner.statements import parse_script
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.factory import build_operator
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.binder.binder import Binder
+from penstock.planner.expressions.nodes import SortKey
+from penstock.planner.logical.match_recognize import MatchRecognize, SkipTo
+from penstock.planner.parser.row_pattern_parser import parse_pattern
+from penstock.planner.physical.operator_planner import spec_of
+from penstock.planner.physical.operator_specs import MatchSpec
+from penstock.planner.statements.nodes import CreateTable, Query
+from penstock.planner.statements.script import parse_script
 from tests.engine.operators.match_reference import Condition, Row, Search, View, matches
 from tests.engine.operators.partition_runs import ROW, START, Subtasks, column, micros, parts_of
 
@@ -273,7 +273,7 @@ def test_a_guard_keeps_what_it_guards_from_failing(guarded: str) -> None:
 
 
 def test_a_search_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.engine.match_search.MOST_STEPS", 1000)
+    monkeypatch.setattr("penstock.engine.operators.match.nfa_search.MOST_STEPS", 1000)
     with pytest.raises(PenstockError, match="tried") as caught:
         finished("MEASURES A.x AS a PATTERN ((A | B | C)+ D) DEFINE A AS SUM(x) > 0, B AS SUM(x) > 1, D AS D.x < 0", [1] * 20)
     assert caught.value.code == "RUN-2022"

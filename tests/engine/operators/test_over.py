@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, DOUBLE, INT, STRING
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
-from penstock.planner.expressions import AggregateCall, Literal, SortKey
-from penstock.planner.logical import Values
-from penstock.planner.over import Frame, FrameUnit, Over
-from penstock.planner.physical import OverSpec
-from penstock.planner.windowing import AttachedWindow
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
+from penstock.planner.logical.over import Frame, FrameUnit, Over
+from penstock.planner.logical.plan import Values
+from penstock.planner.logical.windows import AttachedWindow
+from penstock.planner.physical.operator_specs import OverSpec
 from tests.engine.operators.changelogs import Change, fold
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Subtasks, column, micros, over
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import INT
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
-from penstock.planner.expressions import AggregateCall, SortKey
-from penstock.planner.over import RUNNING
-from penstock.planner.physical import PartitionTopSpec
-from penstock.planner.windowing import AttachedWindow
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall, SortKey
+from penstock.planner.logical.over import RUNNING
+from penstock.planner.logical.windows import AttachedWindow
+from penstock.planner.physical.operator_specs import PartitionTopSpec
 from tests.engine.operators.changelogs import Change, fold, listed
 from tests.engine.operators.partition_runs import ROW, SCHEMA, START, Rows, Subtasks, column, micros, over
 

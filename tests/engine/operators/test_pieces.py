@@ -14,16 +14,16 @@ import pytest
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT
 from penstock.client.session import Session
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.build import build_operator
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.row_pieces import LIMITS, cut, joined, row_sizes
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.operators.join.lookup_join import LookupJoinOperator
 from penstock.engine.operators.limit import LimitOperator
-from penstock.engine.operators.lookup_join import LookupJoinOperator
-from penstock.engine.row_pieces import LIMITS, cut, joined, row_sizes
-from penstock.engine.state.rows_under_way import RowsUnderWay
-from penstock.planner.expressions import AggregateCall, SortKey
-from penstock.planner.over import RUNNING
-from penstock.planner.physical import LimitSpec, OverSpec, PartitionTopSpec
+from penstock.engine.state.rows.pending_lookups import RowsUnderWay
+from penstock.planner.expressions.nodes import AggregateCall, SortKey
+from penstock.planner.logical.over import RUNNING
+from penstock.planner.physical.operator_specs import LimitSpec, OverSpec, PartitionTopSpec
 from tests.engine.operators.changelogs import Collected, batch_of, context, listed
 from tests.engine.operators.harness import done
 from tests.engine.operators.partition_runs import SCHEMA, START, column

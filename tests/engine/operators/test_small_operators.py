@@ -10,15 +10,15 @@ import pytest
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, STRING, TIMESTAMP
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.limit import LimitOfChangesOperator, LimitOperator
+from penstock.engine.operators.source.values import ValuesOperator
 from penstock.engine.operators.union import UnionOperator
-from penstock.engine.operators.values import ValuesOperator
-from penstock.engine.operators.window_table import WindowTableOperator
-from penstock.engine.state.row_store import RowStore
-from penstock.planner.physical import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.operators.window.window_function import WindowTableOperator
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import LimitSpec, UnionSpec, ValuesSpec, WindowTableSpec
 from tests.engine.expressions.calls import lit
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, listed, restored, snapshots
 from tests.engine.operators.harness import Remembered, opened

@@ -10,11 +10,11 @@ import pytest
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, TIMESTAMP
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.snapshot_join import SnapshotJoinOperator
-from penstock.planner.logical import JoinKind
-from penstock.planner.physical import SnapshotJoinSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.join.snapshot_join import SnapshotJoinOperator
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import SnapshotJoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

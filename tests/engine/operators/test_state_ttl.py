@@ -12,13 +12,13 @@ import pyarrow as pa
 import pytest
 
 from penstock.client.session import Session
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import Context, Operator
-from penstock.engine.operators.build import build_operator
-from penstock.engine.operators.join import JoinOperator
-from penstock.planner.physical import (
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Operator
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.planner.physical.operator_specs import (
     GroupAggregateSpec,
     JoinSpec,
     OperatorSpec,
@@ -26,7 +26,7 @@ from penstock.planner.physical import (
     PartitionTopSpec,
     TemporalJoinSpec,
 )
-from penstock.planner.statement_nodes import Query
+from penstock.planner.statements.nodes import Query
 from tests.engine.operators.harness import Remembered, opened
 
 TABLES = """

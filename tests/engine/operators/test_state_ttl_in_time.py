@@ -10,9 +10,9 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.elements import MAX_WATERMARK_US, Batch
-from penstock.engine.operator import Operator
-from penstock.planner.physical import MatchSpec, OverSpec
+from penstock.engine.api.operator import Operator
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, Batch
+from penstock.planner.physical.operator_specs import MatchSpec, OverSpec
 from tests.engine.layered import checkpoint
 from tests.engine.operators.harness import Remembered
 from tests.engine.operators.test_state_ttl import TTL_MS, Driven, Row

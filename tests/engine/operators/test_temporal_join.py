@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, TIMESTAMP
-from penstock.engine.elements import MAX_WATERMARK_US
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.temporal_join import TemporalJoinOperator
-from penstock.planner.expressions import Call, Column
-from penstock.planner.logical import JoinKind
-from penstock.planner.physical import TemporalJoinSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.operators.join.temporal_join import TemporalJoinOperator
+from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import TemporalJoinSpec
 from tests.engine.layered import checkpoint
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
 

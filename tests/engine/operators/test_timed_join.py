@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, DAY_TIME_INTERVAL, TIMESTAMP
-from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.timed_join import TimedJoinOperator
-from penstock.planner.expressions import Call, Column, Literal
-from penstock.planner.logical import JoinKind
-from penstock.planner.physical import JoinSpec
-from penstock.planner.timed_join import Deadline, JoinTime, TimedSide
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.operators.join.interval_join import TimedJoinOperator
+from penstock.planner.expressions.nodes import Call, Column, Literal
+from penstock.planner.logical.interval_join import Deadline, JoinTime, TimedSide
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import JoinSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, owners, restored, snapshots
 from tests.engine.operators.harness import done
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, DOUBLE, STRING
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operators.top_n import TopNOperator
-from penstock.planner.expressions import Column, SortKey
-from penstock.planner.physical import TopNSpec
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.operators.rank.top_n import TopNOperator
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.physical.operator_specs import TopNSpec
 from tests.engine.operators.changelogs import Change, Collected, batch_of, context, fold, restored, snapshots
 
 SCHEMA = Schema((Field("k", BIGINT), Field("x", DOUBLE), Field("s", STRING)))

@@ -11,12 +11,12 @@ import pytest
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, INT, STRING, Array, Row, to_arrow
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import Batch
 from penstock.engine.operators.unnest import UnnestOperator
-from penstock.planner.expressions import Column
-from penstock.planner.physical import UnnestSpec
-from penstock.planner.unnest import TableCall
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.unnest import TableCall
+from penstock.planner.physical.operator_specs import UnnestSpec
 from tests.engine.operators.harness import Remembered, opened
 
 PAIR = Row((("x", INT), ("y", STRING)))

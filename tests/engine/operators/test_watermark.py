@@ -11,13 +11,13 @@ import pytest
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, DAY_TIME_INTERVAL, TIMESTAMP
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import MIN_WATERMARK_US, Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.operator import SplitEvent, SplitNews
-from penstock.engine.operators.watermark import WatermarkOperator
-from penstock.planner.expressions import Column
-from penstock.planner.physical import WatermarkSpec
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import SplitEvent, SplitNews
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.operators.source.watermark_generator import WatermarkOperator
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.physical.operator_specs import WatermarkSpec
 from tests.engine.expressions.calls import call, lit
 from tests.engine.operators.harness import Remembered, opened
 

@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from penstock.engine.clock import ManualClock
-from penstock.engine.elements import Batch
-from penstock.engine.job_options import JobOptions
-from penstock.engine.metrics import OperatorMetrics
-from penstock.engine.operator import Context, Services
-from penstock.engine.state.key_groups import key_group_range
+from penstock.engine.api.clock import ManualClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.key_groups import key_group_range
+from penstock.engine.api.operator import Context, Services
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
 from tests.engine.layered import checkpoint
 
 OPTIONS = JobOptions()

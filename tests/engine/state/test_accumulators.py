@@ -27,8 +27,8 @@ from penstock.catalog.types import (
     to_arrow,
 )
 from penstock.catalog.types import Decimal as DecimalType
-from penstock.engine.state.accumulators import Accumulators
-from penstock.planner.expressions import AggregateCall, Cast, Column, Direction, Literal
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.planner.expressions.nodes import AggregateCall, Cast, Column, Direction, Literal
 
 NARROW, WIDE = DecimalType(10, 2), DecimalType(30, 2)
 COLUMNS = [

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.types import BIGINT, DOUBLE
-from penstock.engine.state.best_keys import BestKeys
-from penstock.planner.expressions import Column, SortKey
+from penstock.engine.state.aggregates.top_n_filter import BestKeys
+from penstock.planner.expressions.nodes import Column, SortKey
 
 INTEGERS = [None, -(2**63), 2**63 - 1, 0, 1, -1, 5]
 DOUBLES = [None, math.nan, -math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -1.5]

@@ -8,22 +8,22 @@ import sys
 from pathlib import Path
 
 import penstock.engine.kernels
-from penstock.engine.kernels.every_kernel import ROOMS
+from penstock.engine.kernels.precompile import ROOMS
 from tests.patience import PATIENCE_S
 
 ROOT = Path(penstock.engine.kernels.__file__).parents[2]
 FIRST_CALL = """
-from penstock.engine.kernels.first_use import tell_of_compiling
+from penstock.engine.kernels.compile_notice import tell_of_compiling
 tell_of_compiling(lambda: print("compiling"))
-from penstock.engine.kernels.every_kernel import ROOMS
+from penstock.engine.kernels.precompile import ROOMS
 from penstock.engine.kernels.kernel import Kernel
-kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.slots"][:2]
+kernels = [kernel for kernel in Kernel.every if kernel.__module__ == "penstock.engine.kernels.index.slots"][:2]
 print([kernel.load() for kernel in kernels], [kernel.load() for kernel in kernels])
 """
 
 
 def test_no_kernel_is_forgotten() -> None:
-    files = Path(penstock.engine.kernels.__file__).parent.glob("*.py")
+    files = Path(penstock.engine.kernels.__file__).parent.rglob("*.py")
     having = {file.stem for file in files if "\n@kernel(" in file.read_text()}
     assert having == {room.__name__.rpartition(".")[2] for room in ROOMS}
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, STRING
-from penstock.engine.held_batches import BATCHES_AT_ONCE
-from penstock.engine.kernels.hash import stable_hash
 from penstock.engine.kernels.partition import partition
-from penstock.engine.operators.build import build_operator
-from penstock.engine.operators.group_aggregate import GroupAggregateOperator
-from penstock.engine.state.row_changes import changed_pairs
-from penstock.planner.expressions import AggregateCall, Call, Column
-from penstock.planner.logical import Phase
-from penstock.planner.physical import GroupAggregateSpec
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.operators.aggregate.group_aggregate import GroupAggregateOperator
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.operators.mini_batch import BATCHES_AT_ONCE
+from penstock.engine.state.rows.changed_rows import changed_pairs
+from penstock.planner.expressions.nodes import AggregateCall, Call, Column
+from penstock.planner.logical.plan import Phase
+from penstock.planner.physical.operator_specs import GroupAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, batch_of, opened, rescaled
 
 INPUT = Schema((Field("k", STRING), Field("g", INT), Field("v", INT)))

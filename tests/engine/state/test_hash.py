@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.api.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
 from penstock.engine.kernels.partition import counting_sort, partition
-from penstock.engine.state.key_groups import groups_of_hashes, key_group_range, subtask_of_groups
+from penstock.engine.kernels.stable_hash import stable_hash
 
 GOLDEN = {
     "ints": pa.array([0, 1, -1, 2**63 - 1, None], pa.int64()),

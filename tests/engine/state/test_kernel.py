@@ -57,7 +57,8 @@ from pathlib import Path
 from penstock.engine.kernels import kernel as room
 from numba.core.registry import cpu_target
 
-names = sorted(path.stem for path in Path(room.__file__).parent.glob("[a-z]*.py"))
+top = Path(room.__file__).parent
+names = sorted(".".join(path.relative_to(top).with_suffix("").parts) for path in top.rglob("[a-z]*.py"))
 modules = [importlib.import_module(f"penstock.engine.kernels.{name}") for name in names]
 kernels = {each for module in modules for each in vars(module).values() if isinstance(each, room.Kernel)}
 loaded = 0

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.state.key_index import KeyIndex
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.index.key_index import KeyIndex
 
 D = decimal.Decimal
 VALUES = {

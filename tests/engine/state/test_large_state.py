@@ -14,24 +14,24 @@ import pytest
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.chain import OperatorSnapshot
-from penstock.engine.connectors.materialized import MaterializedContents
-from penstock.engine.elements import Batch
-from penstock.engine.fold import Fold
-from penstock.engine.frozen_state import FrozenState
-from penstock.engine.gathered import gathered
-from penstock.engine.job_messages import TaskId
-from penstock.engine.memory_storage import MemoryStorage
-from penstock.engine.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
-from penstock.engine.row_sums import summed
-from penstock.engine.snapshot_writer import SnapshotWriter
-from penstock.engine.snapshots import read_pieces
-from penstock.engine.state.contents import Contents
-from penstock.engine.state.join_side import JoinSide
-from penstock.engine.state.key_index import KeyIndex
-from penstock.engine.state.row_store import RowStore
-from penstock.engine.state.string_index import StringIndex
-from penstock.engine.state.waiting_rows import WaitingRows
+from penstock.engine.api.row_pieces import LIMITS, TooLarge, in_halves, parts_by_group, taken
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import summed
+from penstock.engine.changelog.fold import Fold
+from penstock.engine.checkpoint.snapshot_format import read_pieces
+from penstock.engine.checkpoint.snapshot_writer import SnapshotWriter
+from penstock.engine.connectors.in_process.materialized_views import MaterializedContents
+from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.string_index import StringIndex
+from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.engine.state.rows.table_contents import Contents
+from penstock.engine.state.state_snapshot import FrozenState
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
 
 TEXT = pa.schema([("k", pa.int64()), ("x", pa.string())])
 
@@ -115,7 +115,7 @@ def test_a_checkpoint_is_written_and_read_piece_by_piece(monkeypatch: pytest.Mon
             assert piece.nbytes < 3 * LIMITS.batch_bytes
             yield piece
 
-    for module in ("penstock.engine.snapshots", "penstock.engine.snapshot_writer"):
+    for module in ("penstock.engine.checkpoint.snapshot_format", "penstock.engine.checkpoint.snapshot_writer"):
         monkeypatch.setattr(f"{module}.BLOCK_BYTES", 256)
     append, read, reads = storage.append, storage.read, []
     monkeypatch.setattr(storage, "append", lambda name, data: (noted("append"), append(name, data)))

@@ -8,15 +8,15 @@ import pytest
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, BOOLEAN, INT, TIMESTAMP
-from penstock.engine.elements import Batch
-from penstock.engine.operators.build import build_operator
-from penstock.engine.reduction import Reduction
-from penstock.engine.state.accumulators import Accumulators
-from penstock.engine.state.row_partials import RowPartials
-from penstock.planner.expressions import AggregateCall, Column
-from penstock.planner.logical import Phase
-from penstock.planner.physical import GroupAggregateSpec, WindowAggregateSpec
-from penstock.planner.windowing import Windowing, WindowKind, window_fields
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.aggregate.partial_aggregation import Reduction
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.planner.expressions.nodes import AggregateCall, Column
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import GroupAggregateSpec, WindowAggregateSpec
 from tests.engine.state.harness import OPTIONS, Folded, opened
 
 SOURCE = Schema((Field("t", TIMESTAMP, False, Role.EVENT_TIME), Field("k", BIGINT), Field("v", INT), Field("b", BOOLEAN)))

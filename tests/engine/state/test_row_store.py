@@ -7,11 +7,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engine.kernels.hash import stable_hash
-from penstock.engine.state.key_groups import key_group_range
-from penstock.engine.state.multi_index import MultiIndex
-from penstock.engine.state.row_store import RowStore
-from penstock.engine.timers import Timers
+from penstock.engine.api.key_groups import key_group_range
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.engine.state.timers import Timers
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.list_(pa.string()))])
 

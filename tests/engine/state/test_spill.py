@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 
 from penstock.catalog.errors import PenstockError
-from penstock.engine import spill_files
-from penstock.engine.elements import Batch
-from penstock.engine.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
-from penstock.engine.state import mapped
-from penstock.engine.state.held_rows import HeldRows
-from penstock.engine.state.key_index import KeyIndex
-from penstock.engine.state.row_store import RowStore
-from penstock.engine.state.word_index import WordIndex
-from penstock.engine.state_budget import StateBudget
-from penstock.engine.state_size import StateSize
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state import mapped_arrays
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.word_index import WordIndex
+from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.engine.storage import spill_files
+from penstock.engine.storage.spill_files import SpillFiles, let_go, mapped_bytes, pages_of
+from penstock.engine.task.memory_budget import StateBudget
+from penstock.engine.task.memory_size import StateSize
 
 SCHEMA = pa.schema([("k", pa.int64()), ("text", pa.string()), ("list", pa.list_(pa.int32()))])
 
@@ -139,7 +139,7 @@ def test_an_index_of_many_keys_is_kept_within_the_budget(tmp_path: Path, monkeyp
     memory.remove(gone)
     asked = [pa.array(np.arange(0, 7_000_000, 11))]
     assert np.array_equal(index.lookup(asked), memory.lookup(asked))
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1 << 40)
+    monkeypatch.setattr(mapped_arrays, "LEAST_BYTES", 1 << 40)
     with pytest.raises(PenstockError, match="over the budget"):
         StateBudget(12 << 20, SpillFiles(tmp_path)).settle("op", "keys", len(memory), [memory])
 

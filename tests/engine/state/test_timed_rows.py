@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from penstock.engine.operator import KeyedState, KeyGroups, ListState, Operator
-from penstock.engine.state.key_index import KeyIndex
-from penstock.engine.state.timed_rows import TimedRows
+from penstock.engine.api.operator import KeyedState, KeyGroups, ListState, Operator
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
 from tests.engine.layered import LayeredState
 
 SCHEMA = pa.schema([("k", pa.int64()), ("ts", pa.timestamp("us"))])

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from penstock.catalog.schema import Field, Role, Schema
 from penstock.catalog.types import BIGINT, INT, STRING, TIMESTAMP
-from penstock.engine.elements import MAX_WATERMARK_US, MIN_WATERMARK_US
-from penstock.engine.kernels.hash import stable_hash
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US
 from penstock.engine.kernels.partition import partition
-from penstock.engine.operators.build import build_operator
-from penstock.engine.row_pieces import LIMITS
-from penstock.planner.expressions import AggregateCall, Column
-from penstock.planner.logical import Phase
-from penstock.planner.physical import WindowAggregateSpec
-from penstock.planner.windowing import AttachedWindow, Windowing, WindowKind, window_fields
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.operators.factory import build_operator
+from penstock.planner.expressions.nodes import AggregateCall, Column
+from penstock.planner.logical.plan import Phase
+from penstock.planner.logical.windows import AttachedWindow, Windowing, WindowKind, window_fields
+from penstock.planner.physical.operator_specs import WindowAggregateSpec
 from tests.direct.lateness import Entry, sessions_in_turn
 from tests.engine.layered import checkpoint
 from tests.engine.operators.harness import done

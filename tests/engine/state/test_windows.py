@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.engine import windows
-from penstock.planner.windowing import Windowing, WindowKind
+from penstock.engine.windowing import window_arithmetic
+from penstock.planner.logical.windows import Windowing, WindowKind
 
 KINDS = st.sampled_from([WindowKind.TUMBLE, WindowKind.HOP, WindowKind.CUMULATE])
 
@@ -31,7 +31,7 @@ def naive_windows(time, w):
 
 @given(windowings(), st.lists(st.integers(-200, 200), max_size=8))
 def test_assign_gives_every_window_once(w, times):
-    rows, starts, ends = windows.assign(np.array(times, np.int64), w)
+    rows, starts, ends = window_arithmetic.assign(np.array(times, np.int64), w)
     assert list(zip(rows.tolist(), starts.tolist(), ends.tolist(), strict=True)) == [
         (i, s, e) for i, t in enumerate(times) for s, e in naive_windows(t, w)
     ]
@@ -39,12 +39,12 @@ def test_assign_gives_every_window_once(w, times):
 
 @given(windowings(), st.integers(-200, 200), st.integers(-300, 300))
 def test_a_slice_belongs_to_the_windows_of_its_times(w, time, bound):
-    slice_end = windows.slice_end(np.array([time]), w)
+    slice_end = window_arithmetic.slice_end(np.array([time]), w)
     ends = [end for _, end in naive_windows(time, w)]
     assert slice_end[0] == ends[0]
-    assert windows.last_window_end(slice_end, w)[0] == ends[-1]
-    assert np.diff(ends).tolist() == [windows.slice_size(w)] * (len(ends) - 1)
-    first = windows.first_window_end_after(slice_end, np.array([bound]), w)[0]
+    assert window_arithmetic.last_window_end(slice_end, w)[0] == ends[-1]
+    assert np.diff(ends).tolist() == [window_arithmetic.slice_size(w)] * (len(ends) - 1)
+    first = window_arithmetic.first_window_end_after(slice_end, np.array([bound]), w)[0]
     on_time = [end for end in ends if end > bound]
     if on_time:
         assert first == on_time[0]
@@ -55,18 +55,20 @@ def test_a_slice_belongs_to_the_windows_of_its_times(w, time, bound):
 @given(windowings(), st.integers(-200, 200))
 def test_sliced_input_falls_in_the_slice_it_ends(w, time):
     sliced = Windowing(w.kind, 0, w.size_us, w.step_us, w.offset_us, (), True)
-    end = windows.slice_end(np.array([time]), w)
-    assert windows.slice_end(end, sliced) == end
-    assert [column.tolist() for column in windows.assign(end, sliced)] == [column.tolist() for column in windows.assign(np.array([time]), w)]
+    end = window_arithmetic.slice_end(np.array([time]), w)
+    assert window_arithmetic.slice_end(end, sliced) == end
+    assert [column.tolist() for column in window_arithmetic.assign(end, sliced)] == [
+        column.tolist() for column in window_arithmetic.assign(np.array([time]), w)
+    ]
 
 
 @pytest.mark.parametrize("bound", [-(2**63), 2**63 - 1])
 def test_extreme_bounds_do_not_overflow(bound):
     w = Windowing(WindowKind.HOP, 0, 60, 20)
-    first = windows.first_window_end_after(np.array([20]), np.array([bound]), w)[0]
+    first = window_arithmetic.first_window_end_after(np.array([20]), np.array([bound]), w)[0]
     assert first == (20 if bound < 0 else 80)
 
 
 def test_session_is_the_row_and_its_gap():
     w = Windowing(WindowKind.SESSION, 0, 10)
-    assert [c.tolist() for c in windows.assign(np.array([5, -3]), w)] == [[0, 1], [5, -3], [15, 7]]
+    assert [c.tolist() for c in window_arithmetic.assign(np.array([5, -3]), w)] == [[0, 1], [5, -3], [15, 7]]

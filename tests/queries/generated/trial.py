@@ -11,12 +11,12 @@ import duckdb
 
 from penstock.catalog.errors import PenstockError
 from penstock.client.session import Session
-from penstock.engine.change_rows import UPDATE_AFTER, UPDATE_BEFORE, change_rows
-from penstock.optimizer.properties import PlanFacts
-from penstock.planner.logical import JoinKind, LogicalPlan, WindowAggregate
-from penstock.planner.over import Over, PartitionTop
-from penstock.planner.temporal_join import TemporalJoin
-from penstock.planner.timed_join import TimedJoin
+from penstock.engine.changelog.row_kinds import UPDATE_AFTER, UPDATE_BEFORE, change_rows
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.logical.temporal_join import TemporalJoin
 from tests.direct.feeds import Feed, Feeds
 from tests.direct.job import Changelog, DirectJob, Planned, planned
 from tests.queries.generated.data import feeds

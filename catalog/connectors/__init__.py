@@ -1,0 +1,1 @@
+"""Declared options and promises, one connector a file."""

@@ -1,0 +1,316 @@
+"""Connectors as promises: what each is called, which options it takes, and what the planner may rely on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from penstock.catalog.connectors.database import (
+    DATABASE_SINK_OPTIONS,
+    DATABASES,
+    FILE_DATABASE_OPTIONS,
+    LOOKUP_OPTIONS,
+    POSTGRES_OPTIONS,
+    check_database,
+)
+from penstock.catalog.connectors.datagen import DATAGEN_OPTIONS
+from penstock.catalog.connectors.filesystem import (
+    CHANGELOG_FORMATS,
+    FILESYSTEM_OPTIONS,
+    RELOAD_OPTION,
+    split_suffixes,
+)
+from penstock.catalog.connectors.nexmark import NEXMARK_OPTIONS
+from penstock.catalog.connectors.option import Option, OptionKind, OptionValue
+from penstock.catalog.connectors.spark import SPARK, SPARK_OPTIONS
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.secrets import MASK, names_secret, redact_url
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BIGINT, STRING, DataType, TimestampLtz
+
+
+class Boundedness(StrEnum):
+    """Whether a table's rows end: BOUNDED is a table, REPLAY a finite recording read as a stream, UNBOUNDED a stream."""
+
+    BOUNDED = "bounded"
+    REPLAY = "replay"
+    UNBOUNDED = "unbounded"
+
+
+@dataclass(frozen=True)
+class Connector:
+    """What a connector is and promises. ``internal`` ones are made by the engine and cannot be written in CREATE TABLE."""
+
+    name: str
+    help: str
+    options: tuple[Option, ...] = ()
+    source: bool = False
+    sink: bool = False
+    pushes_filters: bool = False
+    replayable: bool = False
+    exactly_once: bool = False
+    accepts_changelog: bool = False
+    internal: bool = False
+
+    def option(self, key: str) -> Option | None:
+        """Return the declaration of a key, or ``None``."""
+        return next((option for option in self.options if option.matches(key)), None)
+
+
+SHARED = "shared"
+_LOOKED_UP = (RELOAD_OPTION, *LOOKUP_OPTIONS)
+_DATABASE = {"source": True, "sink": True, "pushes_filters": True, "exactly_once": True}
+_ALL = (
+    Connector(
+        "filesystem",
+        "csv, json lines, parquet and arrow files in a directory, here or at a URL",
+        FILESYSTEM_OPTIONS,
+        source=True,
+        sink=True,
+        pushes_filters=True,
+        replayable=True,
+        exactly_once=True,
+    ),
+    Connector("datagen", "generated rows, the same ones for the same seed", DATAGEN_OPTIONS, source=True, pushes_filters=True, replayable=True),
+    Connector(
+        "nexmark", "generated events of an auction site: people, auctions, bids", NEXMARK_OPTIONS, source=True, pushes_filters=True, replayable=True
+    ),
+    Connector("postgres", "a table of a PostgreSQL database", (*POSTGRES_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("sqlite", "a table of a SQLite file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector("duckdb", "a table of a DuckDB file", (*FILE_DATABASE_OPTIONS, *_LOOKED_UP, *DATABASE_SINK_OPTIONS), **_DATABASE),
+    Connector(SPARK, "a table of Spark's own catalogs", SPARK_OPTIONS, source=True, sink=True, pushes_filters=True),
+    Connector(
+        "print",
+        "prints each change",
+        (Option("print-identifier", OptionKind.STRING, "", "a word before each row"),),
+        sink=True,
+        accepts_changelog=True,
+    ),
+    Connector("blackhole", "takes rows and forgets them", sink=True, accepts_changelog=True),
+    Connector("collect", "gives rows to the client", sink=True, accepts_changelog=True, internal=True),
+    Connector(
+        "registered",
+        "Arrow tables, pandas frames and Python iterables registered by name",
+        (
+            Option("name", required=True, help="the name it was registered under"),
+            Option("source.replay", OptionKind.BOOL, False, "read it as a stream that ends, instead of a bounded table"),
+            Option("source.unbounded", OptionKind.BOOL, False, "the iterable never ends"),
+        ),
+        source=True,
+        pushes_filters=True,
+        replayable=True,
+    ),
+    Connector(
+        "materialized",
+        "what a materialized view holds",
+        (
+            Option("name", required=True, help="the view"),
+            Option("snapshot", OptionKind.INT, None, "which of the states it was in", minimum=0),
+            Option("follow", OptionKind.BOOL, False, "its state, then its changes"),
+            Option("finite", OptionKind.BOOL, False, "its query ends"),
+            Option("insert-only", OptionKind.BOOL, False, "its query never takes a row back"),
+        ),
+        source=True,
+        sink=True,
+        replayable=True,
+        accepts_changelog=True,
+        internal=True,
+    ),
+    Connector(SHARED, "a bounded part of a plan that several others read", source=True, pushes_filters=True, internal=True),
+    Connector("errors", "records of another table that could not be read", (Option("table", required=True),), source=True, internal=True),
+    Connector(
+        "late", "rows of a job that came too late", (Option("job", help="the job whose rows they are", required=True),), source=True, internal=True
+    ),
+)
+CONNECTORS: dict[str, Connector] = {connector.name: connector for connector in _ALL}
+
+ERRORS_SUFFIX = "$errors"
+_METADATA: dict[str, dict[str, DataType]] = {
+    "filesystem": {
+        "file.path": STRING,
+        "file.name": STRING,
+        "file.row": BIGINT,
+        "file.size": BIGINT,
+        "file.modification-time": TimestampLtz(3),
+    },
+    "datagen": {"row": BIGINT},
+}
+ERRORS_SCHEMA = Schema(
+    (
+        Field("raw", STRING),
+        Field("source", STRING, False),
+        Field("split", STRING, False),
+        Field("position", BIGINT, False),
+        Field("column", STRING),
+        Field("error", STRING, False),
+    )
+)
+
+
+def connector_named(name: str, span: Span | None = None) -> Connector:
+    """Return a connector by name; SQL-1502 with the nearest name when there is none."""
+    connector = CONNECTORS.get(name.lower())
+    if connector is None:
+        known = [c.name for c in _ALL if not c.internal]
+        raise PenstockError("SQL-1502", f"there is no connector '{name}'", hint=did_you_mean(name, known, others=True), span=span)
+    return connector
+
+
+def connector_of(table: Table) -> Connector:
+    """Return the connector of a table."""
+    return connector_named(table.connector)
+
+
+def option(table: Table, key: str) -> OptionValue:
+    """Return the typed value of one of a table's options, its default when absent; KeyError for a key the connector does not declare."""
+    declared = connector_of(table).option(key)
+    if declared is None:
+        raise KeyError(key)
+    text = table.options.get(key)
+    return declared.default if text is None else declared.parse(key, text)
+
+
+def boundedness(table: Table) -> Boundedness:
+    """Return whether a table's rows end."""
+    name = table.connector
+    if name == "datagen":
+        return Boundedness.REPLAY if datagen_is_finite(table.options) else Boundedness.UNBOUNDED
+    if name == "nexmark":
+        return Boundedness.UNBOUNDED if option(table, "events.num") is None else Boundedness.REPLAY
+    if name == "materialized" and option(table, "follow"):
+        return Boundedness.REPLAY if option(table, "finite") else Boundedness.UNBOUNDED
+    if name == "registered" and option(table, "source.unbounded"):
+        return Boundedness.UNBOUNDED
+    if name == "filesystem" and option(table, "source.monitor-interval") is not None:
+        return Boundedness.UNBOUNDED
+    if name in ("filesystem", "registered") and option(table, "source.replay"):
+        return Boundedness.REPLAY
+    return Boundedness.BOUNDED
+
+
+def datagen_is_finite(options: dict[str, str]) -> bool:
+    """Return whether generated rows end: a number of rows is given, or some sequence has an end."""
+    return "number-of-rows" in options or any(key.startswith("fields.") and key.endswith(".end") for key in options)
+
+
+def is_in_database(table: Table) -> bool:
+    """Return whether a table's rows are in a database of another system, which is asked for them by SQL."""
+    return table.connector in DATABASES
+
+
+def metadata_keys(connector: str) -> dict[str, DataType]:
+    """Return the metadata a connector can fill columns with, by key."""
+    return dict(_METADATA.get(connector.lower(), {}))
+
+
+def check_options(options: dict[str, str], spans: dict[str, Span], value_spans: dict[str, Span] | None = None) -> None:
+    """Refuse a WITH clause that cannot work. ``options``: lower-case keys; ``spans``: where each key stands; ``value_spans``: where each value does.
+
+    SQL-1501 no connector, 1502 unknown connector, 1503 unknown option, 1504 missing option, 1505 bad value, 1506 bad unit, 1507 options that
+    exclude each other.
+    """
+    if "connector" not in options:
+        raise PenstockError("SQL-1501", "the WITH clause names no connector", hint=f"write 'connector' = 'filesystem'; there is {_public_names()}")
+    values = spans | (value_spans or {})
+    connector = connector_named(options["connector"], values.get("connector"))
+    if connector.internal:
+        raise PenstockError(
+            "SQL-1502", f"connector '{connector.name}' is the engine's own", hint=f"there is {_public_names()}", span=values.get("connector")
+        )
+    for key, text in options.items():
+        if key != "connector":
+            _declared(connector, key, spans.get(key)).parse(key, text, values.get(key))
+    for declared in connector.options:
+        if declared.required and declared.key not in options:
+            hint = f"add '{declared.key}' = '..': {declared.help}"
+            raise PenstockError("SQL-1504", f"connector '{connector.name}' needs option '{declared.key}'", hint=hint, span=spans.get("connector"))
+    if connector.name == "filesystem":
+        _check_filesystem(options, spans, values)
+    if connector.name in DATABASES:
+        check_database(options, spans, values)
+
+
+def _public_names() -> str:
+    return ", ".join(sorted(c.name for c in _ALL if not c.internal))
+
+
+def _declared(connector: Connector, key: str, span: Span | None) -> Option:
+    declared = connector.option(key)
+    if declared is None:
+        column = key.split(".")[1] if key.startswith("fields.") and key.count(".") > 1 else "<column>"
+        known = [o.key.replace("*", column) for o in connector.options]
+        hint = did_you_mean(key, known, others=True) or f"connector '{connector.name}' takes no options"
+        raise PenstockError("SQL-1503", f"connector '{connector.name}' has no option '{key}'", hint=hint, span=span)
+    return declared
+
+
+def _check_filesystem(options: dict[str, str], spans: dict[str, Span], values: dict[str, Span]) -> None:
+    kind, _ = split_suffixes(options["path"])
+    kind = options.get("format", kind)
+    if kind is None:
+        message = f"the path '{redact_url(options['path'])}' does not say its format"
+        raise PenstockError("SQL-1504", message, hint="add 'format' = 'csv', 'json', 'parquet' or 'arrow'", span=values.get("path"))
+    for key in options:
+        owner = next((name for name in ("csv", "debezium-json") if key.startswith(f"{name}.")), None)
+        if owner is not None and kind.strip().lower() != owner:
+            raise PenstockError("SQL-1507", f"option '{key}' is of format {owner}, the format is {kind}", hint="leave it out", span=spans.get(key))
+    if options.get("changelog.mode", "append") != "append" and kind.strip().lower() == "debezium-json":
+        hint = "leave it out: debezium-json writes what a row was before and after"
+        raise PenstockError("SQL-1507", "changelog.mode is of the other formats", hint=hint, span=spans.get("changelog.mode"))
+    quote, delimiter = options.get("csv.quote"), options.get("csv.delimiter", ",")
+    if quote is not None and quote == delimiter:
+        hint = "a quoted value begins and ends with the one, values are apart by the other"
+        raise PenstockError("SQL-1507", "csv.quote and csv.delimiter are the same character", hint=hint, span=values.get("csv.quote"))
+    if "source.monitor-interval" in options and options.get("source.replay", "false").lower() == "true":
+        hint = "source.replay ends after the files there are, source.monitor-interval waits for more: keep one"
+        raise PenstockError("SQL-1507", "a table cannot be both replayed and watched", hint=hint, span=spans.get("source.monitor-interval"))
+
+
+def file_format(table: Table) -> str:
+    """Return the format of a filesystem table: what its option says, or its path's suffix."""
+    declared = option(table, "format")
+    return str(declared) if declared is not None else split_suffixes(table.options["path"])[0] or "csv"
+
+
+def gives_changes(table: Table) -> bool:
+    """Return whether a table's rows may be replaced and taken back by what follows in it."""
+    if table.connector == "materialized":
+        return bool(option(table, "follow")) and not option(table, "insert-only")
+    return table.connector == "filesystem" and file_format(table) in CHANGELOG_FORMATS
+
+
+def takes_changes(table: Table) -> bool:
+    """Return whether rows written to a table may be replaced and taken back later."""
+    return connector_of(table).accepts_changelog or gives_changes(table) or written_changes(table) != "append"
+
+
+def written_changes(table: Table) -> str:
+    """Return what files are told of changes by an ``op`` beside each row: ``append`` nothing, ``upsert`` all but old rows, ``retract`` everything.
+
+    A table of a database with a PRIMARY KEY has its rows replaced and deleted: ``upsert``.
+    """
+    if is_in_database(table):
+        return "upsert" if table.primary_key else "append"
+    return str(option(table, "changelog.mode")) if table.connector == "filesystem" else "append"
+
+
+def is_secret(connector: str, key: str) -> bool:
+    """Return whether an option's value must never be shown."""
+    declared = CONNECTORS[connector].option(key) if connector in CONNECTORS else None
+    return (declared is not None and declared.secret) or names_secret(key)
+
+
+def redacted(options: dict[str, str]) -> dict[str, str]:
+    """Return options as they may be shown: secrets replaced by ``******``."""
+    name = options.get("connector", "")
+    return {key: MASK if is_secret(name, key) else redact_url(text) for key, text in options.items()}
+
+
+def errors_table(table: Table) -> Table:
+    """Return the table `<name>$errors` over the bad records of a table; SQL-1508 when the table does not keep them."""
+    if connector_of(table).option("on-error") is None or option(table, "on-error") != "table":
+        hint = "create it with 'on-error' = 'table'"
+        raise PenstockError("SQL-1508", f"table {table.name} keeps no bad records", hint=hint)
+    return Table(table.name + ERRORS_SUFFIX, ERRORS_SCHEMA, ERRORS_SCHEMA, {"connector": "errors", "table": table.name}, temporary=True)

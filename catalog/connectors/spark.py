@@ -1,0 +1,26 @@
+"""What a table of Spark may be told: its name there, and settings of Spark that lead to it."""
+
+from __future__ import annotations
+
+from penstock.catalog.connectors.filesystem import RELOAD_OPTION
+from penstock.catalog.connectors.option import Option
+from penstock.catalog.tables import Table
+
+SPARK = "spark"
+SETTING_PREFIX = "spark."
+SPARK_OPTIONS = (
+    Option("table-name", required=True, help="the table's name in Spark: catalog.database.table, or the end of it"),
+    RELOAD_OPTION,
+    Option(f"{SETTING_PREFIX}*", help="a setting of Spark, e.g. spark.sql.catalog.<name>; names of settings keep their case"),
+)
+CATALOG_KEYS = ("type", "catalog", "default-database")
+
+
+def is_in_spark(table: Table) -> bool:
+    """Return whether a table is one of Spark's own: only Spark reads it and writes it."""
+    return table.connector == SPARK
+
+
+def spark_settings(options: dict[str, str]) -> dict[str, str]:
+    """Return the settings of Spark among options."""
+    return {key: value for key, value in options.items() if key.startswith(SETTING_PREFIX)}

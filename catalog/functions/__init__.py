@@ -1,0 +1,1 @@
+"""Signatures and typing rules, one family a file."""

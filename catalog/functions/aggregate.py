@@ -1,0 +1,282 @@
+"""Aggregate functions, declared. ``distinct`` says that DISTINCT is allowed.
+
+Aggregates that keep values, declared: lists, the row that is first or greatest by another column, how often each value is there.
+
+Aggregates of statistics, declared: spreads, what two columns have in common, percentiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.catalog.coercion import is_interval, is_orderable
+from penstock.catalog.functions.type_rules import (
+    Function,
+    Mismatch,
+    Operand,
+    Typing,
+    averaged,
+    constant_result,
+    fixed,
+    logic,
+    ordered,
+    summed,
+    wanted,
+)
+from penstock.catalog.types import (
+    BIGINT,
+    DOUBLE,
+    INT,
+    STRING,
+    Array,
+    DataType,
+    Date,
+    Map,
+    Null,
+    String,
+    Time,
+    is_integer,
+    is_numeric,
+    is_timestamp,
+)
+
+
+def _told_apart(operand: Operand, position: int) -> DataType:
+    if not is_orderable(operand.type):
+        raise Mismatch(f"argument {position} is {operand.type}, and a MAP has no order", "use map_entries(m), an array of rows, or one of its values")
+    return operand.type
+
+
+def collected(operands: Sequence[Operand]) -> Typing:
+    """An array of the values."""
+    kind = _told_apart(operands[0], 1)
+    return (kind,), Array(kind)
+
+
+def kept(operands: Sequence[Operand]) -> Typing:
+    """One of the values, told by the others."""
+    kinds = tuple(_told_apart(operand, i) for i, operand in enumerate(operands, 1))
+    return kinds, kinds[0]
+
+
+def positioned(operands: Sequence[Operand]) -> Typing:
+    """One of the values, and a constant that says whether NULLs are passed over."""
+    if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, bool)):
+        raise Mismatch("the second argument must be TRUE or FALSE", "write IGNORE NULLS behind the call")
+    return (_told_apart(operands[0], 1), *(operand.type for operand in operands[1:])), operands[0].type
+
+
+def joined(operands: Sequence[Operand]) -> Typing:
+    """Texts with a constant between."""
+    if len(operands) > 1 and not (operands[1].constant and isinstance(operands[1].value, str)):
+        raise Mismatch("the separator must be a constant text", "write listagg(x, ', ')")
+    return fixed(STRING, result=STRING)(operands)
+
+
+def counted(operands: Sequence[Operand]) -> Typing:
+    """A map of the values to counts."""
+    kind = _told_apart(operands[0], 1)
+    if isinstance(kind, Null):
+        raise Mismatch("argument 1 is NULL, and has no values to count")
+    return (kind,), Map(kind, BIGINT)
+
+
+COLLECTING: tuple[Function, ...] = (
+    Function(
+        "first_value",
+        "first_value(x [ORDER BY k]) [IGNORE NULLS]",
+        "The value of the first row: by event time where no order is given; of rows of one time the smallest.",
+        positioned,
+        (1, 2),
+        ("first",),
+        nullable=True,
+        ordered=True,
+        distinct=True,
+    ),
+    Function(
+        "last_value",
+        "last_value(x [ORDER BY k]) [IGNORE NULLS]",
+        "The value of the last row: by event time where no order is given; of rows of one time the greatest.",
+        positioned,
+        (1, 2),
+        ("last",),
+        nullable=True,
+        ordered=True,
+        distinct=True,
+    ),
+    Function("max_by", "max_by(x, y)", "x of the row with the largest y, among several the largest x.", kept, (2, 2), nullable=True, distinct=True),
+    Function("min_by", "min_by(x, y)", "x of the row with the smallest y, among several the smallest x.", kept, (2, 2), nullable=True, distinct=True),
+    Function(
+        "collect_list",
+        "collect_list(x [ORDER BY k])",
+        "All values but NULLs as an array: by the order given, else sorted.",
+        collected,
+        (1, 1),
+        ("array_agg",),
+        nullable=False,
+        ordered=True,
+        distinct=True,
+    ),
+    Function("collect_set", "collect_set(x)", "The different values but NULL as an array, sorted.", collected, (1, 1), nullable=False, distinct=True),
+    Function(
+        "listagg",
+        "listagg(x[, separator]) [WITHIN GROUP (ORDER BY k)]",
+        "All values but NULLs as one text: by the order given, else sorted.",
+        joined,
+        (1, 2),
+        ("string_agg",),
+        nullable=True,
+        ordered=True,
+        distinct=True,
+    ),
+    Function("mode", "mode(x)", "The most frequent value, among several the smallest.", kept, (1, 1), nullable=True, distinct=True),
+    Function(
+        "histogram", "histogram(x)", "How often each value is there: a map sorted by value; NULL without values.", counted, (1, 1), nullable=True
+    ),
+)
+
+
+_NUMBER = fixed(DOUBLE, result=DOUBLE)
+
+
+def _share(operand: Operand, position: int) -> DataType:
+    """The type of a constant between 0 and 1."""
+    kind = wanted(operand, DOUBLE, position)
+    value = operand.value
+    if not operand.constant or isinstance(value, str) or value is None or not 0 <= float(value) <= 1:  # type: ignore[arg-type]  # a number
+        raise Mismatch("the percentage must be a constant between 0 and 1", "write 0.5 for the median")
+    return kind
+
+
+def percentile(operands: Sequence[Operand]) -> Typing:
+    """A number and a constant share; DOUBLE out."""
+    return (wanted(operands[0], DOUBLE, 1), _share(operands[1], 2)), DOUBLE
+
+
+def middle(operands: Sequence[Operand]) -> Typing:
+    """A number; DOUBLE out."""
+    return (wanted(operands[0], DOUBLE, 1),), DOUBLE
+
+
+def ranked_percentile(operands: Sequence[Operand]) -> Typing:
+    """A number or a time, a constant share and perhaps a constant accuracy; the value's own type out."""
+    kind = operands[0].type
+    if isinstance(kind, Null | String):
+        kind = wanted(operands[0], DOUBLE, 1)
+    if not (is_numeric(kind) or isinstance(kind, Date | Time) or is_timestamp(kind) or is_interval(kind)):
+        raise Mismatch(f"argument 1 is {kind}, wanted a number or a time")
+    share = _share(operands[1], 2)
+    if len(operands) > 2 and not (operands[2].constant and is_integer(operands[2].type)):
+        raise Mismatch("the accuracy must be a constant integer")
+    return (kind, share, *(INT for _ in operands[2:])), kind
+
+
+def _pair(name: str, meaning: str) -> Function:
+    return Function(name, f"{name}(y, x)", meaning, _NUMBER, (2, 2), nullable=True, distinct=True)
+
+
+def _spread(name: str, meaning: str, *aliases: str) -> Function:
+    return Function(name, f"{name}(x)", meaning, _NUMBER, (1, 1), aliases, nullable=True, distinct=True)
+
+
+STATISTICS: tuple[Function, ...] = (
+    _spread("stddev_samp", "Standard deviation of a sample; NULL for one value.", "stddev", "std"),
+    _spread("stddev_pop", "Standard deviation of a population."),
+    _spread("var_samp", "Variance of a sample; NULL for one value.", "variance"),
+    _spread("var_pop", "Variance of a population."),
+    _spread("skewness", "Skewness: how far values lean to one side; NULL where all are equal."),
+    _spread("kurtosis", "Kurtosis less 3: how heavy the tails are; NULL where all are equal."),
+    _pair("corr", "Correlation of pairs without NULL; NULL where a side does not vary."),
+    _pair("covar_pop", "Covariance of a population of pairs without NULL."),
+    _pair("covar_samp", "Covariance of a sample of pairs without NULL; NULL for one pair."),
+    Function("regr_count", "regr_count(y, x)", "The number of pairs without NULL.", fixed(DOUBLE, result=BIGINT), (2, 2), nullable=False),
+    _pair("regr_avgx", "Mean of x over pairs without NULL."),
+    _pair("regr_avgy", "Mean of y over pairs without NULL."),
+    _pair("regr_sxx", "Sum of squared distances of x from its mean."),
+    _pair("regr_syy", "Sum of squared distances of y from its mean."),
+    _pair("regr_sxy", "Sum of products of the distances of x and y from their means."),
+    _pair("regr_slope", "Slope of the line through the pairs; NULL where x does not vary."),
+    _pair("regr_intercept", "Where that line meets x = 0."),
+    _pair("regr_r2", "Square of the correlation; 1 where only y does not vary."),
+    Function(
+        "percentile",
+        "percentile(x, p) or percentile_cont(p) WITHIN GROUP (ORDER BY x)",
+        "The value below which the share p lies, between two neighbours where it falls between.",
+        percentile,
+        (2, 2),
+        ("percentile_cont",),
+        nullable=True,
+        distinct=True,
+    ),
+    Function("median", "median(x)", "percentile(x, 0.5).", middle, (1, 1), nullable=True, distinct=True),
+    Function(
+        "percentile_approx",
+        "percentile_approx(x, p[, accuracy]) or percentile_disc(p) WITHIN GROUP (ORDER BY x)",
+        "The smallest value that at least the share p does not exceed; exact.",
+        ranked_percentile,
+        (2, 3),
+        ("approx_percentile", "percentile_disc"),
+        nullable=True,
+        distinct=True,
+    ),
+)
+
+
+def logic_count(operands: Sequence[Operand]) -> Typing:
+    """BOOLEAN in, a count out."""
+    return logic(operands)[0], BIGINT
+
+
+def counted_apart(operands: Sequence[Operand]) -> Typing:
+    """Anything with an order, and a constant that says how exact; a count out."""
+    kinds, _ = ordered(operands[:1])
+    if len(operands) > 1 and not (operands[1].constant and is_numeric(operands[1].type)):
+        raise Mismatch("the error allowed must be a constant number")
+    return kinds + tuple(o.type for o in operands[1:]), BIGINT
+
+
+def integral(operands: Sequence[Operand]) -> Typing:
+    """An integer keeps its type."""
+    kind = operands[0].type
+    if isinstance(kind, Null):
+        return (BIGINT,), BIGINT
+    if not is_integer(kind):
+        raise Mismatch(f"argument 1 is {kind}, wanted an integer")
+    return (kind,), kind
+
+
+AGGREGATES: tuple[Function, ...] = (
+    Function(
+        "count",
+        "count(*) or count(x)",
+        "The number of rows, or of values that are not NULL.",
+        constant_result(BIGINT),
+        (0, 1),
+        nullable=False,
+        distinct=True,
+    ),
+    Function(
+        "sum", "sum(x)", "The sum; integers give BIGINT, DECIMAL gains ten digits.", summed, (1, 1), nullable=True, distinct=True, fallible=True
+    ),
+    Function("sum0", "sum0(x)", "The sum, 0 when there are no values (merges partial counts).", summed, (1, 1), nullable=False),
+    Function("avg", "avg(x)", "The mean; DOUBLE, or DECIMAL of a DECIMAL.", averaged, (1, 1), ("mean",), nullable=True, distinct=True),
+    Function("min", "min(x)", "The smallest value.", ordered, (1, 1), nullable=True, distinct=True),
+    Function("max", "max(x)", "The largest value; NaN is the largest number.", ordered, (1, 1), nullable=True, distinct=True),
+    Function("bool_and", "bool_and(x)", "Whether all values are TRUE.", logic, (1, 1), ("every",), nullable=True, distinct=True),
+    Function("bool_or", "bool_or(x)", "Whether some value is TRUE.", logic, (1, 1), ("some", "any"), nullable=True, distinct=True),
+    Function("any_value", "any_value(x)", "One of the values: the smallest.", ordered, (1, 1), nullable=True, distinct=True),
+    Function("count_if", "count_if(x)", "The number of rows where x is TRUE.", logic_count, (1, 1), ("countif",), nullable=False),
+    Function(
+        "approx_count_distinct",
+        "approx_count_distinct(x[, error])",
+        "The number of different values, exactly: as COUNT(DISTINCT x).",
+        counted_apart,
+        (1, 2),
+        nullable=False,
+    ),
+    Function("bit_and", "bit_and(x)", "The bits that all integers have.", integral, (1, 1), nullable=True, distinct=True),
+    Function("bit_or", "bit_or(x)", "The bits that some integer has.", integral, (1, 1), nullable=True, distinct=True),
+    Function("bit_xor", "bit_xor(x)", "The bits that an odd number of integers has.", integral, (1, 1), nullable=True, distinct=True),
+    *STATISTICS,
+    *COLLECTING,
+)

@@ -1,0 +1,116 @@
+"""Catalogs and the databases in them: the places names live at, compared without case."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import field
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.external_catalog import ExternalCatalog
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+
+DEFAULT_CATALOG = "default_catalog"
+DEFAULT_DATABASE = "default_database"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A database of a catalog; both folded to lower case."""
+
+    catalog: str = DEFAULT_CATALOG
+    database: str = DEFAULT_DATABASE
+
+    def name_of(self, name: str) -> str:
+        """Return the full name of what is called ``name`` here: bare in the default database, else with as much before it as it needs."""
+        if self.catalog != DEFAULT_CATALOG:
+            return f"{self.catalog}.{self.database}.{name}"
+        return name if self.database == DEFAULT_DATABASE else f"{self.database}.{name}"
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.database}"
+
+
+def place_of(full_name: str) -> Place:
+    """Return where the relation of a full name lives."""
+    parts = full_name.lower().split(".")
+    if len(parts) == 3:
+        return Place(parts[0], parts[1])
+    return Place(database=parts[0]) if len(parts) == 2 else Place()
+
+
+@dataclasses.dataclass
+class Databases:
+    """The databases of each catalog, and the options each catalog was created with, in the order they were created.
+
+    Of an external catalog (``external``) ``by_catalog`` holds nothing: it is asked.
+    """
+
+    by_catalog: dict[str, list[str]] = field(default_factory=lambda: {DEFAULT_CATALOG: [DEFAULT_DATABASE]})
+    options: dict[str, dict[str, str]] = field(default_factory=lambda: {DEFAULT_CATALOG: {"type": "memory"}})
+    external: dict[str, ExternalCatalog] = field(default_factory=dict)
+
+    def require_catalog(self, name: str, span: Span | None = None) -> str:
+        """Return a catalog's folded name; raise SQL-1351 when there is none."""
+        if name.lower() not in self.by_catalog:
+            hint = did_you_mean(name, self.by_catalog, others=True)
+            raise PenstockError("SQL-1351", f'catalog "{name}" does not exist', span=span, hint=hint, sqlstate="3D000")
+        return name.lower()
+
+    def of(self, catalog: str) -> list[str]:
+        """Return the databases of a catalog, by its folded name."""
+        external = self.external.get(catalog)
+        return self.by_catalog[catalog] if external is None else [name.lower() for name in external.databases()]
+
+    def default_of(self, catalog: str) -> Place:
+        """Return the place USE CATALOG leads to; an external catalog is not asked for it."""
+        external = self.external.get(catalog)
+        return Place(catalog) if external is None else Place(catalog, external.default_database.lower())
+
+    def require(self, place: Place, span: Span | None = None) -> Place:
+        """Return a place; raise SQL-1351 when its catalog or database does not exist."""
+        databases = self.of(self.require_catalog(place.catalog, span))
+        if place.database not in databases:
+            hint = did_you_mean(place.database, databases, others=True)
+            message = f'database "{place.database}" does not exist in {place.catalog}'
+            raise PenstockError("SQL-1351", message, span=span, hint=hint, sqlstate="3D000")
+        return place
+
+    def create_catalog(self, name: str, options: dict[str, str], if_not_exists: bool, span: Span | None) -> bool:
+        """Add a catalog with its default database and return whether it was added; raise SQL-1352 when the name is taken."""
+        if name.lower() in self.by_catalog:
+            return _unless_taken("catalog", name, if_not_exists, span)
+        self.by_catalog[name.lower()] = [DEFAULT_DATABASE]
+        self.options[name.lower()] = options
+        return True
+
+    def create(self, place: Place, if_not_exists: bool, span: Span | None) -> bool:
+        """Add a database and return whether it was added; raise SQL-1352 when the name is taken, SQL-1358 where another system keeps them."""
+        self.refuse_external(place, f"database {place.database}", span)
+        databases = self.by_catalog[self.require_catalog(place.catalog, span)]
+        if place.database in databases:
+            return _unless_taken("database", place.database, if_not_exists, span)
+        databases.append(place.database)
+        return True
+
+    def add_external(self, name: str, options: dict[str, str], catalog: ExternalCatalog, if_not_exists: bool, span: Span | None) -> bool:
+        """Add a catalog of another system and return whether it was added; raise SQL-1352 when the name is taken."""
+        if not self.create_catalog(name, options, if_not_exists, span):
+            return False
+        self.by_catalog[name.lower()] = []
+        self.external[name.lower()] = catalog
+        return True
+
+    def refuse_external(self, place: Place, what: str, span: Span | None) -> None:
+        """Raise SQL-1358 for a change of what is in an external catalog."""
+        external = self.external.get(place.catalog)
+        if external is not None:
+            message = f"{what} cannot be made, changed or dropped here: catalog {place.catalog} is kept by {external.system}"
+            raise PenstockError("SQL-1358", message, span=span, hint=f"do it in {external.system}; it is seen here at once", sqlstate="0A000")
+
+
+def _unless_taken(noun: str, name: str, if_not_exists: bool, span: Span | None) -> bool:
+    if if_not_exists:
+        return False
+    hint = f"write CREATE {noun.upper()} IF NOT EXISTS {name}"
+    raise PenstockError("SQL-1352", f'{noun} "{name}" exists already', span=span, hint=hint, sqlstate="42P04")

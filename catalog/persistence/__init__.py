@@ -1,0 +1,1 @@
+"""The catalog on disk, as the statements that make it again."""

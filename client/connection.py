@@ -1,0 +1,141 @@
+"""PEP 249 in process: connections. Cursors are next door."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.python_functions import PythonFunction
+from penstock.client import dbapi_errors
+from penstock.client.cursor import Cursor
+from penstock.client.dbapi_errors import NotSupportedError, client_error
+from penstock.client.session import Session
+from penstock.client.statements.metrics import metrics_now
+
+if TYPE_CHECKING:
+    from penstock.engine.job.job import Job
+    from penstock.engine.job.metric_registry import Metric
+    from penstock.planner.table_api.table import Table
+
+
+def connect(url: str | None = None, *, settings: Mapping[str, str] | None = None, catalog: str | Path | None = None) -> Connection:
+    """Return a connection to an engine in this process; raises NotSupportedError for a URL."""
+    if url:
+        hint = "penstock.connect() without a URL runs the engine in this process"
+        raise NotSupportedError("CLI-6020", f"cannot connect to {url}: this release has no server", hint=hint, sqlstate="0A000")
+    try:
+        return Connection(Session(settings, catalog_dir=None if catalog is None else Path(catalog)))
+    except PenstockError as error:
+        raise client_error(error) from error
+
+
+class Connection:
+    """One session: its catalog, settings and jobs. May be shared by threads; give each thread a cursor of its own."""
+
+    Warning = dbapi_errors.Warning
+    Error = dbapi_errors.Error
+    InterfaceError = dbapi_errors.InterfaceError
+    DatabaseError = dbapi_errors.DatabaseError
+    DataError = dbapi_errors.DataError
+    OperationalError = dbapi_errors.OperationalError
+    IntegrityError = dbapi_errors.IntegrityError
+    InternalError = dbapi_errors.InternalError
+    ProgrammingError = dbapi_errors.ProgrammingError
+    NotSupportedError = dbapi_errors.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._cursors: weakref.WeakSet[Cursor] = weakref.WeakSet()
+        self._closed = False
+
+    def cursor(self) -> Cursor:
+        """Return a new cursor."""
+        self._check_open()
+        cursor = Cursor(self.session)
+        self._cursors.add(cursor)
+        return cursor
+
+    def execute(self, sql: str, params: Sequence[Any] = ()) -> Cursor:
+        """Execute one statement on a new cursor and return the cursor."""
+        return self.cursor().execute(sql, params)
+
+    def executescript(self, sql: str) -> Cursor:
+        """Execute statements in order, stopping at the first error; the cursor returned holds the last one's result."""
+        return self.cursor().executescript(sql)
+
+    def register(self, name: str, source: Any, *, time_column: str | None = None, delay: Any = None, stream: bool | None = None) -> None:
+        """Make an Arrow table or reader, a pandas frame or an iterable readable as table ``name``.
+
+        ``time_column`` becomes the event-time attribute, its watermark ``delay`` behind (a timedelta, or text such as '5 s'). ``stream``: read as
+        a stream instead of a bounded table; by default so for iterators and wherever there is a time column. Raises ProgrammingError.
+        """
+        self._check_open()
+        try:
+            self.session.register(name, source, time_column=time_column, delay=delay, stream=stream)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def create_function(self, function: PythonFunction, name: str | None = None) -> None:
+        """Make a function decorated with ``penstock.udf``, ``udaf`` or ``udtf`` callable from SQL. Raises ProgrammingError."""
+        self._check_open()
+        try:
+            self.session.create_function(function, name)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def table(self, name: str) -> Table:
+        """Return a table or view as a Table API object; its ``execute`` and ``insert_into`` give a cursor."""
+        self._check_open()
+        try:
+            return self.session.table(name, lambda plan: self.cursor().run_plan(plan))
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def jobs(self) -> Iterable[Job]:
+        """Return the jobs this connection has started."""
+        return self.session.jobs()
+
+    def metrics(self, job_id: str | None = None, like: str | None = None) -> list[Metric]:
+        """Return what the jobs of this connection, or one of them, have counted; ``like`` is a LIKE pattern over names. ProgrammingError."""
+        self._check_open()
+        try:
+            return metrics_now(self.session, job_id, like)
+        except PenstockError as error:
+            raise client_error(error) from error
+
+    def commit(self) -> None:
+        """Do nothing: every statement takes effect at once."""
+        self._check_open()
+
+    def rollback(self) -> None:
+        """Raise NotSupportedError: there are no transactions."""
+        raise NotSupportedError("CLI-6021", "there are no transactions to roll back: every statement takes effect at once", sqlstate="0A000")
+
+    def close(self) -> None:
+        """Stop queries, then the jobs of INSERT that still run: with a last checkpoint, each named on stderr. Release the engine.
+
+        May be called by any thread. A program that does not close its connections has them closed when it ends (not by ``os._exit`` or a signal
+        that kills).
+        """
+        if not self._closed:
+            self._closed = True
+            cursors = list(self._cursors)
+            for cursor in cursors:
+                cursor.stop_query()
+            self.session.close()
+            for cursor in cursors:
+                cursor.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise dbapi_errors.InterfaceError("CLI-6002", "the connection is closed", sqlstate="08003")

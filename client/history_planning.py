@@ -1,0 +1,72 @@
+"""WITH HISTORY: what a job loads before it goes live, up to which positions, and how that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.settings import Settings
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.source import ScanRequest
+from penstock.engine.connectors.filesystem.listing import FileSplit
+from penstock.engine.connectors.registry import source_connector
+from penstock.optimizer.history_subplans import HistoryPart, history_parts
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.explain.explain import explain
+from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.physical.history_job_graph import Loaded, history_graph, loaded
+from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, SourceSpec
+from penstock.planner.sql_generator.support import speaks
+
+if TYPE_CHECKING:
+    from penstock.engine.bounded.backend import BoundedBackends
+
+
+@dataclass(frozen=True)
+class History:
+    """What of a job is loaded as history, and by which backend; the positions are taken when ``graph`` is asked for."""
+
+    backend: str
+    parts: tuple[Loaded, ...]
+    live: JobGraph
+
+    def graph(self) -> JobGraph:
+        """Return the plan of the first deployment, over all splits there are now. DAT-41xx where a table has no files."""
+        return history_graph(self.live, self.parts, self.backend, _splits_now)
+
+
+def planned_history(wish: HistoryWish, laid: LogicalPlan, graph: JobGraph, facts: PlanFacts, settings: Settings) -> History:
+    """Return what of a planned job is loaded as history. SQL-1715 where that cannot be the same as a replay."""
+    backend = wish.backend or str(settings.get("bounded.backend"))
+    parts = history_parts(laid, facts, wish, lambda part: speaks(part, backend))
+    return History(backend, tuple(_loaded(part, facts, settings) for part in parts), graph)
+
+
+def _loaded(part: HistoryPart, facts: PlanFacts, settings: Settings) -> Loaded:
+    return loaded(part.live, part.rows, part.timing, facts, settings)
+
+
+def _splits_now(source: SourceSpec) -> tuple[str, ...]:
+    request = ScanRequest(source.table, source.columns, source.predicate, 65_536, SystemClock(), Services())
+    return tuple(source_connector(request).splits())
+
+
+def history_text(history: History, backends: Callable[[], BoundedBackends]) -> str:
+    """Return what is computed as history, by whom, up to where, and the text the backend would run."""
+    specs = [spec for chain in history.graph().chains for spec in chain.operators if isinstance(spec, HistorySpec)]
+    return "\n\n".join(_part_text(spec, backends()) for spec in specs)
+
+
+def _part_text(spec: HistorySpec, backends: BoundedBackends) -> str:
+    files = sorted({(split.path, split.size) for split in map(FileSplit.parse, spec.splits)})
+    last = f", the last {files[-1][0].rpartition('/')[2]} of {files[-1][1]:,} bytes" if files else ""
+    times = "; event times are read first, and files with late rows as a stream" if spec.timing else ""
+    by = "read by penstock's operators" if spec.backend is None else f"computed by {spec.backend}"
+    head = f"{spec.name} up to {len(files)} file{'' if len(files) == 1 else 's'}{last}, {by}{times}:"
+    if spec.backend is None:
+        return f"{head}\n{explain(spec.plan)}"
+    text = backends.backend(spec.backend).explain(spec.plan)
+    return f"{head}\n{explain(spec.plan)}\n{text}"

@@ -1,0 +1,105 @@
+"""The jobs a state directory tells of, and running one on: its statements are said again in a fresh session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.client.result import Result
+from penstock.engine.checkpoint.job_record import (
+    JOB,
+    JobRecord,
+    decode_record,
+    recorded_name,
+    refuse_withheld,
+)
+from penstock.engine.checkpoint.manifest import Role
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.checkpoint.store import CURRENT
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.storage import directory_name
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+
+
+@dataclass(frozen=True)
+class RecordedJob:
+    """A job as its directory tells of it; ``alive``: a process is at work in it."""
+
+    job_id: str
+    record: JobRecord
+    alive: bool
+    finished: bool
+
+    @property
+    def status(self) -> str:
+        """How it ended; RUNNING while its process lives, DIED when that is gone."""
+        if self.finished:
+            return "FINISHED"
+        return ("RUNNING" if self.alive else "DIED") if self.record.status == "RUNNING" else self.record.status
+
+
+def recorded_jobs(state_dir: Path) -> list[RecordedJob]:
+    """Return the jobs of a state directory, by id. CLI-6035 when there is no such directory; STA-3005 for a damaged record."""
+    if not state_dir.is_dir():
+        raise PenstockError(
+            "CLI-6035", f"there is no state directory {state_dir}", hint="--state takes what penstock run was given", sqlstate="58030"
+        )
+    found = []
+    for path in sorted(state_dir.iterdir()):
+        if (path / JOB).is_file():
+            storage = LocalStorage(path)
+            found.append(RecordedJob(path.name, decode_record(storage.read(JOB)), storage.in_use(), (path / "FINISHED").exists()))
+    return found
+
+
+def job_id_of(state_dir: Path, name: str, number: int) -> str:
+    """Return the id, and directory, of the so-manieth job of a name.
+
+    A directory that an early version named otherwise is known by the name it records. One that records none is the first job's that asks for it.
+    """
+    job_id = f"{directory_name(name)}-{number}"
+    early = f"{(re.sub(r'[^A-Za-z0-9._-]+', '-', name).strip('-.') or 'job')[:80]}-{number}"
+    if early == job_id or (state_dir / job_id).exists() or not (state_dir / early).is_dir():
+        return job_id
+    return early if recorded_name(lambda file: (state_dir / early / file).read_bytes()) in ("", name) else job_id
+
+
+def left_behind(state_dir: Path, job_id: str, name: str, tables: Collection[str]) -> tuple[str, ...]:
+    """Say to a job that has no state which others of its directory have written to its tables and did not finish: it does not go on from theirs."""
+    if (state_dir / job_id / CURRENT).exists():
+        return ()
+    told = []
+    for job in recorded_jobs(state_dir):
+        if job.job_id == job_id or job.status in ("RUNNING", "FINISHED", "CANCELED") or ".dropped-" in job.job_id:
+            continue
+        try:
+            operators = CheckpointReader(LocalStorage(state_dir / job.job_id)).manifest().operators
+        except PenstockError:  # it has no checkpoint that could be gone on from
+            continue
+        shared = ", ".join(o.place for o in operators if o.role is Role.SINK and o.place in tables)
+        if shared:
+            own = f"the statement goes on from its state as the {job.job_id.rpartition('-')[2]}. of that name in another session"
+            way = own if job.record.name == name else f"to go on from its state SET 'pipeline.name' = '{job.record.name}'"
+            told.append(f"begins anew; job {job.job_id} has written to {shared} and has not finished: {way}")
+    return tuple(told)
+
+
+def run_on(session: Session, job: RecordedJob) -> Result:
+    """Say a job's statements again in a fresh session over its state directory; returns the result of its own. STA-3054 when they hold secrets."""
+    record = job.record
+    if record.withheld:
+        raise refuse_withheld(job.job_id)
+    for key, text in record.settings:
+        if not session.settings.is_set(key):
+            session.settings.set(key, text)
+    session.settings.set("table.dml-sync", "false")
+    for statement in record.statements:
+        session.execute(statement)
+    session.adopting = job.job_id
+    return session.execute(record.statement)

@@ -1,0 +1,210 @@
+"""Results: the columns of what a statement gave, and its rows as they come, as changes, or folded to what is true at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import STRING, from_arrow
+from penstock.client.result_stream import BackendFeed, Feed, TableFeed
+from penstock.client.row_changes import change_schema, new_rows, op_rows
+from penstock.engine.api.clock import Clock, SystemClock
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import Fold
+from penstock.planner.expressions.nodes import SortKey
+
+if TYPE_CHECKING:
+    from penstock.engine.job.job import Job
+
+_SLICE_S = 0.25  # longest wait at once: a signal or the end of a job is seen at the latest after it
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of a result before its first row: does it end, can rows be taken back, what identifies a row, and its final order.
+
+    ``limit``: after how many rows a result that would not end by itself does. ``verbatim``: its one column holds lines of text that a person wants
+    to see as they are. ``update_key``: the upsert key, where the changes of one row come in the order they were made, so that a -U meets its +U.
+    ``subscribed``: the rows are changes themselves, their first column is ``op``.
+    """
+
+    schema: Schema
+    finite: bool = True
+    insert_only: bool = True
+    upsert_key: tuple[int, ...] | None = None
+    order: tuple[SortKey, ...] = ()
+    streamed: bool = False
+    limit: int | None = None
+    verbatim: bool = False
+    update_key: tuple[int, ...] | None = None
+    subscribed: bool = False
+
+    @property
+    def change_mode(self) -> str:
+        """``append``, ``upsert`` (changes with a key) or ``retract``."""
+        return "append" if self.insert_only else "retract" if self.upsert_key is None else "upsert"
+
+    @property
+    def folds(self) -> bool:
+        """Whether final rows are known only at the end: rows may be taken back, or an order was asked of a stream."""
+        return not self.insert_only or (self.streamed and bool(self.order))
+
+
+@dataclass
+class Result:
+    """The result of one statement. ``note`` says in a sentence what a statement without rows did; ``job`` is the job it started.
+
+    ``rowcount``: how many rows an INSERT that has ended has written, -1 where nobody knows. ``undo`` takes back what the statement did beside
+    starting its job, which failed.
+
+    Rows can be read in one way only: ``batches`` (final rows), ``changes`` (with op) or ``next`` (weighted batches); all take from the same feed.
+    Every method may be called by one thread at a time, ``cancel`` by any.
+    """
+
+    shape: Shape
+    feed: Feed
+    job: Job | None = None
+    note: str | None = None
+    rowcount: int = -1
+    clock: Clock = field(default_factory=SystemClock)
+    place: Callable[[PenstockError], PenstockError] = lambda error: error
+    undo: Callable[[BaseException, Job | None], None] = lambda error, job: None
+    _fold: Fold | None = None
+
+    def __post_init__(self) -> None:
+        self._started_ms = self.clock.monotonic_ms()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the statement was started."""
+        return (self.clock.monotonic_ms() - self._started_ms) / 1000
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.shape.schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of batches."""
+        return self.shape.schema.to_arrow()
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the statement gives rows at all (no: DDL, SET, INSERT)."""
+        return len(self.shape.schema) > 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more rows will come."""
+        return self.feed.ended
+
+    def next(self, timeout_s: float | None = None) -> Batch | None:
+        """Return the next weighted batch, waiting up to ``timeout_s`` (None: for ever); None when the time is up or at the end.
+
+        ``place`` puts an error where it belongs in the statement's text.
+        """
+        try:
+            return self._next(timeout_s)
+        except PenstockError as error:
+            raise self.place(error) from error.__cause__
+
+    def _next(self, timeout_s: float | None) -> Batch | None:
+        deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
+        while not self.feed.ended:
+            left_s = _SLICE_S if deadline is None else min(_SLICE_S, (deadline - self.clock.monotonic_ms()) / 1000)
+            batch = self.feed.next(max(0.0, left_s))
+            if batch is not None and batch.num_rows:
+                return batch
+            if deadline is not None and self.clock.monotonic_ms() >= deadline:
+                return None
+        return self.feed.next(0)  # nothing but the error it ended with
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as Arrow batches: final rows when the result ends; of an endless result that changes, new versions of rows."""
+        if self.shape.folds and self.shape.finite:
+            yield from self.final_rows().to_batches()
+            return
+        while (batch := self.next()) is not None:
+            yield new_rows(batch)
+
+    def changes(self, timeout_s: float | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield every change in order, first column ``op``: +I, -U, +U or -D. ``timeout_s`` ends it when so long nothing came."""
+        while (batch := self.next(timeout_s)) is not None:
+            yield batch.rows if self.shape.subscribed else op_rows(batch, self.shape.update_key)
+
+    @property
+    def change_schema(self) -> pa.Schema:
+        """The columns of ``changes``."""
+        return self.arrow_schema if self.shape.subscribed else change_schema(self.arrow_schema)
+
+    def final_rows(self, timeout_s: float | None = None, limit: int | None = None) -> pa.Table:
+        """Return the folded rows in the asked order, reading to the end, to the timeout, or until there are ``limit`` rows (never changing ones).
+
+        Raises CLI-6010 for an endless result without a timeout or limit. A later call returns rows that may still change again.
+        """
+        ends = self.shape.finite or self.shape.limit is not None
+        if not ends and timeout_s is None and (limit is None or self.shape.folds):
+            hint = "pass timeout=, use fetchmany(n, timeout=), iterate over the cursor, or read changes()"
+            raise PenstockError("CLI-6010", "this result never ends, so its rows cannot be fetched all", hint=hint, sqlstate="0A000")
+        fold = self._fold or Fold(self.arrow_schema)
+        self._fold = fold if self.shape.folds else None
+        deadline = None if timeout_s is None else self.clock.monotonic_ms() + timeout_s * 1000
+        taken = 0
+        while limit is None or self.shape.folds or taken < limit:
+            left_s = None if deadline is None else max(0.0, (deadline - self.clock.monotonic_ms()) / 1000)
+            batch = self.next(left_s)
+            if batch is None:
+                break
+            taken += batch.num_rows
+            fold.add(batch)
+        rows = self.in_order(fold.rows())
+        return rows if limit is None else rows.slice(0, limit)
+
+    def in_order(self, rows: pa.Table) -> pa.Table:
+        """Return folded rows in the order the statement asked for; without one, rows that replace each other stand by their key."""
+        if not self.shape.streamed or not (self.shape.order or self.shape.upsert_key):
+            return rows
+        from penstock.client.result_order import by_columns, ordered  # compiles expressions: only when there is an order
+
+        return ordered(rows, self.shape.order) if self.shape.order else by_columns(rows, self.shape.upsert_key or ())
+
+    def progress(self) -> str | None:
+        """Return in a few words how far the bounded backend is, None where nothing is known; may be asked from any thread."""
+        return self.feed.progress() if isinstance(self.feed, BackendFeed) else None
+
+    def cancel(self) -> None:
+        """Stop what computes the result; a thread waiting for rows wakes up at once."""
+        self.feed.close()
+
+    close = cancel
+
+
+def rows_result(rows: pa.Table, note: str | None = None) -> Result:
+    """Return a result of rows that are at hand."""
+    schema = Schema(tuple(Field(column.name, from_arrow(column.type)) for column in rows.schema))
+    return Result(Shape(schema), TableFeed(rows), note=note)
+
+
+def text_rows(columns: list[str], rows: Sequence[tuple[str | None, ...]], note: str | None = None) -> Result:
+    """Return a result of a few rows of strings, as SHOW and DESCRIBE give."""
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    table = pa.table([pa.array(column, pa.string()) for column in values], names=columns)
+    schema = Schema(tuple(Field(name, STRING) for name in columns))
+    return Result(Shape(schema), TableFeed(table), note=note)
+
+
+def verbatim_result(column: str, texts: Sequence[str]) -> Result:
+    """Return a result of texts, one a row, to be shown as they are."""
+    result = text_rows([column], [(text,) for text in texts])
+    return replace(result, shape=replace(result.shape, verbatim=True))
+
+
+def note_result(note: str, job: Job | None = None) -> Result:
+    """Return the result of a statement that gives no rows."""
+    return Result(Shape(Schema(())), TableFeed(pa.table({})), job, note)

@@ -1,0 +1,166 @@
+"""Checking a script without running it: parse and bind every statement, and gather the errors, each cause once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.client.located_statements import PlacedStatement, placed_statements
+from penstock.client.statements.dispatch import run_statement
+from penstock.client.statements.materialized_views import declare_view
+from penstock.client.statements.tables import declare_filled
+from penstock.planner.parser.scanner import scan
+from penstock.planner.statements import catalog_nodes, nodes
+from penstock.planner.statements.alter_table_nodes import AlterTable
+from penstock.planner.statements.script import split_script
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+
+MAX_ERRORS = 20
+_HARMLESS = (
+    nodes.CreateTable,
+    nodes.CreateView,
+    nodes.DropTable,
+    nodes.CreateTableLike,
+    nodes.DropView,
+    nodes.CreateFunction,
+    nodes.DropFunction,
+    catalog_nodes.CreateCatalog,
+    catalog_nodes.DropCatalog,
+    catalog_nodes.CreateDatabase,
+    catalog_nodes.DropDatabase,
+    catalog_nodes.Use,
+    AlterTable,
+    nodes.Set,
+    nodes.Reset,
+    nodes.ShowCreate,
+    nodes.Describe,
+)
+_MAKES = {"TABLE", "VIEW", "FUNCTION", "DATABASE", "SCHEMA", "CATALOG"}
+_BEFORE_NAMES = {"IF", "NOT", "EXISTS"}
+_NOT_THERE = ("SQL-1041", "SQL-1101", "SQL-1351")
+"""Codes of a table, function, catalog or database that does not exist: where one could not be created, its uses are no causes."""
+_ONCE = (*_NOT_THERE, "SQL-1204", "SQL-1401")
+
+
+def check_script(session: Session, text: str, file: str | None = None, missing: set[str] | None = None) -> list[PenstockError]:
+    """Return the errors of a script (up to 20), in the order they stand.
+
+    DDL, USE and SET take effect in the session, whose later statements need them, and nowhere else: the session only checks from now on.
+    CREATE FUNCTION imports its module, which says the function's types. ``missing``: what scripts before this one could not create; added to.
+    """
+    session.checks_only = True
+    check = _Check(session, text, set() if missing is None else missing)
+    errors: list[PenstockError] = []
+    statements = placed_statements(text, file, errors=errors)
+    for error in errors:
+        check.note_failed(error)
+    for statement in statements:
+        errors += check.errors_of(statement)
+    errors.sort(key=lambda error: (error.line or 0, error.column or 0))
+    return list(_each_cause_once(errors))[:MAX_ERRORS]
+
+
+class _Check:
+    """What of a script could not be made, so that what needs it is not blamed."""
+
+    def __init__(self, session: Session, text: str, missing: set[str]) -> None:
+        self._session = session
+        self._text = text
+        self._pieces = split_script(text)
+        self._missing = missing
+        self._lost = False
+
+    def errors_of(self, statement: PlacedStatement) -> Iterator[PenstockError]:
+        """Check a statement and yield its error, unless that only follows from another."""
+        is_use = isinstance(statement.node, catalog_nodes.Use)
+        try:
+            _check(self._session, statement)
+        except PenstockError as error:
+            placed = statement.place(error)
+            follows = self._follows(placed, is_use=is_use)
+            self.note_failed(placed)
+            self._lost = self._lost or is_use
+            if not follows:
+                yield placed
+        else:
+            self._lost = self._lost and not is_use
+
+    def note_failed(self, error: PenstockError) -> None:
+        """What the statement of an error would have made is not there."""
+        ordinal = error.source.statement if error.source is not None else None
+        if ordinal is not None:
+            start, end = self._pieces[ordinal - 1]
+            self._missing.update(_made_name(self._text[start:end])[-1:])
+
+    def _follows(self, error: PenstockError, *, is_use: bool) -> bool:
+        """Whether an error is only that something is not there which could not be made, or that names are looked for in the wrong place."""
+        if error.code not in _NOT_THERE or error.span is None:
+            return False
+        named = set(_parts(self._text[error.span.start : error.span.end]))
+        return not named.isdisjoint(self._missing) or (self._lost and not is_use and error.code != "SQL-1101")
+
+
+def _made_name(piece: str) -> list[str]:
+    """Return the parts of the name a statement creates, whether or not it can be parsed; none for other statements."""
+    pieces = [piece[start:end] for _, start, end in scan(piece)]
+    words = [word.upper() for word in pieces[:12]]
+    if words[:1] != ["CREATE"]:
+        return []
+    noun = next((place for place, word in enumerate(words) if word in _MAKES), None)
+    if noun is None:
+        return []
+    name = pieces[noun + 1 :]
+    while name and name[0].upper() in _BEFORE_NAMES:
+        name = name[1:]
+    end = 1
+    while name[end : end + 1] == ["."]:
+        end += 2
+    return _parts("".join(name[:end]))
+
+
+def _parts(name: str) -> list[str]:
+    return [part.strip(' `"').lower() for part in name.split(".")]
+
+
+def _each_cause_once(errors: list[PenstockError]) -> Iterator[PenstockError]:
+    """Yield errors without those that say again what is not there; the first says where else."""
+    firsts: dict[tuple[str, str], PenstockError] = {}
+    lines: dict[tuple[str, str], list[str]] = {}
+    for error in errors:
+        cause = (error.code, error.message)
+        if error.code in _ONCE and cause in firsts:
+            lines.setdefault(cause, []).append(f"{error.line}:{error.column}")
+        else:
+            firsts.setdefault(cause, error)
+    for cause, places in lines.items():
+        first = firsts[cause]
+        first.detail = "\n".join(filter(None, [first.detail, f"the same at {', '.join(places)}"]))
+    seen = {id(error) for error in firsts.values()}
+    return (error for error in errors if error.code not in _ONCE or id(error) in seen)
+
+
+def _check(session: Session, statement: PlacedStatement) -> None:
+    catalog = session.catalog
+    match statement.node:
+        case nodes.Subscribe() as subscribed:
+            session.plan(session.bind(subscribed), mode="streaming")
+        case nodes.Verify(query):
+            session.plan(session.bind(query), mode="streaming")
+        case nodes.Query() | nodes.Insert() | nodes.StatementSet() as query:
+            session.plan(session.bind(query))
+        case nodes.CreateMaterializedView() as view:
+            if not (view.if_not_exists and catalog.find(view.name.text) is not None):
+                declare_view(session, view)
+        case nodes.DropMaterializedView(name, if_exists):
+            if not (if_exists and catalog.find(name.text) is None):
+                catalog.drop_materialized_view(name.text, name.span)
+        case nodes.CreateTableAs(table) as filled:
+            if not (table.if_not_exists and catalog.find(table.name.text) is not None):
+                declare_filled(session, filled)
+        case nodes.Explain(_, query):
+            session.plan(session.bind(query))
+        case node if isinstance(node, _HARMLESS):
+            run_statement(session, node)

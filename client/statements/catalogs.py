@@ -1,0 +1,141 @@
+"""CREATE and DROP of catalogs and databases, USE, and what SHOW says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.catalog.connectors.spark import CATALOG_KEYS, SETTING_PREFIX, SPARK
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.namespaces import DEFAULT_CATALOG, DEFAULT_DATABASE, Place
+from penstock.catalog.persistence.catalog_store import CatalogStore
+from penstock.catalog.tables import MaterializedView
+from penstock.client.result import Result, note_result
+from penstock.planner.statements import catalog_nodes as nodes
+from penstock.planner.statements.nodes import Name
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+
+_TYPES = {"memory": frozenset({"type"}), "file": frozenset({"type", "path"}), SPARK: frozenset(CATALOG_KEYS)}
+
+
+def change_places(session: Session, node: nodes.PlaceStatement) -> Result:
+    """Run a statement about catalogs or databases, keep what it changed, and say what was done."""
+    match node:
+        case nodes.Use():
+            return _use(session, node)
+        case nodes.CreateCatalog():
+            result = _create_catalog(session, node)
+        case nodes.DropCatalog():
+            result = _drop_catalog(session, node)
+        case nodes.CreateDatabase(name, if_not_exists):
+            made = session.catalog.databases.create(place_named(session, name), if_not_exists, name.span)
+            result = note_result(f"database {name} created" if made else f"database {name} exists already")
+        case nodes.DropDatabase():
+            result = _drop_database(session, node)
+    session.keep_catalogs()
+    return result
+
+
+def place_named(session: Session, name: Name) -> Place:
+    """Return the database a name of one or two parts means."""
+    parts = name.text.lower().split(".")
+    if len(parts) > 2:
+        raise PenstockError("SQL-1353", f'"{name}" has too many parts', span=name.span, hint="write catalog.database, or less", sqlstate="42601")
+    return Place(parts[0], parts[1]) if len(parts) == 2 else Place(session.catalog.current.catalog, parts[0])
+
+
+def _use(session: Session, node: nodes.Use) -> Result:
+    catalog = session.catalog
+    if node.catalog:
+        catalog.current = catalog.databases.default_of(catalog.databases.require_catalog(node.name.text, node.name.span))
+    else:
+        catalog.current = catalog.databases.require(place_named(session, node.name), node.name.span)
+    return note_result(f"names are looked for in {catalog.current}")
+
+
+def _create_catalog(session: Session, node: nodes.CreateCatalog) -> Result:
+    name, options = node.name, {option.key: option.value for option in node.options}
+    kind = options.get("type", "")
+    if kind not in _TYPES:
+        place = next((option.value_span for option in node.options if option.key == "type"), name.span)
+        hint = did_you_mean(kind, _TYPES) or "write 'type' = 'memory', 'type' = 'file' with a 'path' that keeps its tables, or 'type' = 'spark'"
+        message = f"there are no catalogs of type '{kind}'" if kind else "the catalog has no type"
+        raise PenstockError("SQL-1354", message, span=place, hint=hint, sqlstate="0A000")
+    for option in node.options:
+        if option.key not in _TYPES[kind] and not (kind == SPARK and option.key.startswith(SETTING_PREFIX)):
+            near = did_you_mean(option.key, _TYPES[kind], others=True)
+            raise PenstockError("SQL-1502", f"a {kind} catalog has no option '{option.key}'", span=option.key_span, hint=near)
+    if kind == "file" and "path" not in options:
+        raise PenstockError("SQL-1503", "a file catalog needs the option 'path'", span=name.span, hint="a directory, made when it is missing")
+    if kind == SPARK:
+        from penstock.engine.bounded.spark.catalog import SparkCatalog  # starts nothing before a name of it is used
+
+        made = session.catalog.databases.add_external(name.text, options, SparkCatalog(options), node.if_not_exists, name.span)
+        return note_result(f"catalog {name} created" if made else f"catalog {name} exists already")
+    if not session.catalog.databases.create_catalog(name.text, options, node.if_not_exists, name.span):
+        return note_result(f"catalog {name} exists already")
+    if kind == "file":
+        try:
+            session.open_store(CatalogStore(Path(options["path"]), name.text.lower()))
+        except PenstockError as error:
+            _forget_catalog(session, name.text.lower())
+            raise PenstockError("SQL-1357", f"catalog {name} cannot be opened", detail=str(error), span=name.span, sqlstate="58030") from error
+    return note_result(f"catalog {name} created")
+
+
+def _drop_catalog(session: Session, node: nodes.DropCatalog) -> Result:
+    catalog, name = session.catalog, node.name
+    if node.if_exists and name.text.lower() not in catalog.databases.by_catalog:
+        return note_result(f"there is no catalog {name}")
+    folded = catalog.databases.require_catalog(name.text, name.span)
+    if folded in (DEFAULT_CATALOG, catalog.current.catalog):
+        raise _in_use(f'catalog "{name}"', name.span)
+    for database in catalog.databases.by_catalog[folded]:
+        _refuse_running(session, Place(folded, database), name)
+    session.stores.pop(folded, None)  # a file catalog's tables stay in its file
+    _forget_catalog(session, folded)
+    return note_result(f"catalog {name} dropped")
+
+
+def _forget_catalog(session: Session, folded: str) -> None:
+    databases = session.catalog.databases
+    for database in databases.by_catalog.pop(folded):
+        session.catalog.forget(Place(folded, database))
+    databases.external.pop(folded, None)
+    del databases.options[folded]
+
+
+def _drop_database(session: Session, node: nodes.DropDatabase) -> Result:
+    catalog, place = session.catalog, place_named(session, node.name)
+    known = catalog.databases.by_catalog[catalog.databases.require_catalog(place.catalog, node.name.span)]
+    catalog.databases.refuse_external(place, f"database {place.database}", node.name.span)
+    if node.if_exists and place.database not in known:
+        return note_result(f"there is no database {node.name}")
+    catalog.databases.require(place, node.name.span)
+    if place.database == DEFAULT_DATABASE or place == catalog.current:
+        raise _in_use(f'database "{node.name}"', node.name.span)
+    held = [relation.name for relation in catalog.relations_of(place)]
+    if held and not node.cascade:
+        listed = ", ".join(held[:3]) + (" .." if len(held) > 3 else "")
+        hint = "drop them first, or write CASCADE to drop them with it"
+        raise PenstockError("SQL-1355", f'database "{node.name}" is not empty: {listed}', span=node.name.span, hint=hint, sqlstate="2BP01")
+    _refuse_running(session, place, node.name)
+    catalog.forget(place)
+    known.remove(place.database)
+    return note_result(f"database {node.name} dropped")
+
+
+def _refuse_running(session: Session, place: Place, name: Name) -> None:
+    """A materialized view is a job; it is not stopped unasked."""
+    running = [relation.name for relation in session.catalog.relations_of(place) if isinstance(relation, MaterializedView)]
+    if running:
+        hint = f"DROP MATERIALIZED VIEW {running[0]} stops it"
+        raise PenstockError("SQL-1355", f"materialized views run in {name}: {', '.join(running)}", span=name.span, hint=hint, sqlstate="2BP01")
+
+
+def _in_use(what: str, span: Span) -> PenstockError:
+    hint = "the default cannot be dropped, nor the place names are looked for: USE another first"
+    return PenstockError("SQL-1356", f"{what} is in use", span=span, hint=hint, sqlstate="55006")

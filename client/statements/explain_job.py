@@ -1,0 +1,140 @@
+"""EXPLAIN ANALYZE JOB and EXPLAIN WHY NO OUTPUT FOR JOB: what a job's counters say of its plan, and of what it waits for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from penstock.client.monitoring.bottleneck import bottleneck
+from penstock.client.result import Result, verbatim_result
+from penstock.client.statements.jobs import find_job, moment_text, rows_out, state_text
+from penstock.engine.job.job_state import JobState
+from penstock.planner.explain import explain
+from penstock.planner.statements import nodes
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+    from penstock.engine.job.job import Job
+    from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
+
+
+def explain_job(session: Session, node: nodes.ExplainJob) -> Result:
+    """Return the physical plan of a job with what each operator has counted, or why it gives no rows; one line a row."""
+    job = find_job(session, node.job_id, node.job_span)
+    lines = silence(job) if node.silence else analysis(session, job)
+    return verbatim_result("why" if node.silence else "plan", lines)
+
+
+def analysis(session: Session, job: Job) -> list[str]:
+    """Return the job's chains, sinks first, each operator with its rows, state and time, each chain with how its tasks spent theirs."""
+    metrics = job.metrics()
+    graph = session.started[job.job_id].road.graph
+    assert graph is not None
+
+    def counted(operator_id: str) -> str:
+        found = next((o for o in metrics.operators if o.operator_id == operator_id or o.operator_id.startswith(f"{operator_id}-")), None)
+        return "" if found is None else f"  [{_counts(found)}]"
+
+    lines = [f"job {job.job_id} is {job.state.lower()}", *explain.explain_job(graph, counted).split("\n")]
+    for task in metrics.tasks:
+        spent = sum(task.time) or 1.0
+        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
+        lines.append(
+            f"task {task.subtask} of {task.name}: {task.time.busy:,.0f} ms busy ({shares}), {task.phase}, alignment {task.alignment_ms:,.0f} ms"
+        )
+    last = metrics.last_checkpoint
+    if last is not None and last.rows_in_flight:
+        lines.append(f"checkpoint {last.checkpoint_id}: {last.rows_in_flight:,} rows in flight, {last.bytes_in_flight:,} bytes")
+    return [*lines, bottleneck(metrics.tasks, running=job.state is JobState.RUNNING)]
+
+
+def _counts(operator: OperatorReport) -> str:
+    words = [f"{operator.rows_in:,} in, {operator.rows_out:,} out"]
+    if operator.state_entries:
+        words.append(f"state {operator.state_entries:,} ({state_text(operator)})" if operator.state_bytes else f"state {operator.state_entries:,}")
+    if operator.late_rows:
+        words.append(f"late {operator.late_rows:,}")
+    if operator.windows_closed:
+        words.append(f"windows closed {operator.windows_closed:,}")
+    words += [f"{name.replace('_', ' ')} {count:,}" for name, count in sorted(operator.counters.items())]
+    if (watermark := moment_text(operator.watermark_us)) is not None:
+        words.append(f"watermark {watermark}")
+    return "; ".join(words)
+
+
+def silence(job: Job) -> list[str]:
+    """Return what a job has read and given, how far time is in each split and who holds it back, what waits, and what follows from it."""
+    metrics = job.metrics()
+    lines = [f"job {job.job_id} is {job.state.lower()}: {metrics.rows_in:,} rows in, {rows_out(metrics):,} out, {metrics.late_rows:,} late"]
+    for operator in metrics.operators:
+        lines += _splits(operator)
+    for operator in metrics.operators:
+        lines += _waiting(operator)
+    return [*lines, f"so: {_verdict(job, metrics)}"]
+
+
+def why_unfinished(job: Job) -> tuple[str, bool]:
+    """Return in a sentence what a job that runs has come to, and whether rows have come out of it."""
+    metrics = job.metrics()
+    return f"job {job.job_id}: {_verdict(job, metrics)}", bool(rows_out(metrics))
+
+
+def _splits(operator: OperatorReport) -> list[str]:
+    """Each open split of a watermark assigner; the one that is furthest behind holds the merged watermark back."""
+    if not operator.splits:
+        return []
+    lines = [f"{operator.name}: {len(operator.splits)} open split{'s' if len(operator.splits) != 1 else ''}"]
+    holder = _holder(operator)
+    for name, split in sorted(operator.splits.items()):
+        event = moment_text(split.last_event_us) or "none yet"
+        behind = " <- holds the watermark back" if name == holder else " (idle: holds nobody back)" if split.idle else ""
+        lines.append(f"  {name}: last event {event}, watermark {moment_text(split.watermark_us) or 'none yet'}{behind}")
+    return lines
+
+
+def _holder(operator: OperatorReport) -> str | None:
+    active = [(split.watermark_us is not None, split.watermark_us or 0, name) for name, split in operator.splits.items() if not split.idle]
+    return min(active)[2] if active else None
+
+
+def _waiting(operator: OperatorReport) -> list[str]:
+    if not operator.state_entries:
+        return []
+    held = f"{operator.name}: holds {operator.state_entries:,} entries"
+    if operator.next_close_us is None:
+        return [held]
+    at = moment_text(operator.watermark_us)
+    short = timedelta(seconds=(operator.next_close_us - (operator.watermark_us or 0)) // 1_000_000)
+    stands = f"the watermark is {short} short of it" if at else "no watermark has come"
+    return [f"{held}; its next window closes at {moment_text(operator.next_close_us)}, {stands}"]
+
+
+def _verdict(job: Job, metrics: JobMetrics) -> str:
+    if job.error is not None:
+        return f"the job has failed: {job.error.message}"
+    if rows_out(metrics):
+        return f"there is output: {rows_out(metrics):,} rows have come to the sinks"
+    pruned, skipped = (sum(o.counters.get(name, 0) for o in metrics.operators) for name in ("rows_pruned", "rows_skipped"))
+    if pruned + skipped and pruned >= metrics.rows_in:
+        return f"no row has a key of the side of its join that was loaded first: {pruned + skipped:,} were dropped by runtime filters"
+    if not metrics.rows_in:
+        return "no source has given a row" + ("" if job.state.terminal else " yet")
+    swallowed = [o for o in metrics.operators if o.rows_in and not o.rows_out and not o.name.startswith("sink ")]
+    if not swallowed:
+        return "rows are on their way"
+    first = swallowed[0]
+    if first.late_rows >= first.rows_in:
+        return f"every row that came to {first.name} was late; a longer delay of the watermark, or EMIT .. WITH LATENESS, takes them"
+    if first.state_entries and job.state is JobState.RUNNING:
+        return f"{first.name} holds its rows until time has passed them{_who_holds(metrics)}"
+    if first.state_entries:
+        return f"{first.name} held rows when the job ended"
+    return f"{first.name} has let no row pass"
+
+
+def _who_holds(metrics: JobMetrics) -> str:
+    for operator in metrics.operators:
+        holder = _holder(operator)
+        if holder is not None:
+            return f", and split {holder} of {operator.name} is the furthest behind"
+    return ""

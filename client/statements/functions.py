@@ -1,0 +1,79 @@
+"""CREATE FUNCTION, DROP FUNCTION and functions registered by the program."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.registry import function_names
+from penstock.catalog.functions.table import table_function_names
+from penstock.catalog.python_functions import (
+    FunctionEntry,
+    PythonAggregate,
+    PythonFunction,
+    PythonScalar,
+    PythonTable,
+)
+from penstock.client.result import Result, note_result
+from penstock.planner.logical.over import OVER_ONLY
+from penstock.planner.statements import nodes
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+
+
+def change_functions(session: Session, node: nodes.CreateFunction | nodes.DropFunction) -> Result:
+    """Create or drop a Python function, keep the change where the session keeps its catalog, and say what was done."""
+    result = _create(session, node) if isinstance(node, nodes.CreateFunction) else _drop(session, node)
+    session.keep_catalogs()
+    return result
+
+
+def register_function(session: Session, function: PythonFunction, name: str | None) -> None:
+    """Make a decorated function of the program callable from SQL, in the place of one of that name registered before."""
+    if not isinstance(function, PythonFunction):
+        hint = 'decorate it: @penstock.udf(["BIGINT"], "DOUBLE"), or @penstock.udaf, @penstock.udtf'
+        raise PenstockError(
+            "SQL-1334", f"{getattr(function, '__name__', type(function).__name__)} is no function of SQL", hint=hint, sqlstate="42883"
+        )
+    called = name or function.name
+    _refuse_taken(called, None)
+    session.catalog.functions.create(FunctionEntry(called, None, function, temporary=True), or_replace=True)
+
+
+def python_function_rows(session: Session) -> list[tuple[str, str]]:
+    """Return name and kind of each Python function."""
+    return [(entry.name, _kind(entry)) for entry in session.catalog.functions.entries()]
+
+
+def _kind(entry: FunctionEntry) -> str:
+    match entry.function:
+        case PythonScalar():
+            return "python scalar"
+        case PythonAggregate():
+            return "python aggregate"
+        case PythonTable():
+            return "python table"
+    return "python"
+
+
+def _create(session: Session, node: nodes.CreateFunction) -> Result:
+    name = node.name.text
+    _refuse_taken(name, node.name.span)
+    if node.if_not_exists and name in session.catalog.functions:
+        return note_result(f"function {name} exists already")
+    function = None if session.loading else session.modules.load(node.target, node.target_span)
+    entry = FunctionEntry(name, node.target, function, node.temporary)
+    session.catalog.functions.create(entry, or_replace=node.or_replace, span=node.name.span)
+    return note_result(f"function {name} created")
+
+
+def _drop(session: Session, node: nodes.DropFunction) -> Result:
+    dropped = session.catalog.functions.drop(node.name.text, node.if_exists, node.name.span)
+    return note_result(f"function {node.name} dropped" if dropped else f"there is no function {node.name}")
+
+
+def _refuse_taken(name: str, span: Span | None) -> None:
+    if name.lower() in (*function_names(), *table_function_names(), *OVER_ONLY, "extract", "grouping", "grouping_id"):
+        hint = f"call it by another name, for instance my_{name.lower()}"
+        raise PenstockError("SQL-1330", f'"{name}" is a function of the language', span=span, hint=hint, sqlstate="42723")

@@ -1,0 +1,212 @@
+"""Queries and inserts that become jobs, and the statements that look at jobs and stop them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.client.job_submission import graph_at
+from penstock.client.result import Result, note_result, rows_result, text_rows
+from penstock.engine.job.job_state import JobState
+from penstock.planner.statements import nodes
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+    from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
+    from penstock.engine.job.job import Job
+    from penstock.engine.job.job_metrics import JobMetrics, OperatorReport
+
+_STOP_TIMEOUT_S = 60.0
+_LOOK_S = 0.01
+_FIRST_US = -62_135_596_800_000_000  # the year 1
+_LAST_US = 253_402_300_799_000_000  # the year 9999
+
+
+def query(session: Session, node: nodes.Query, params: Sequence[Any]) -> Result:
+    """Run a query: its rows are the result."""
+    return session.run_query(node, params)
+
+
+def insert(session: Session, node: nodes.Insert | nodes.StatementSet, params: Sequence[Any]) -> Result:
+    """Start the job of an INSERT or a statement set; the session then tells of it."""
+    return session.run_query(node, params)
+
+
+def control(session: Session, node: nodes.DescribeJob | nodes.StopJob | nodes.CancelJob | nodes.AlterJob) -> Result:
+    """Describe, stop, cancel or rescale one job."""
+    job = find_job(session, node.job_id, node.job_span)
+    match node:
+        case nodes.DescribeJob():
+            return describe(job)
+        case nodes.StopJob(savepoint=savepoint, drain=drain):
+            return _stop(session, job, savepoint, drain=drain)
+        case nodes.AlterJob(parallelism=parallelism, parallelism_span=span):
+            return _rescale(session, job, parallelism, span)
+        case nodes.CancelJob():
+            job.cancel()
+    job.wait(_STOP_TIMEOUT_S)
+    return note_result(f"job {job.job_id} is {job.state.lower()}", job)
+
+
+def _stop(session: Session, job: Job, savepoint: nodes.Savepoint | None, *, drain: bool) -> Result:
+    """Stop a job, and when a savepoint is wanted copy its last checkpoint there once it has stopped."""
+    directory = None if savepoint is None else _savepoint_directory(session, savepoint)
+    if directory is not None and job.checkpoint_storage is None:
+        hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to take savepoints of them"
+        raise PenstockError("STA-3036", f"job {job.job_id} keeps no checkpoints to make a savepoint of", hint=hint, sqlstate="55000")
+    job.stop(drain=drain)
+    job.wait(_STOP_TIMEOUT_S)
+    note = f"job {job.job_id} is {job.state.lower()}"
+    if directory is None:
+        return note_result(note, job)
+    if not job.state.terminal:
+        hint = "it stops when its last checkpoint is complete; that is in its state directory, and `penstock checkpoint` reads it"
+        raise PenstockError("STA-3041", f"{note} after {_STOP_TIMEOUT_S:.0f} s, so no savepoint was written", hint=hint, sqlstate="57014")
+    if job.error is not None:
+        raise job.error
+    from penstock.engine.checkpoint.savepoints import write_savepoint
+
+    assert job.checkpoint_storage is not None
+    path = write_savepoint(job.checkpoint_storage, job.job_id, directory)
+    return replace(text_rows(["savepoint"], [(str(path),)], f"{note}, its savepoint is {path}"), job=job)
+
+
+def _rescale(session: Session, job: Job, parallelism: int, span: Span) -> Result:
+    """Have a job go on at another parallelism, and wait until it does."""
+    if job.state.terminal:
+        raise PenstockError("STA-3040", f"job {job.job_id} is {job.state.lower()}", hint="only a job that runs can be rescaled", sqlstate="55000")
+    session.job_manager.rescale(job, graph_at(session.started[job.job_id], parallelism, session.settings, span))
+    deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+    while not (job.parallelism == parallelism and job.state is JobState.RUNNING) and time.monotonic() < deadline_s:
+        if job.wait(_LOOK_S):
+            break
+    if job.error is not None:
+        raise job.error
+    return note_result(f"job {job.job_id} is {job.state.lower()} at parallelism {job.parallelism}", job)
+
+
+def _savepoint_directory(session: Session, savepoint: nodes.Savepoint) -> Path:
+    path = savepoint.path or str(session.settings.get("execution.checkpointing.savepoint-dir"))
+    if not path:
+        hint = "write WITH SAVEPOINT 'path', or SET 'execution.checkpointing.savepoint-dir'"
+        raise PenstockError("STA-3037", "nothing says where the savepoint is to be written", hint=hint, sqlstate="42601")
+    return Path(path)
+
+
+def find_job(session: Session, job_id: str, span: Span | None = None) -> Job:
+    """Return a job by its id; CLI-6030 with the nearest id when there is none."""
+    jobs = {job.job_id: job for job in session.jobs()}
+    if job_id not in jobs:
+        hint = did_you_mean(job_id, jobs, others=True) or "SHOW JOBS lists the jobs of this session"
+        raise PenstockError("CLI-6030", f"there is no job '{job_id}'", hint=hint, span=span, sqlstate="42704")
+    return jobs[job_id]
+
+
+def list_jobs(jobs: Sequence[Job]) -> Result:
+    """Return one row per job: id, name, state and what it has counted."""
+    figures = [job.metrics() for job in jobs]
+    columns = {
+        "job": pa.array([job.job_id for job in jobs], pa.string()),
+        "name": pa.array([job.name for job in jobs], pa.string()),
+        "state": pa.array([str(job.state) for job in jobs], pa.string()),
+        "rows in": pa.array([figure.rows_in for figure in figures], pa.int64()),
+        "rows out": pa.array([rows_out(figure) for figure in figures], pa.int64()),
+        "late rows": pa.array([figure.late_rows for figure in figures], pa.int64()),
+        "state bytes": pa.array([figure.state_bytes for figure in figures], pa.int64()),
+        "checkpoints": pa.array([figure.checkpoints_completed for figure in figures], pa.int64()),
+    }
+    return rows_result(pa.table(columns))
+
+
+def rows_out(metrics: JobMetrics) -> int:
+    """Return how many rows a job has given to its sinks."""
+    return sum(operator.rows_in for operator in metrics.operators if operator.name.startswith("sink "))
+
+
+def describe(job: Job) -> Result:
+    """Return the facts of one job and of each of its operators."""
+    metrics = job.metrics()
+    last = metrics.last_checkpoint
+    facts: list[tuple[str, str | None]] = [
+        ("job", job.job_id),
+        ("name", job.name),
+        ("state", str(job.state)),
+        ("error", job.error.message if job.error else None),
+        ("last failure", job.last_failure.message if job.last_failure else None),
+        ("restarts", str(metrics.restarts)),
+        ("rows in", str(metrics.rows_in)),
+        ("rows out", str(rows_out(metrics))),
+        ("late rows", str(metrics.late_rows)),
+        ("windows closed", str(metrics.windows_closed)),
+        ("watermark", moment_text(metrics.watermark_us)),
+        ("checkpoints", f"{metrics.checkpoints_completed} completed, {metrics.checkpoints_failed} failed"),
+        ("last checkpoint", f"{last.checkpoint_id}: {last.duration_ms:.0f} ms, {last.size_bytes:,} bytes, {last.new_bytes:,} new" if last else None),
+        (
+            "rows in flight",
+            f"{last.rows_in_flight:,} in the last checkpoint, {last.bytes_in_flight:,} bytes" if last and last.rows_in_flight else None,
+        ),
+    ]
+    facts += [("state of the former query", str(change)) for change in (job.state_diff.changes if job.state_diff is not None else ())]
+    for operator in metrics.operators:
+        counts = f"{operator.rows_in} rows in, {operator.rows_out} out, {operator.late_rows} late, {operator.state_entries} entries of state"
+        counts += f", {state_text(operator)}" if operator.state_bytes or operator.spilled_bytes else ""
+        counts += "".join(f", {count} {name.replace('_', ' ')}" for name, count in sorted(operator.counters.items()))
+        facts.append((f"{operator.name} × {operator.parallelism}", counts))
+    facts += [(f"event {_wall_text(event.at_ms)}", f"{event.kind} {event.text}") for event in metrics.events]
+    facts += worker_facts(job)
+    for task in metrics.tasks:
+        spent = sum(task.time) or 1.0
+        shares = f"{task.time.busy / spent:.0%} busy, {task.time.idle / spent:.0%} idle, {task.time.backpressured / spent:.0%} backpressured"
+        barriers = f"{task.alignment_ms:.0f} ms last alignment, {task.checkpoint_sync_ms_max:.1f} ms longest checkpoint sync"
+        facts.append((f"task {task.subtask} of {task.name}", f"{task.phase}, {shares}, {barriers}"))
+    return text_rows(["fact", "value"], facts)
+
+
+def _wall_text(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def worker_facts(job: Job) -> list[tuple[str, str | None]]:
+    """Return a line for each worker process of a job, and what became of those that were lost; nothing for a job of this process alone."""
+    workers = job.processes
+    if workers is None:
+        return []
+    facts: list[tuple[str, str | None]] = [
+        (f"worker {member.process.number}", f"pid {member.process.pid}, {member.process.state}, {told_slots(member.slots)}, {heard(member.process)}")
+        for member in workers.members()
+    ]
+    lost = f"{len(workers.lost)}: {', '.join(workers.lost)}" if workers.lost else "0"
+    refused = f"{workers.refusals.refused}, {workers.refusals.failed} that could not be accepted"
+    stale = ("messages of deployments that are over", str(workers.stale_messages))
+    return [*facts, ("workers lost", lost), stale, ("connections refused", refused)]
+
+
+def told_slots(slots: Sequence[int]) -> str:
+    """Return the numbers of slots in words."""
+    return f"{'slot' if len(slots) == 1 else 'slots'} {', '.join(map(str, slots))}"
+
+
+def heard(worker: WorkerProcess) -> str:
+    """Return in words when a worker was last heard of."""
+    return f"heard of {worker.silence_ms / 1e3:.1f} s ago"
+
+
+def state_text(operator: OperatorReport) -> str:
+    """Return how much memory, and how much of the disk, an operator's state takes."""
+    spilled = f", {operator.spilled_bytes:,} bytes of it on disk" if operator.spilled_bytes else ""
+    return f"{operator.state_bytes + operator.spilled_bytes:,} bytes{spilled}"
+
+
+def moment_text(time_us: int | None) -> str | None:
+    """Return an event time as text; None when there is none, or when all time has passed."""
+    if time_us is None or time_us < _FIRST_US:
+        return None
+    return "the end of time" if time_us > _LAST_US else f"{datetime.fromtimestamp(time_us / 1e6, UTC):%Y-%m-%d %H:%M:%S}"

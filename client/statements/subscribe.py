@@ -1,0 +1,55 @@
+"""SUBSCRIBE: the changes of a query as rows of their own, each with its op, whatever shows or fetches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import STRING
+from penstock.client.result import Result, Shape
+from penstock.client.result_stream import Feed
+from penstock.client.row_changes import op_rows
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.row_kinds import OP_FIELD
+from penstock.planner.logical.plan import Sort
+from penstock.planner.parser.syntax_nodes import span_of
+from penstock.planner.statements import nodes
+
+if TYPE_CHECKING:
+    from penstock.client.session import Session
+
+
+class ChangesFeed:
+    """Gives each change of another feed as a new row: its op, then the row."""
+
+    def __init__(self, feed: Feed, update_key: tuple[int, ...] | None) -> None:
+        self._feed = feed
+        self._update_key = update_key
+
+    def next(self, timeout_s: float | None) -> Batch | None:
+        batch = self._feed.next(timeout_s)
+        return None if batch is None else Batch(op_rows(batch, self._update_key))
+
+    @property
+    def ended(self) -> bool:
+        return self._feed.ended
+
+    def close(self) -> None:
+        self._feed.close()
+
+
+def subscribe(session: Session, node: nodes.Subscribe, params: Sequence[Any] = ()) -> Result:
+    """Start the job of a query and return its changes; our own runtime runs it in every mode, for a backend gives final rows only."""
+    bound = session.bind(node, params)
+    if isinstance(bound.inputs[0], Sort):
+        span = span_of(node.query.tree.args["order"])
+        hint = "leave the order out, or add LIMIT n to follow the first n rows"
+        raise PenstockError("SQL-1703", "changes come as they are made, not in an order", span=span, hint=hint, sqlstate="0A000")
+    result = session.start(session.plan(bound, mode="streaming"))
+    shape = result.shape
+    schema = Schema((Field(OP_FIELD.name, STRING, False), *shape.schema.without_roles()))
+    told = Shape(schema, shape.finite, streamed=True, limit=shape.limit, subscribed=True)
+    return replace(result, shape=told, feed=ChangesFeed(result.feed, shape.update_key))

@@ -1,0 +1,149 @@
+"""CREATE, DROP and ALTER: statements that change the catalog."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.client.result import Result, note_result
+from penstock.planner.binder.binder import Binder
+from penstock.planner.logical.plan import Sink
+from penstock.planner.statements import nodes
+from penstock.planner.statements.alter_table_nodes import AlterTable, RenameTable
+
+if TYPE_CHECKING:
+    from penstock.client.job_submission import Road
+    from penstock.client.session import Session
+    from penstock.engine.job.job import Job
+
+CatalogChange = nodes.CreateTable | nodes.CreateTableLike | nodes.CreateView | nodes.DropTable | nodes.DropView | AlterTable
+
+
+def change_catalog(session: Session, node: CatalogChange) -> Result:
+    """Apply a change to the catalog, keep it where the session keeps its catalog, and say what was done."""
+    result = _changed(session, node)
+    session.keep_catalogs()
+    return result
+
+
+def create_filled(session: Session, node: nodes.CreateTableAs) -> Result:
+    """Create the table of a query and start the job that fills it; a query that cannot be planned, or started, creates nothing."""
+    name = node.table.name
+    if node.table.if_not_exists and session.catalog.find(name.text) is not None:
+        return note_result(f"table {name} exists already")
+    road = declare_filled(session, node)
+    assert isinstance(road.bound, Sink) and road.bound.table is not None
+    table = road.bound.table
+    undo = partial(drop_unfilled, session, table, _missing_directories(table))
+    session.keep_catalogs()
+    try:
+        return replace(session.start(road), undo=undo)
+    except BaseException as error:
+        undo(error, None)
+        raise
+
+
+def drop_unfilled(session: Session, table: Table, made: tuple[Path, ...], error: BaseException, job: Job | None) -> None:
+    """Drop the table of a query that failed before anything was committed, with the directories it made, and let the error say so.
+
+    Without a checkpoint nothing is committed. Only directories without files are removed: another job may write there.
+    """
+    if job is not None and (not job.state.terminal or _has_checkpoint(job)):
+        return
+    if session.catalog.find(table.name) is not table:  # somebody has dropped it, or made another
+        return
+    session.catalog.drop_table(table.name)
+    session.bad_records.forget(table.name)
+    session.keep_catalogs()
+    _remove_empty(made)
+    sentence = f"table {table.name} is dropped again: {'nothing fills it' if job is None else 'no row of it was committed'}"
+    if isinstance(error, PenstockError):
+        error.detail = sentence if error.detail is None else f"{error.detail}\n{sentence}"
+    else:
+        session.tell(sentence)
+
+
+def _has_checkpoint(job: Job) -> bool:
+    """Return whether a job has completed a checkpoint, in this process or, as its state says, before."""
+    if job.metrics().last_checkpoint is not None or job.checkpoint_storage is None:
+        return job.metrics().last_checkpoint is not None
+    from penstock.engine.checkpoint.reader import CheckpointReader  # only where a job with state has failed
+
+    try:
+        return bool(CheckpointReader(job.checkpoint_storage).lines())
+    except (PenstockError, OSError):  # a state nobody can read: perhaps that is what the job failed of
+        return True
+
+
+def _missing_directories(table: Table) -> tuple[Path, ...]:
+    """Return those directories of a table that are not there, the innermost first."""
+    text = table.options.get("path", "").removeprefix("file://")
+    if table.connector != "filesystem" or not text or "://" in text:
+        return ()
+    try:
+        path = Path(text).expanduser().absolute()
+        return tuple(each for each in (path, *path.parents) if not each.exists())
+    except (OSError, RuntimeError):  # not ours to look at, or no home: the sink says what is wrong with it
+        return ()
+
+
+def _remove_empty(directories: tuple[Path, ...]) -> None:
+    """Remove directories, and those below the first, as far as no file is in them."""
+    below = [Path(each) for each, _, _ in os.walk(directories[0], topdown=False)][:-1] if directories else []
+    for directory in (*below, *directories):
+        with contextlib.suppress(OSError):  # not empty, or gone
+            directory.rmdir()
+
+
+def declare_filled(session: Session, node: nodes.CreateTableAs) -> Road:
+    """Create the table of a query and return the road of the job that fills it."""
+    sink = Binder(session.catalog, session.settings).bind_create_table_as(node)
+    road = session.plan(sink)
+    assert sink.table is not None
+    session.catalog.create_table(sink.table, False, node.table.name.span)
+    session.declared(sink.table)
+    return road
+
+
+def _changed(session: Session, node: CatalogChange) -> Result:
+    catalog, binder = session.catalog, Binder(session.catalog, session.settings)
+    match node:
+        case nodes.CreateTable():
+            if node.if_not_exists and catalog.find(node.name.text) is not None:
+                return note_result(f"table {node.name} exists already")
+            table = binder.bind_create_table(node)
+            catalog.create_table(table, node.if_not_exists, node.name.span)
+            session.declared(table)
+            return note_result(f"table {node.name} created")
+        case nodes.CreateTableLike(table=declared):
+            if declared.if_not_exists and catalog.find(declared.name.text) is not None:
+                return note_result(f"table {declared.name} exists already")
+            table = binder.bind_create_table_like(node)
+            catalog.create_table(table, declared.if_not_exists, declared.name.span)
+            session.declared(table)
+            return note_result(f"table {table.name} created")
+        case nodes.CreateView():
+            if node.if_not_exists and catalog.find(node.name.text) is not None:
+                return note_result(f"view {node.name} exists already")
+            view = binder.bind_create_view(node)
+            catalog.create_view(view, or_replace=node.or_replace, if_not_exists=node.if_not_exists, span=node.name.span)
+            return note_result(f"view {node.name} created")
+        case nodes.DropTable():
+            dropped = catalog.drop_table(node.name.text, node.if_exists, node.name.span)
+            if dropped:
+                session.bad_records.forget(catalog.qualified(node.name.text))
+            return note_result(f"table {node.name} dropped" if dropped else f"there is no table {node.name}")
+        case nodes.DropView():
+            dropped = catalog.drop_view(node.name.text, node.if_exists, node.name.span)
+            return note_result(f"view {node.name} dropped" if dropped else f"there is no view {node.name}")
+        case AlterTable():
+            table = binder.bind_alter_table(node)
+            catalog.replace_table(table, node.name.text, node.change.new.span if isinstance(node.change, RenameTable) else None)
+            session.bad_records.forget(catalog.qualified(node.name.text))
+            return note_result(f"table {node.name} altered")

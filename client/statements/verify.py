@@ -1,0 +1,186 @@
+"""VERIFY .. AGAINST BATCH: a query on our own runtime, its changes folded, beside the same query on the bounded backend."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.client.result import Result, note_result
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import group_numbers, summed
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.logical.event_time_prefix import up_to
+from penstock.planner.statements import nodes
+
+if TYPE_CHECKING:
+    from penstock.client.job_submission import Road
+    from penstock.client.session import Session
+    from penstock.engine.changelog.multiset_compare import ComparedRows
+
+BACKENDS = ("spark", "duckdb")
+SHOWN_ROWS = 20
+TOLERANCE = 1e-9
+_SHOWN_WIDTH = 160
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Rows only one of two tables has; a positive count is the stream's, a negative one the batch's."""
+
+    rows: pa.Table
+    counts: np.ndarray
+
+    def lines(self) -> list[str]:
+        """Return the first rows as text, ``+`` for the stream's and ``-`` for the batch's."""
+        shown = self.rows.slice(0, SHOWN_ROWS)
+        lines = []
+        for values, count in zip(zip(*(column.to_pylist() for column in shown.columns), strict=True), self.counts.tolist(), strict=False):
+            text = ", ".join("NULL" if value is None else str(value) for value in values)
+            times = f" ({abs(count)} times)" if abs(count) > 1 else ""
+            lines.append(f"{'+' if count > 0 else '-'} ({text[:_SHOWN_WIDTH]}){times}")
+        return lines
+
+
+def verify(session: Session, node: nodes.Verify) -> Result:
+    """Run a query both ways, over the rows up to a moment if it names one, and say that the rows are equal.
+
+    VER-7002 with some of those that are not, VER-7001 where there is no batch.
+    """
+    bound = session.bind(node.query)
+    if node.up_to is not None:
+        bound = up_to(bound, node.up_to.text, node.up_to.span)
+    if node.backend is not None and node.backend.text not in BACKENDS:
+        hint = did_you_mean(node.backend.text, BACKENDS, others=True)
+        raise PenstockError("BND-5000", f"there is no bounded backend '{node.backend.text}'", span=node.backend.span, hint=hint)
+    query = bound.inputs[0]
+    if not PlanFacts().finite(query):
+        hint = "read files, a finite datagen or a table with 'source.replay' = 'true'"
+        raise PenstockError("VER-7001", "the query never ends, so there is no batch to compare it with", span=node.query.span, hint=hint)
+    batch = session.plan(bound, mode="batch", backend=None if node.backend is None else node.backend.text)
+    if batch.graph is not None:
+        hint = "VERIFY compares queries over tables whose every part a backend has a word for"
+        message = f"{batch.switches.backend} cannot compute this query by itself, so there is nothing to compare it with"
+        raise PenstockError("VER-7001", message, span=node.query.span, hint=hint, sqlstate="0A000")
+    with tempfile.TemporaryDirectory(prefix="penstock-verify-", ignore_cleanup_errors=True) as directory:
+        return _compared(session, node, session.plan(bound, mode="streaming"), batch, Path(directory))
+
+
+def _compared(session: Session, node: nodes.Verify, stream: Road, batch: Road, directory: Path) -> Result:
+    """Run both ways, one after the other, and compare part by part: memory holds a part of the rows, whatever their number."""
+    from penstock.engine.changelog.multiset_compare import ComparedRows  # its kernels: not before something is compared
+
+    streamed = session.start(stream)
+    rows = ComparedRows(streamed.arrow_schema, directory)
+    try:
+        stream_s = _taken(streamed, rows, 1)
+        computed_s = _taken(session.start(batch), rows, -1)
+        found = DifferenceSoFar()
+        for part, weights in rows.parts():
+            found.add(_difference(part, weights))
+    finally:
+        rows.close()
+    ours, theirs = rows.counts[1], rows.counts[-1]
+    times = f"stream {stream_s:.2f} s, {batch.switches.backend} {computed_s:.2f} s"
+    if not found.extra and not found.missing:
+        return note_result(f"equal: {ours:,} row{'' if ours == 1 else 's'}; {times}")
+    extra = f"{found.extra:,} row{'' if found.extra == 1 else 's'} only of the stream (+)"
+    raise PenstockError(
+        "VER-7002",
+        f"stream and batch differ: {extra}, {found.missing:,} only of the batch (-)",
+        detail="\n".join(found.shown()),
+        hint=f"{times}; rows: stream {ours:,}, batch {theirs:,}",
+        span=node.query.span,
+        sqlstate="P0004",
+    )
+
+
+def _taken(result: Result, rows: ComparedRows, side: int) -> float:
+    """Take all rows of a side; return the seconds that took."""
+    while (batch := result.next()) is not None:
+        rows.take(batch, side)
+    return result.elapsed_s
+
+
+class DifferenceSoFar:
+    """The first differing rows as text, and how many there are of each side."""
+
+    def __init__(self) -> None:
+        self.extra = self.missing = 0
+        self._rows = 0
+        self._lines: list[str] = []
+
+    def add(self, found: Difference) -> None:
+        """Take what differs in one part."""
+        self.extra += int(found.counts[found.counts > 0].sum())
+        self.missing -= int(found.counts[found.counts < 0].sum())
+        self._rows += found.rows.num_rows
+        self._lines += found.lines()[: SHOWN_ROWS - len(self._lines)]
+
+    def shown(self) -> list[str]:
+        """Return the first rows, and how many more there are."""
+        more = self._rows - SHOWN_ROWS
+        return [*self._lines, *([f".. and {more:,} more"] if more > 0 else [])]
+
+
+def difference(ours: pa.Table, theirs: pa.Table) -> Difference:
+    """Return what tells two multisets of rows apart: NULL equals NULL, NaN equals NaN, numbers that are not exact may differ by one in 1e9."""
+    from penstock.engine.changelog.multiset_compare import ComparedRows
+
+    rows = ComparedRows(ours.schema, Path(), rows_held=ours.num_rows + theirs.num_rows + 1)
+    for side, table in ((1, ours), (-1, theirs)):
+        for batch in table.to_batches():
+            rows.take(Batch(batch), side)
+    ((part, weights),) = rows.parts()
+    return _difference(part, weights)
+
+
+def _difference(rows: pa.Table, weights: np.ndarray) -> Difference:
+    rows, counts = summed(rows, weights)
+    inexact = [i for i, field in enumerate(rows.schema) if pa.types.is_floating(field.type)]
+    if inexact and rows.num_rows:
+        keep = ~_nearly_equal(rows, counts, inexact)
+        return Difference(rows.filter(array_of(keep)), counts[keep])
+    return Difference(rows, counts)
+
+
+def _nearly_equal(rows: pa.Table, counts: np.ndarray, inexact: list[int]) -> np.ndarray:
+    """Return which rows have a row of the other side that is equal but for rounding: rows are sorted, so that such rows stand at one rank."""
+    exact, _ = group_numbers(rows.select([i for i in range(rows.num_columns) if i not in inexact]))
+    if len(inexact) == rows.num_columns:
+        exact = np.zeros(rows.num_rows, np.int64)
+    values = [rows.column(i).to_numpy() for i in inexact]
+    rounded = [_rounded(column) for column in values]
+    order = np.lexsort((*values[::-1], *rounded[::-1], exact))
+    sides = [order[counts[order] > 0], order[counts[order] < 0]]
+    found = np.zeros(rows.num_rows, np.bool_)
+    ranks = [_ranks(exact[side]) for side in sides]
+    places = [exact[side] * rows.num_rows + rank for side, rank in zip(sides, ranks, strict=True)]
+    _, first, second = np.intersect1d(places[0], places[1], assume_unique=True, return_indices=True)
+    ours, theirs = sides[0][first], sides[1][second]
+    equal = counts[ours] == -counts[theirs]
+    for column in values:
+        equal &= np.isclose(column[ours], column[theirs], rtol=TOLERANCE, atol=0, equal_nan=True)
+    found[ours[equal]] = found[theirs[equal]] = True
+    return found
+
+
+def _rounded(values: np.ndarray) -> np.ndarray:
+    """Return numbers cut to seven digits, so that what differs by rounding nearly always sorts alike."""
+    with np.errstate(all="ignore"):
+        scale = 10.0 ** (6 - np.floor(np.log10(np.abs(values))))
+        cut = np.round(values * scale) / scale
+    return np.where(np.isfinite(cut), cut, values)
+
+
+def _ranks(groups: np.ndarray) -> np.ndarray:
+    """Return the place of each element within its run of equal numbers."""
+    starts = np.flatnonzero(np.append(True, groups[1:] != groups[:-1])) if len(groups) else np.zeros(0, np.int64)
+    return np.arange(len(groups)) - np.repeat(starts, np.diff(np.append(starts, len(groups))))

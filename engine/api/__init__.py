@@ -1,0 +1,1 @@
+"""What every part of the engine speaks: stream elements, interfaces of operator, source and sink, clock, options."""

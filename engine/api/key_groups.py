@@ -1,0 +1,33 @@
+"""Key groups: which subtask owns which, so that state follows its keys through any change of parallelism."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.operator import KeyGroups
+
+
+def key_group_range(max_parallelism: int, parallelism: int, subtask: int) -> KeyGroups:
+    """Return the contiguous groups a subtask owns; the ranges of all subtasks cover every group once."""
+    start = -(-subtask * max_parallelism // parallelism)
+    end = -(-(subtask + 1) * max_parallelism // parallelism)
+    return KeyGroups(start, end, max_parallelism)
+
+
+def subtask_of_groups(groups: np.ndarray, parallelism: int, max_parallelism: int) -> np.ndarray:
+    """Return the subtask that owns each key group, int64."""
+    return groups.astype(np.int64) * parallelism // max_parallelism
+
+
+def groups_of_keys(keys: pa.Table, max_parallelism: int) -> np.ndarray:
+    """Return the key group of each row of key columns, uint16."""
+    from penstock.engine.kernels.stable_hash import stable_hash  # numba: whoever asks for ranges alone does not pay for it
+
+    hashed = [groups_of_hashes(stable_hash(batch.columns), max_parallelism) for batch in keys.to_batches()]
+    return np.concatenate([np.zeros(0, np.uint16), *hashed])
+
+
+def groups_of_hashes(hashes: np.ndarray, max_parallelism: int) -> np.ndarray:
+    """Return the key group of each stable hash, uint16."""
+    return (hashes % np.uint64(max_parallelism)).astype(np.uint16)

@@ -1,0 +1,202 @@
+"""Rows in pieces: how many bytes rows are, and where to cut them so that no piece is too large to be emitted, or for an array of Arrow.
+
+Text, bytes and lists are addressed by 32-bit offsets inside: one array of them holds at most 2 GiB of text, or as many items. What may become longer
+is held and passed on as several batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.arrow_numpy import array_of
+
+
+@dataclass
+class Limits:
+    """``array_bytes``: of rows put together as one batch. ``piece_rows`` and ``piece_bytes``: of what is emitted at once when one row gives many.
+
+    ``merged_pairs``: of windows and the parts they are merged of, at once. ``batch_bytes``: of a batch an operator is given at once.
+    ``chunk_bytes``: of the chunks state is held in. One row is never cut.
+    """
+
+    array_bytes: int = 2**31 - 1
+    piece_rows: int = 1 << 16
+    piece_bytes: int = 32 << 20
+    merged_pairs: int = 1 << 20
+    batch_bytes: int = 64 << 20
+    chunk_bytes: int = 256 << 20
+
+
+LIMITS = Limits()
+Made = TypeVar("Made")
+_OFFSETS = (pa.types.is_string, pa.types.is_binary, pa.types.is_list, pa.types.is_map)
+_LARGE_OFFSETS = (pa.types.is_large_string, pa.types.is_large_binary, pa.types.is_large_list)
+
+
+class TooLarge(PenstockError):
+    """RUN-2023: rows or values are wanted as one batch that no array of Arrow can hold."""
+
+    def __init__(self, size: int) -> None:
+        message = f"{size:,} bytes of rows are wanted at once, {LIMITS.array_bytes:,} fit into one batch"
+        super().__init__("RUN-2023", message, hint="let fewer, or shorter, values be together: of one key, one window or one LIMIT", sqlstate="54000")
+
+
+def in_halves(make: Callable[[np.ndarray], Made], places: np.ndarray) -> list[Made]:
+    """Return what is made of places: of all at once, or where that is too large, of each half by itself."""
+    try:
+        return [make(places)]
+    except (TooLarge, pa.ArrowInvalid) as error:
+        if places.size < 2 or not (isinstance(error, TooLarge) or "overflow" in str(error)):
+            raise
+        middle = places.size // 2
+        return in_halves(make, places[:middle]) + in_halves(make, places[middle:])
+
+
+def row_sizes(rows: pa.RecordBatch, places: np.ndarray | None = None) -> np.ndarray:
+    """Return about how many bytes rows are, those at ``places`` (``None``: all), without reading the values."""
+    first = np.arange(rows.num_rows) if places is None else places
+    sizes = np.zeros(first.size, np.int64)
+    for column in rows.columns:
+        sizes += _bytes_before(column, first + 1) - _bytes_before(column, first)
+    return sizes
+
+
+def widest_row(rows: pa.RecordBatch) -> int:
+    """Return how many bytes no row is larger than: every batch is asked, so the largest values are taken to be in one row."""
+    return sum(map(_widest, rows.columns)) if rows.num_rows else 0
+
+
+def _widest(column: pa.Array) -> int:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, 4 * column.offset)
+        return 4 + int((offsets[1:] - offsets[:-1]).max())
+    if pa.types.is_nested(kind):
+        ends = _bytes_before(column, np.arange(len(column) + 1))
+        return int((ends[1:] - ends[:-1]).max())
+    return int(_bytes_before(column, np.ones(1, np.int64))[0])
+
+
+def _bytes_before(array: pa.Array, at: np.ndarray) -> np.ndarray:
+    """Return how many bytes the values before each place are."""
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return sum((_bytes_before(array.field(i), at) for i in range(kind.num_fields)), start=np.zeros(at.size, np.int64))
+    large = any(test(kind) for test in _LARGE_OFFSETS)
+    if large or any(test(kind) for test in _OFFSETS):
+        inside = _offsets(array, np.dtype(np.int64 if large else np.int32))[at]
+        return 4 * at + (_bytes_before(array.values, inside) if pa.types.is_nested(kind) else inside)
+    try:
+        width = -(-kind.bit_width // 8)
+    except ValueError:  # the type of NULL alone has no width
+        width = 0
+    return width * at
+
+
+def _offsets(array: pa.Array, dtype: np.dtype) -> np.ndarray:
+    if not len(array):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(array.buffers()[1], dtype, len(array) + 1, array.offset * dtype.itemsize).astype(np.int64)
+
+
+def cut(sizes: np.ndarray, most_rows: int, most_size: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of at most so many rows and so large together; a row that is larger is a piece of its own."""
+    ends, first = np.cumsum(sizes), 0
+    while first < sizes.size:
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + most_size, side="right"))
+        last = min(max(last, first + 1), first + most_rows, sizes.size)
+        yield first, last
+        first = last
+
+
+def cut_pairs(count: int, widest: int, sizes: Callable[[], np.ndarray]) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of new rows that may be emitted at once; ``sizes`` is asked only where so many of the ``widest`` may not."""
+    if count <= LIMITS.piece_rows and count * widest <= LIMITS.piece_bytes:
+        return iter([(0, count)] if count else [])
+    return cut(sizes(), LIMITS.piece_rows, LIMITS.piece_bytes)
+
+
+def cut_repeats(counts: np.ndarray, rows: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of pieces of rows that may be emitted at once, each as often as ``counts`` says."""
+    total = int(counts.sum())
+    if total <= LIMITS.piece_rows and total * widest_row(rows) <= LIMITS.piece_bytes:
+        return iter([(0, rows.num_rows)] if rows.num_rows else [])
+    costs = np.maximum(counts, counts * row_sizes(rows) * LIMITS.piece_rows // LIMITS.piece_bytes)
+    return cut(costs, rows.num_rows, LIMITS.piece_rows)
+
+
+def copies_at_once(weights: np.ndarray, rows: pa.RecordBatch) -> int:
+    """Return how many rows may be emitted at once of rows that are each written as often as their weight says."""
+    total = int(np.abs(weights).sum())
+    if total * widest_row(rows) <= LIMITS.piece_bytes:
+        return LIMITS.piece_rows
+    size = int((np.abs(weights) * row_sizes(rows)).sum())
+    return max(1, min(LIMITS.piece_rows, LIMITS.piece_bytes * total // size)) if size else LIMITS.piece_rows
+
+
+def joined(batches: Sequence[pa.RecordBatch], most_bytes: int | None = None) -> list[pa.RecordBatch]:
+    """Return batches end to end as one, or as few of at most so many bytes (``None``: as Arrow can hold)."""
+    most_bytes = LIMITS.array_bytes if most_bytes is None else most_bytes
+    if len(batches) < 2:
+        return list(batches)
+    sizes = np.array([batch.nbytes for batch in batches])
+    bounds = [(0, len(batches))] if sizes.sum() <= most_bytes else cut(sizes, len(batches), most_bytes)
+    return [pa.concat_batches(batches[first:last]) if last - first > 1 else batches[first] for first, last in bounds]
+
+
+def as_one(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    """Return batches end to end as one, that of no rows when there are none. Raises ``TooLarge``."""
+    if (size := sum(batch.nbytes for batch in batches)) > LIMITS.array_bytes:
+        raise TooLarge(size)
+    return pa.concat_batches(batches) if batches else pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema)
+
+
+def batches_of(table: pa.Table) -> list[pa.RecordBatch]:
+    """Return a table as one batch, none when it is empty, or as few as Arrow can hold it in."""
+    return [batch for batch in joined(table.to_batches()) if batch.num_rows]
+
+
+def taken(table: pa.Table, places: np.ndarray) -> pa.Table:
+    """Return the rows at places, in that order, as often as named, in as few batches as Arrow can hold them in."""
+    if places.size <= table.num_rows and table.nbytes <= LIMITS.array_bytes:
+        return table.take(array_of(places))
+    return pa.Table.from_batches(taken_in_pieces(table, places, LIMITS.chunk_bytes), table.schema)
+
+
+def taken_in_pieces(table: pa.Table, places: np.ndarray, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows at places, in that order, as often as named, as batches of about so many bytes: each is made when it is asked for."""
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    sizes = np.concatenate([np.zeros(0, np.int64), *map(row_sizes, batches)])
+    starts = np.cumsum([0] + [batch.num_rows for batch in batches])
+    for first, last in cut(sizes[places], places.size, most_bytes):
+        wanted = places[first:last]
+        batch_of = np.searchsorted(starts, wanted, side="right") - 1
+        order = np.argsort(batch_of, kind="stable")
+        found = [batches[i].take(array_of(wanted[order[batch_of[order] == i]] - starts[i])) for i in np.unique(batch_of)]
+        back = np.empty(order.size, np.int64)
+        back[order] = np.arange(order.size)
+        yield pa.concat_batches(found).take(array_of(back))
+
+
+def parts_by_group(table: pa.Table) -> list[pa.Table]:
+    """Return a table whose first column is an ascending key group in parts of some size; rows of one group stay together where they fit into one."""
+    if table.nbytes <= LIMITS.chunk_bytes:
+        return [table]
+    sizes = np.concatenate([row_sizes(batch) for batch in table.to_batches()])
+    groups = table.column(0).to_numpy()
+    parts, first = [], 0
+    while first < table.num_rows:
+        _, length = next(cut(sizes[first:], sizes.size, LIMITS.chunk_bytes))
+        last = first + length
+        if last < table.num_rows and groups[last] == groups[last - 1] and groups[first] < groups[last]:
+            last = int(np.searchsorted(groups, groups[last]))
+        parts.append(table.slice(first, last - first))
+        first = last
+    return parts

@@ -1,0 +1,56 @@
+"""What becomes known, while files are read, of the rows that are wanted of them: by it whole pieces are passed over."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.engine.api.operator_events import JoinKeys
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+
+SKIPPED = "rows_skipped"
+
+
+class Skipping:
+    """The values wanted of columns by name: some (ascending), or a range. Rows with other ones need not be given; rows given may have others."""
+
+    def __init__(self, metrics: OperatorMetrics) -> None:
+        self._metrics = metrics
+        self._wanted: list[tuple[str, list[Any], bool]] = []
+
+    def learn(self, told: JoinKeys, names: Sequence[str]) -> None:
+        """Take in the keys of a join, whose columns have these names here."""
+        for column, name in zip([] if told.keys is None else told.keys.columns, names, strict=told.keys is not None):
+            values = column.drop_null().to_pylist() if is_ranged(column.type) else []
+            if told.exact and not len(column):
+                self._wanted.append((name, [], True))
+            elif values:
+                self._wanted.append((name, sorted(values), told.exact))
+
+    def wants(self, ends: Mapping[str, tuple[Any, Any]], rows: int) -> bool:
+        """Return whether some of so many rows may be wanted, by the least and greatest values of their columns; if not they are counted."""
+        wanted = all(self._overlaps(ends.get(name), values, exact) for name, values, exact in self._wanted)
+        if not wanted:
+            self._metrics.count(SKIPPED, rows)
+        return wanted
+
+    @staticmethod
+    def _overlaps(ends: tuple[Any, Any] | None, values: list[Any], exact: bool) -> bool:
+        if not values:
+            return False
+        if ends is None or type(ends[0]) is not type(values[0]):
+            return True
+        least, greatest = ends
+        if not exact:
+            return bool(values[0] <= greatest and least <= values[-1])
+        place = bisect_left(values, least)
+        return place < len(values) and bool(values[place] <= greatest)
+
+
+def is_ranged(kind: pa.DataType) -> bool:
+    """Return whether values of a type are ordered as their statistics in files are."""
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_date(kind) or types.is_timestamp(kind) or types.is_string(kind))

@@ -1,0 +1,66 @@
+"""Relations read by penstock's own connectors, for what a backend cannot read by its own means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import gives_changes, is_in_database
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.source import ScanRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import Fold
+from penstock.engine.connectors.database.scan import scanned
+from penstock.engine.connectors.in_process.materialized_view_source import snapshot_of
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.connectors.registry import source_connector
+from penstock.planner.sql_generator.query import Relation
+
+_BATCH_ROWS = 65_536
+
+
+def registered_table(relation: Relation, services: Services) -> pa.Table | None:
+    """Return the relation's columns of a registered Arrow table or a materialized view, ``None`` when the relation is neither."""
+    if relation.table.connector == "materialized":
+        return snapshot_of(relation.table, services).select(list(relation.columns)).rename_columns(relation.schema.names)
+    if relation.table.connector != "registered":
+        return None
+    table = services.get(RegisteredTables).source(relation.table.options["name"]).table
+    return None if table is None else table.select(list(relation.columns)).rename_columns(relation.schema.names)
+
+
+def own_batches(relation: Relation, services: Services) -> Iterator[pa.RecordBatch]:
+    """Yield a relation's rows with exactly the Arrow types of its schema; of a table of changes those that are there at its end.
+
+    A database may leave out rows that fail the relation's predicate.
+    """
+    if is_in_database(relation.table):
+        yield from scanned(relation.table, relation.columns, relation.predicate)
+        return
+    batches = _batches(relation, services)
+    if not gives_changes(relation.table):
+        yield from (batch.rows for batch in batches)
+        return
+    fold = Fold(relation.schema.to_arrow())
+    for batch in batches:
+        fold.add(batch)
+    yield from fold.rows().to_batches(_BATCH_ROWS)
+
+
+def _batches(relation: Relation, services: Services) -> Iterator[Batch]:
+    request = ScanRequest(relation.table, relation.columns, None, _BATCH_ROWS, SystemClock(), services)
+    source = source_connector(request)
+    arrow = relation.schema.to_arrow()
+    for split in source.splits() if relation.splits is None else relation.splits:
+        reader = source.open(split, None)
+        try:
+            while not reader.ended:
+                batch = reader.poll(_BATCH_ROWS)
+                if batch is None or not batch.num_rows:
+                    continue
+                given = batch if isinstance(batch, Batch) else Batch(batch)
+                yield given.with_rows(pa.RecordBatch.from_arrays(given.rows.columns, schema=arrow))
+        finally:
+            reader.close()

@@ -1,0 +1,209 @@
+"""What a value did wrong inside a backend, told as our own expressions tell it: by its words and the plan's expressions that can fail so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.types import (
+    Date,
+    DayTimeInterval,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_numeric,
+)
+from penstock.engine.api.operator import Services
+from penstock.engine.bounded.connector_relations import own_batches
+from penstock.engine.expressions.evaluation_errors import (
+    Fault,
+    bad_argument,
+    bad_cast,
+    division_by_zero,
+    out_of_range,
+)
+from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
+from penstock.planner.expressions.nodes import AggregateCall, Call, Cast, Expression, Literal, SortKey
+from penstock.planner.expressions.python_calls import PythonCall
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.sql_generator.query import Relation
+
+Suspect = Callable[[Expression | AggregateCall], bool]
+
+_DIVISIONS = ("divide", "div", "mod", "pmod")
+_ARITHMETIC = ("add", "subtract", "multiply", "negate", "abs", "divide", "div", "sum")
+_DUCKDB_TYPES = {"INT8": "TINYINT", "INT16": "SMALLINT", "INT32": "INT", "INT64": "BIGINT"}
+_SHOWN = 3
+_NO_MOMENT = "no moment: "
+"""What a macro of ours puts before a text that DuckDB would read as a moment and Spark would not."""
+
+
+def record_fault(relations: Sequence[Relation], services: Services) -> PenstockError | None:
+    """Return what our own readers say of csv files a backend stumbled over, ``None`` when they can read them all."""
+    for relation in relations:
+        if relation.table.connector == "filesystem":
+            try:
+                for _ in own_batches(relation, services):
+                    pass
+            except PenstockError as error:
+                return error
+    return None
+
+
+def value_fault(words: str, plan: LogicalPlan) -> PenstockError | None:
+    """Return a backend's error about a value as one of RUN-2001 to 2004, at the expression's place, or around all that can be meant."""
+    for pattern, tell in _TELLERS:
+        found = re.search(pattern, words)
+        if found is not None:
+            fault, suspect = tell(found)
+            return _placed(fault, [part for part in _parts(plan) if suspect(part)])
+    return None
+
+
+def _placed(fault: Fault, suspects: list[Expression | AggregateCall]) -> PenstockError:
+    texts = list(dict.fromkeys(str(part) for part in suspects))
+    spans = {part.span for part in suspects if part.span is not None}
+    one_of = "in " if len(texts) == 1 else "in one of "
+    detail = one_of + ", ".join(texts[:_SHOWN]) if texts else None
+    span = Span(min(s.start for s in spans), max(s.end for s in spans)) if spans else None  # of several, what is from the first to the last
+    return PenstockError(fault.code, fault.message, detail=detail, hint=fault.hint, span=span, sqlstate=fault.sqlstate)
+
+
+def _parts(plan: LogicalPlan) -> Iterator[Expression | AggregateCall]:
+    for node in plan.walk():
+        for field in fields(node):
+            yield from _inside(getattr(node, field.name))
+
+
+def _inside(value: object) -> Iterator[Expression | AggregateCall]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _inside(item)
+    elif isinstance(value, SortKey):
+        yield from value.expression.walk()
+    elif isinstance(value, AggregateCall):
+        yield value
+        for arg in (*value.args, *(() if value.filter is None else (value.filter,))):
+            yield from arg.walk()
+    elif isinstance(value, Expression):
+        yield from value.walk()
+
+
+def _calls(*functions: str) -> Suspect:
+    return lambda part: isinstance(part, Call | AggregateCall) and part.function in functions
+
+
+def _casts_to(name: str) -> Suspect:
+    """Casts to a type whose name begins so; a sum is cast to its own type by the backends."""
+    word = name.partition("(")[0].strip().upper().removesuffix("_NTZ")
+    return lambda part: (isinstance(part, Cast) or _calls("sum")(part)) and str(part.type).split("(")[0].upper() == word
+
+
+def _texts_read_as(name: str, value: str | None = None) -> Suspect:
+    """Casts to such a type of what is no number or moment already; of constants only the one that has the value."""
+    to_type = _casts_to(name)
+    return lambda part: to_type(part) and _reads_text(part, value)
+
+
+def _reads_text(part: Expression | AggregateCall, value: str | None) -> bool:
+    if not isinstance(part, Cast):
+        return False
+    if isinstance(part.arg, Literal):
+        return value is None or str(part.arg.value) == value
+    return isinstance(part.arg.type, String)
+
+
+def _temporal_casts(part: Expression | AggregateCall) -> bool:
+    return isinstance(part, Cast) and isinstance(part.type, Date | Timestamp | TimestampLtz)
+
+
+def _arithmetic(part: Expression | AggregateCall) -> bool:
+    return _calls(*_ARITHMETIC)(part) and (is_numeric(part.type) or isinstance(part.type, DayTimeInterval))
+
+
+def _divided(_: re.Match[str]) -> tuple[Fault, Suspect]:
+    return division_by_zero(), _calls(*_DIVISIONS)
+
+
+def _overflowed(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = found.groupdict().get("kind")
+    return out_of_range(_DUCKDB_TYPES.get(name or "", "its type")), _arithmetic
+
+
+def _too_large(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = _DUCKDB_TYPES.get(found["kind"], found["kind"])
+    return out_of_range(name, found["value"].rstrip("LSBD")), _casts_to(name)
+
+
+def _too_wide(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name, casts = found["kind"].replace(",", ", "), _casts_to("DECIMAL")
+    return out_of_range(name, found["value"]), lambda part: casts(part) or _arithmetic(part)
+
+
+def _misread(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = found["kind"].replace("_NTZ", "").replace("_", " ").upper()
+    number = re.fullmatch(r"[+-]?[0-9.]+", found["value"]) is not None and name.startswith("DECIMAL")
+    value = found["value"].removeprefix(_NO_MOMENT)
+    return (out_of_range(name, value), _casts_to(name)) if number else (bad_cast(value, name), _texts_read_as(name, value))
+
+
+def _misread_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    value = found["value"].removeprefix(_NO_MOMENT)
+    return bad_cast(value, found["kind"].upper()), lambda part: _temporal_casts(part) and _reads_text(part, value)
+
+
+def _unreadable(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    fault = bad_cast("", found["kind"])
+    return Fault(fault.code, fault.sqlstate, found["message"], fault.hint), _texts_read_as(found["kind"])
+
+
+def _no_date(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    return bad_argument(f"there is no date {found['value']}"), _calls("make_date", "to_date", "to_timestamp", "make_timestamp")
+
+
+def _no_time(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    return bad_cast(found["value"], "a date or time"), _calls("to_timestamp", "to_date", "unix_timestamp")
+
+
+def _too_long(_: re.Match[str]) -> tuple[Fault, Suspect]:
+    return bad_argument("a text would be longer than 2 GB"), _calls("repeat", "concat", "lpad", "rpad", "space")
+
+
+def _python_raised(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    name = found["name"]
+    place = found["place"].replace("\\n", "")
+    fault = Fault("RUN-2010", "39000", f"Python function {name}: {found['what']}", f"raised at {place}")
+    return fault, _python(name)
+
+
+def _python_gave(found: re.Match[str]) -> tuple[Fault, Suspect]:
+    message = f"Python function {found['name']} gave {found['what']}"
+    return Fault("RUN-2011", "39004", message, f"it is declared to give {found['declared']}"), _python(found["name"])
+
+
+def _python(name: str) -> Suspect:
+    return lambda part: isinstance(part, PythonCall | PythonAggregateCall) and part.body.name == name
+
+
+_TELLERS: tuple[tuple[str, Callable[[re.Match[str]], tuple[Fault, Suspect]]], ...] = (
+    (r"Python function (?P<name>\w+): (?P<what>[^\n]*?) \(raised at (?P<place>[^\n]*?)\)", _python_raised),
+    (r"Python function (?P<name>\w+) gave (?P<what>[^\n]*?) \(declared to give (?P<declared>[^\n]*?)\)(?=\n|\\n|$)", _python_gave),
+    (r"(DIVIDE|REMAINDER)_BY_ZERO", _divided),
+    (r"CAST_INVALID_INPUT: (?P<message>text that is no .* cannot be cast to (?P<kind>[A-Z]+))", _unreadable),
+    (r"CAST_INVALID_INPUT\] The value '(?P<value>.*)' of the type \"STRING\" cannot be cast to \"(?P<kind>[^\"]+)\"", _misread),
+    (r"CAST_OVERFLOW\] The value (?P<value>\S+) of the type \"[^\"]+\" cannot be cast to \"(?P<kind>[^\"]+)\"", _too_large),
+    (r"(?P<value>[0-9.+-]+) cannot be represented as (?P<kind>Decimal\([0-9, ]+\))", _misread),
+    (r"Casting value \"(?P<value>[0-9.+-]+)\" to type (?P<kind>DECIMAL\([0-9, ]+\)) failed", _too_wide),
+    (r"CANNOT_PARSE_TIMESTAMP\] Text '(?P<value>.*)' could not be parsed", _no_time),
+    (r"Overflow in \w+ of (?P<kind>U?INT[0-9]+|numeric value|DECIMAL\([0-9]+\))", _overflowed),
+    (r"ARITHMETIC_OVERFLOW|\blong overflow", _overflowed),
+    (r"Type UINT128 with value \S+ can't be cast .* destination type INT128", _overflowed),
+    (r"Type \w+ with value (?P<value>\S+) can't be cast .* destination type (?P<kind>INT[0-9]+)", _too_large),
+    (r"(?P<kind>timestamp|date) field value out of range: \"(?P<value>[^\"]*)\"", _misread_time),
+    (r"invalid (?P<kind>timestamp|date) field format: \"(?P<value>[^\"]*)\"", _misread_time),
+    (r"Could not convert string (?P<quote>[\"'])(?P<value>.*?)(?P=quote) to (?P<kind>DECIMAL\([0-9, ]+\)|\w+)", _misread),
+    (r"Date out of range: (?P<value>[0-9-]+)", _no_date),
+    (r"Cannot create a string of size", _too_long),
+)

@@ -1,0 +1,67 @@
+"""Rows of a database as they are, copied: for plans that only read one of its tables no backend is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import is_in_database
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.connectors.database.scan import scan_text, scanned
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.storage.staged_rows import stage
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.plan import LogicalPlan, Project, Scan
+
+
+def copies(plan: LogicalPlan) -> bool:
+    """Return whether a plan only reads columns of a table of a database."""
+    if isinstance(plan, Project) and all(isinstance(expression, Column) for expression in plan.expressions):
+        plan = plan.input
+    return isinstance(plan, Scan) and is_in_database(plan.table)
+
+
+class CopyingBackend:
+    """Runs plans that are one Scan: the database leaves columns and rows out, what it cannot test is tested here."""
+
+    name = "copy"
+
+    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+        def produce(emit: Emit) -> None:
+            batches = _kept(plan, time_zone)
+            if staging_dir is not None:
+                batches = stage(staging_dir, batches).batches()
+            for batch in batches:
+                if not emit(batch):
+                    return
+
+        return BoundedResult(plan.schema, produce, _at_the_next_batch)
+
+    def explain(self, plan: LogicalPlan) -> str:
+        scan = _scan(plan)
+        return scan_text(scan.table, scan.columns, scan.predicate)
+
+    def close(self) -> None:
+        """Nothing outlives a query."""
+
+
+def _at_the_next_batch() -> None:
+    """A copy ends where its next batch finds nobody who takes it."""
+
+
+def _scan(plan: LogicalPlan) -> Scan:
+    scan = plan.input if isinstance(plan, Project) else plan
+    assert isinstance(scan, Scan)
+    return scan
+
+
+def _kept(plan: LogicalPlan, time_zone: str) -> Iterator[pa.RecordBatch]:
+    scan, schema = _scan(plan), plan.schema.to_arrow()
+    chosen = [e.index for e in plan.expressions if isinstance(e, Column)] if isinstance(plan, Project) else None
+    keep = None if scan.predicate is None else compile_predicate(scan.predicate, EvaluationContext(time_zone))
+    for batch in scanned(scan.table, scan.columns, scan.predicate):
+        kept = batch if keep is None else batch.filter(keep(batch))
+        yield pa.RecordBatch.from_arrays([kept.column(i) for i in chosen], schema=schema) if chosen else kept

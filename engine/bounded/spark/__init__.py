@@ -1,0 +1,1 @@
+"""Spark SQL: application, JVM, relations, errors."""

@@ -1,0 +1,86 @@
+"""A Spark this program has already: the one ``spark-submit`` has started it with, or one it has started for itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.bounded.spark.errors import machine_gone, spark_failures, start_refused
+from penstock.engine.bounded.spark.local_application import OwnSpark
+
+GATEWAY = "PYSPARK_GATEWAY_PORT"
+"""The variable that says that there is one."""
+Additions = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Given what a Spark is to be started with, returns what it is started with besides."""
+
+
+class SubmittedSpark(OwnSpark):
+    """The virtual machine is our parent; it ends when we do, and is not ours to end."""
+
+    def __init__(self, settings: Mapping[str, str], additions: Additions) -> None:
+        """Start Spark in it with ``settings``, over what was said to ``spark-submit``. BND-5025 when it refuses."""
+        self._parent = os.getppid()
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+
+        try:
+            SparkContext._ensure_initialized()
+            said = {**dict(SparkConf().getAll()), **settings}
+            self._first: Any = SparkSession.builder.config(map={**settings, **additions(said)}).getOrCreate()
+        except spark_failures() as error:
+            raise start_refused(error) from None
+
+    @property
+    def alive(self) -> bool:
+        return os.getppid() == self._parent
+
+    def gone(self) -> PenstockError | None:
+        return None if self.alive else machine_gone(None)
+
+    def give_up(self) -> None:
+        """Nothing of ours."""
+
+    def last_words(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        self._first.stop()
+
+
+class ProgramsSpark(SubmittedSpark):
+    """Spark as the program has started it itself, with a session of its own. It is not ours to end."""
+
+    def __init__(self) -> None:
+        from pyspark.sql import SparkSession
+
+        self._machine = _machine()
+        self._first = SparkSession.builder.getOrCreate()
+
+    @property
+    def alive(self) -> bool:
+        return self._machine is None or self._machine.poll() is None
+
+    def close(self) -> None:
+        """Nothing of ours."""
+
+
+def programs_spark() -> ProgramsSpark | None:
+    """Return the Spark this program has started with PySpark; ``None`` when there is none, or it is dead. Imports nothing."""
+    context = _context()
+    if context is None:
+        return None
+    machine = _machine()
+    return ProgramsSpark() if machine is None or machine.poll() is None else None
+
+
+def _context() -> Any:
+    classes = sys.modules.get("pyspark.core.context")
+    return None if classes is None else classes.SparkContext._active_spark_context
+
+
+def _machine() -> Any:
+    """Return the process of the virtual machine, ``None`` where it is not a child of this one."""
+    return getattr(getattr(_context(), "_gateway", None), "proc", None)

@@ -1,0 +1,278 @@
+"""The bounded backend on Spark SQL: a session of its own for each query, its rows pushed to us by Spark's tasks."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.settings import Settings
+from penstock.engine.api.operator import Services
+from penstock.engine.bounded.backend import BoundedResult, Emit
+from penstock.engine.bounded.error_translation import record_fault, value_fault
+from penstock.engine.bounded.exact_types import ExactBatches, check_texts
+from penstock.engine.bounded.python_functions import register_on_spark
+from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, spark_failures
+from penstock.engine.bounded.spark.relations import SparkRelations, reading_of
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark.tables import insert_text, settings_of
+from penstock.engine.bounded.spark.watchdog import Call, SparkWatch
+from penstock.engine.bounded.spark_results.listener import RowListener
+from penstock.engine.bounded.spark_results.push_task import TASK_SCHEMA, pushing_task
+from penstock.engine.bounded.spark_results.result_rows import LISTENERS, PushedRows
+from penstock.engine.bounded.spark_results.served_rows import ServedRows
+from penstock.engine.storage.staged_rows import stage
+from penstock.planner.logical.plan import LogicalPlan, Sink
+from penstock.planner.sql_generator.query import BoundedQuery
+from penstock.planner.sql_generator.spark.dialect import spark_sql
+from penstock.planner.sql_generator.support import spark_tables
+
+_SMALL_BYTES = 2 << 20
+_WRITE_IDLE_S = 900.0  # files of a table may be renamed for long when all tasks have ended
+_NUMBERS = itertools.count(1)
+_PROCESS = secrets.token_hex(4)  # a Spark that is kept alive has several processes
+
+
+class SparkBackend:
+    """Runs queries on the process's Spark application, started with the first one."""
+
+    name = "spark"
+
+    def __init__(self, services: Services, settings: Settings) -> None:
+        """``settings`` are asked anew by each query: where rows are taken, and when Spark is started how long it is kept alive."""
+        self._services = services
+        self._settings = settings
+
+    def run(self, plan: LogicalPlan, *, staging_dir: Path | None = None, time_zone: str = "UTC") -> BoundedResult:
+        run = self._run(spark_sql(plan), plan, staging_dir, time_zone)
+        return BoundedResult(plan.schema, run.produce, run.cancel, run.progress)
+
+    def explain(self, plan: LogicalPlan) -> str:
+        """Return the text and who reads each relation of it; where tables of Spark are read, Spark's plan: which filters it pushes to them."""
+        query = spark_sql(plan)
+        readers = [f"-- t_{number}, {one.table.name}: {reading_of(one)}" for number, one in enumerate(query.relations)]
+        if not spark_tables(plan):
+            return "\n".join([query.text, *readers])
+        sink = plan.table if isinstance(plan, Sink) else None
+        text = query.text if sink is None else insert_text(sink, query.text, query.schema)
+        told = "\n".join([text, *readers])
+        return f"{told}\n-- Spark's plan:\n{self._run(query, plan, None, 'UTC').explained()}"
+
+    def _run(self, query: BoundedQuery, plan: LogicalPlan, staging_dir: Path | None, time_zone: str) -> _SparkRun:
+        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
+        return _SparkRun(query, plan, self._services, staging_dir, time_zone, ResultsPlace.of(self._settings))
+
+    def warm(self) -> None:
+        """Start Spark in the background, for a session that will need it soon; a failure shows when a query needs it."""
+        SESSIONS.keep_alive_ms, SESSIONS.settings = int(self._settings.get("spark.keep-alive")), self._settings.of_spark()
+        threading.Thread(target=_warm, name="penstock-spark-warm", daemon=True).start()
+
+    def close(self) -> None:
+        """Nothing: the virtual machine is shared by the whole process and ends with it."""
+
+
+def _warm() -> None:
+    try:
+        session = SESSIONS.new("UTC")
+        SESSIONS.watch().call("warm up", lambda: warm_up(session))
+        SESSIONS.release(session)
+    except PenstockError:
+        return  # the query that needs Spark meets the same error and tells it
+    except spark_failures():
+        return
+
+
+def warm_up(session: Any) -> None:
+    """Have Spark run a query and start a Python worker, which large results come through."""
+    session.range(1).mapInArrow(lambda batches: batches, "id BIGINT").toArrow()
+
+
+@dataclass(frozen=True)
+class ResultsPlace:
+    """Where rows are taken: the address that is listened at, and the one tasks are told (empty: asked of Spark)."""
+
+    bind: str
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> ResultsPlace:
+        """Read it from the settings of a session."""
+        return cls(str(settings.get("spark.results.bind")), str(settings.get("spark.results.host")), int(settings.get("spark.results.port")))
+
+    def bound_for(self, reached_at: str) -> str:
+        """The address to listen at: the one that was said, else only this machine's own where Spark runs on it too."""
+        return self.bind or ("127.0.0.1" if reached_at in ("127.0.0.1", "localhost") else "0.0.0.0")
+
+
+class _SparkRun:
+    """One query: its session, its tag, its rows."""
+
+    def __init__(
+        self, query: BoundedQuery, plan: LogicalPlan, services: Services, staging_dir: Path | None, time_zone: str, results: ResultsPlace
+    ) -> None:
+        self._query = query
+        self._plan = plan
+        self._services = services
+        self._staging_dir = staging_dir
+        self._time_zone = time_zone
+        self._results = results
+        self._exact = ExactBatches(query.schema)
+        self._tag = f"penstock-{_PROCESS}-{next(_NUMBERS)}"
+        self._session: Any = None
+        self._place: SparkPlace | None = None
+        self._served: ServedRows | None = None
+        self._cancelled = threading.Event()
+
+    def produce(self, emit: Emit) -> None:
+        """Run the query in this thread and emit its rows."""
+        with self._scratch() as scratch:
+            self._open(settings_of(spark_tables(self._plan)))
+            if self._cancelled.is_set():
+                return
+            if isinstance(self._plan, Sink) and self._plan.table is not None:
+                self._watch = SESSIONS.watch(_WRITE_IDLE_S)
+                self._watch.call("write a table", lambda: self._write(scratch))
+                return
+            frame, small = self._watch.call("plan a query", lambda: self._prepared(scratch))
+            batches = map(self._exact.cast, self._pushed(frame, scratch) if small is None else small)
+            for batch in batches if self._staging_dir is None else stage(self._staging_dir, batches).batches():
+                exact = self._exact.cast(batch)
+                check_texts(exact)
+                if not emit(exact):
+                    return
+
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A directory for the query, and its errors as ours."""
+        scratch = Path(tempfile.mkdtemp(prefix="penstock-rows-"))
+        try:
+            yield scratch
+        except spark_failures() as error:
+            raise self._advised(self._told(error)) from error
+        except PenstockError as error:
+            raise self._advised(error) from error.__cause__
+        finally:
+            if self._served is not None:
+                self._served.close()
+            shutil.rmtree(scratch, ignore_errors=True)
+            if self._session is not None and self._place is not None:
+                self._place.release(self._session)
+
+    def _advised(self, error: PenstockError) -> PenstockError:
+        """The error with advice that leads somewhere: tables of Spark are for Spark alone."""
+        return for_spark_alone(error) if spark_tables(self._plan) else error
+
+    def _told(self, error: BaseException) -> PenstockError:
+        """Say what went wrong: with the machine, in a file, in a value, or elsewhere."""
+        gone = None if self._place is None else self._place.gone()
+        told = gone or spark_error(error, self._place.last_words() if self._place else "")
+        if told.code != "BND-5003":
+            return told
+        return record_fault(self._query.relations, self._services) or value_fault(str(error), self._plan) or told
+
+    def _open(self, settings: Mapping[str, str]) -> None:
+        self._session = SESSIONS.new(self._time_zone, settings)
+        self._place, self._watch = SESSIONS.place, SESSIONS.watch()
+
+    def _write(self, scratch: Path) -> None:
+        assert isinstance(self._plan, Sink) and self._plan.table is not None
+        self._begin(scratch)
+        self._session.sql(insert_text(self._plan.table, self._query.text, self._query.schema)).collect()
+
+    def _prepared(self, scratch: Path) -> tuple[Any, list[pa.RecordBatch] | None]:
+        """The query as a DataFrame, and its rows where Spark knows that they are few: those come through the driver, no Python worker is started."""
+        assert self._place is not None
+        self._begin(scratch)
+        frame = self._session.sql(self._query.text)
+        size = self._place.estimate_bytes(self._session, frame, self._query.text)
+        if size is None or size > _SMALL_BYTES:
+            return frame, None
+        return frame, [batch for batch in frame.toArrow().combine_chunks().to_batches() if batch.num_rows]
+
+    def _begin(self, scratch: Path) -> None:
+        """Tag what this thread runs, and make the query's relations and functions known."""
+        assert self._place is not None
+        self._place.tag(self._session, self._tag)
+        self._served = ServedRows(self._listener, self._reached_at, scratch)
+        relations = SparkRelations(self._session, self._services, self._served, self._watch.rest)
+        for number, relation in enumerate(self._query.relations):
+            relations.register(f"t_{number}", relation)
+        register_on_spark(self._session, self._query.python_functions)
+
+    def explained(self) -> str:
+        """Return the plan Spark would run."""
+        with self._scratch() as scratch:
+            self._open({"spark.sql.maxMetadataStringLength": "2000", **settings_of(spark_tables(self._plan))})
+            return self._watch.call("explain a query", lambda: self._explained(scratch))
+
+    def _explained(self, scratch: Path) -> str:
+        self._begin(scratch)
+        (row,) = self._session.sql(f"EXPLAIN {self._query.text}").collect()
+        return _without_numbers(row[0])
+
+    def _pushed(self, frame: Any, scratch: Path) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark's tasks push them."""
+        listener = self._listener()
+        rows = PushedRows(listener, scratch, whole_partitions=self._staging_dir is not None)
+        task = pushing_task(self._reached_at(), listener.port, rows.token)
+        call = Call("push rows", lambda: self._push(frame, task))
+        watch = SESSIONS.watch()
+        try:
+            yield from rows.batches(lambda: self._job(call, watch), watch.rest)
+        finally:
+            rows.close()
+            if not call.done.is_set():
+                self.cancel()
+
+    def _reached_at(self) -> str:
+        """Return the address tasks reach this process at."""
+        assert self._place is not None
+        return self._results.host or self._place.reached_at(self._session)
+
+    def _listener(self) -> RowListener:
+        return LISTENERS.at(self._results.bound_for(self._reached_at()), self._results.port)
+
+    def _push(self, frame: Any, task: Callable[..., Any]) -> dict[int, int]:
+        """Run the job; return how many rows each partition has pushed."""
+        assert self._place is not None
+        self._place.tag(self._session, self._tag)
+        return {row["partition"]: row["pushed"] for row in frame.mapInArrow(task, TASK_SCHEMA).collect()}
+
+    def _job(self, call: Call, watch: SparkWatch) -> Mapping[int, int] | None:
+        """What the job says of itself, when it has nothing to give: the rows of each partition at its end."""
+        if call.done.is_set():
+            return call.result()
+        if self._cancelled.is_set():
+            return {}
+        watch.look("push rows")
+        return None
+
+    def progress(self) -> str | None:
+        """Return in a few words how far Spark is."""
+        session, place = self._session, self._place
+        return "Spark starts" if session is None or place is None else place.progress(session)
+
+    def cancel(self) -> None:
+        """Stop the query's Spark jobs."""
+        self._cancelled.set()
+        if self._session is not None and self._place is not None:
+            self._place.cancel(self._session, self._tag)
+
+
+def _without_numbers(plan: str) -> str:
+    """Spark's plan without the numbers it gives columns, which are others each time."""
+    lines = [line for line in plan.strip().split("\n") if not line.startswith("== ")]
+    return re.sub(r"#\d+L?", "", "\n".join(lines)).strip()

@@ -1,0 +1,74 @@
+"""A catalog of the user's Spark as one of ours: its databases and tables, asked for when one of its names is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.catalog.connectors.spark import SPARK, spark_settings
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.engine.bounded.spark.errors import for_spark_alone, spark_error, spark_failures
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.bounded.spark.tables import is_missing, schema_here
+
+
+class SparkCatalog:
+    """One catalog of Spark: ``catalog`` of its options, else the one Spark comes with. Spark is started by the first question."""
+
+    system = "Spark"
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.default_database = options.get("default-database", "default")
+        self._name = options.get("catalog", "spark_catalog")
+        self._settings = spark_settings(options)
+
+    def databases(self) -> list[str]:
+        return self._column(f"SHOW NAMESPACES IN {_quoted(self._name)}", 0)
+
+    def tables(self, database: str) -> list[str]:
+        return self._column(f"SHOW TABLES IN {_quoted(self._name, self._real(database))}", 1)
+
+    def table(self, full_name: str, database: str, name: str) -> Table | None:
+        there = self._schema(database, name)
+        if there is None:
+            asked, database = (database, name), self._real(database)
+            folded = {known.lower(): known for known in self.tables(database)}
+            if name.lower() not in folded or (database, folded[name.lower()]) == asked:
+                return None
+            name = folded[name.lower()]
+            there = self._schema(database, name)
+        if there is None:
+            return None
+        schema = schema_here(there)
+        options = {"connector": SPARK, "table-name": _quoted(self._name, database, name), **self._settings}
+        return Table(full_name, schema, schema, options)
+
+    def _real(self, database: str) -> str:
+        """The name of a database as Spark writes it."""
+        return next((name for name in self.databases() if name.lower() == database.lower()), database)
+
+    def _schema(self, database: str, name: str) -> Any:
+        return self._asked("read a table's columns", lambda session: session.table(_quoted(self._name, database, name)).schema, None)
+
+    def _column(self, text: str, index: int) -> list[str]:
+        return self._asked("list names", lambda session: [row[index] for row in session.sql(text).collect()], [])
+
+    def _asked(self, what: str, ask: Callable[[Any], Any], missing: Any) -> Any:
+        """What Spark answers; ``missing`` where a name leads nowhere."""
+        try:
+            session = SESSIONS.new("UTC", self._settings)
+        except PenstockError as error:
+            raise for_spark_alone(error) from error.__cause__
+        try:
+            return SESSIONS.watch().call(what, lambda: ask(session))
+        except spark_failures() as error:
+            if is_missing(error):
+                return missing
+            raise for_spark_alone(spark_error(error)) from error
+        finally:
+            SESSIONS.release(session)
+
+
+def _quoted(*parts: str) -> str:
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)

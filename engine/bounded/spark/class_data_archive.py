@@ -1,0 +1,112 @@
+"""Archives of loaded classes that make the next start of Spark two to three times quicker, written by Java itself when the first one ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from pathlib import Path
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.bounded.spark.java_runtime import Java
+from penstock.engine.storage.local import make_private
+
+SWITCH = "PENSTOCK_SPARK_ARCHIVE"
+_AHEAD_OF_TIME_FROM = 25
+_UNUSED_S = 30 * 86_400
+_WRITTEN_WITHIN_S = 600
+"""Java takes seconds for an archive; it may do so when the process that started it has ended."""
+
+
+def cache_directory() -> Path:
+    """Return where penstock keeps what may be deleted at any time."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "penstock"
+
+
+def archive_file(java: Java, spark_jars: Path) -> Path:
+    """Return the archive of this Java and this Spark, which may not be there yet."""
+    return cache_directory() / _name(java, spark_jars)
+
+
+def executors_options(java: Java, spark_jars: Path) -> list[str]:
+    """Return the options that have executors use the archive of this machine; one that is not where they are, or of another Java, is ignored."""
+    if os.environ.get(SWITCH) == "off" or java.version >= _AHEAD_OF_TIME_FROM:
+        return []
+    archive = archive_file(java, spark_jars)
+    return [f"-XX:SharedArchiveFile={archive}"] if archive.is_file() and " " not in str(archive) else []
+
+
+def class_path(spark_jars: Path) -> list[str]:
+    """Return the jars as Spark's own launcher, by which executors are started, names them."""
+    return [*(str(path) for path in sorted(spark_jars.glob("slf4j-api-*.jar"))), str(spark_jars / "*")]
+
+
+def archive_options(java: Java, spark_jars: Path) -> tuple[list[str], bool]:
+    """Return the options that use the archive for this Java and this Spark, or that write it at exit, and whether it will be written.
+
+    An archive in whose writing Java was killed is never used, and written anew. ``PENSTOCK_SPARK_ARCHIVE`` set to ``off`` does without, as does a
+    cache directory that cannot be written.
+    """
+    if os.environ.get(SWITCH) == "off":
+        return [], False
+    directory = cache_directory()
+    try:
+        make_private(directory)
+        archive = archive_file(java, spark_jars)
+        _adopt(archive)
+        _drop_unused(archive)
+    except (OSError, PenstockError):
+        return [], False
+    ahead = java.version >= _AHEAD_OF_TIME_FROM
+    if archive.is_file():
+        return [f"-XX:AOTCache={archive}" if ahead else f"-XX:SharedArchiveFile={archive}"], False
+    fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
+    return [f"-XX:AOTCacheOutput={fresh}" if ahead else f"-XX:ArchiveClassesAtExit={fresh}"], True
+
+
+def _drop_unused(archive: Path) -> None:
+    """Note that an archive is used, and remove those of other Javas and Sparks that have not been for a month: each takes 160 MB or more.
+
+    What a process was to write and did not finish goes as well.
+    """
+    now = SystemClock().wall_ms() / 1000
+    if archive.exists():
+        os.utime(archive)
+    for other in archive.parent.glob("*.jsa*"):
+        if other != archive and other.stat().st_mtime < now - _UNUSED_S:
+            other.unlink(missing_ok=True)
+
+
+def is_spare(archive: Path) -> bool:
+    """Return whether another process has written an archive meanwhile: a second one would lie about until the next start."""
+    return archive.exists() or any(other.suffix[1:].isdigit() and other.stat().st_size for other in archive.parent.glob(f"{archive.name}.*"))
+
+
+def _name(java: Java, spark_jars: Path) -> str:
+    core = next(iter(sorted(spark_jars.glob("spark-core_*.jar"))), None)
+    spark = re.sub(r"[^0-9A-Za-z.]+", "-", core.stem if core else "spark")
+    home = re.sub(r"[^0-9A-Za-z.]+", "-", str(java.program.parent.parent)).strip("-")[-60:]
+    place = zlib.crc32(os.pathsep.join(class_path(spark_jars)).encode())  # Java takes an archive only for the very class path it was written with
+    return f"{spark}-{home}-{java.build}-{place:08x}.jsa"
+
+
+def _adopt(archive: Path) -> None:
+    """Take over what an earlier process has written; remove what is spare, and what has no head and is written no more: Java was killed at it."""
+    given_up = SystemClock().wall_ms() / 1000 - _WRITTEN_WITHIN_S
+    if archive.exists() and not _has_head(archive):
+        archive.unlink(missing_ok=True)
+    for fresh in archive.parent.glob(f"{archive.name}.*"):
+        if not fresh.suffix[1:].isdigit():
+            continue  # what Java 25 notes for the process that writes the archive from it, and removes
+        if _has_head(fresh) and not archive.exists():
+            fresh.rename(archive)
+        elif _has_head(fresh) or fresh.stat().st_mtime < given_up:
+            fresh.unlink(missing_ok=True)
+
+
+def _has_head(archive: Path) -> bool:
+    """Whether Java has finished an archive: it leaves room for the magic number with which one begins, and fills it last."""
+    with archive.open("rb") as file:
+        return any(file.read(4))

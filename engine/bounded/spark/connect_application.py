@@ -1,0 +1,156 @@
+"""Spark on a server of Spark Connect: the one SPARK_REMOTE names, or one kept alive on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import warnings
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark.application import stages_told
+from penstock.engine.bounded.spark.errors import machine_gone, spark_failures
+from penstock.engine.bounded.spark.jvm_launcher import CONFIGURATION
+
+_DEFAULT_PORT = 15002
+_PROBE_S = 5.0
+_RETRIES, _LONGEST_PAUSE_MS = 16, 1_000  # some 15 s; of itself the client would try for ten minutes
+_OURS = (
+    "spark.sql.shuffle.partitions",
+    "spark.sql.adaptive.enabled",
+    "spark.sql.ansi.enabled",
+    "spark.sql.files.maxPartitionBytes",
+    "spark.sql.execution.arrow.maxRecordsPerBatch",
+    "spark.sql.timeType.enabled",
+)
+"""Settings our queries count on, or are quicker with, that every session can set for itself."""
+_UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
+
+
+class SparkServer:
+    """A :class:`~penstock.engine.bounded.spark.application.SparkPlace` reached by a URL ``sc://host:port/;key=value``."""
+
+    def __init__(self, url: str, lease: socket.socket | None = None, token: str | None = None) -> None:
+        """``lease``: what keeps a server alive as long as it is open; ``token``: what it wants to be told, when the URL does not say."""
+        parts = urlsplit(url)
+        self._url = url if token is None else f"{url}/;token={token}"
+        self._host, self._port = parts.hostname or "localhost", parts.port or _DEFAULT_PORT
+        self._lease = lease
+        self._dead = False
+        self._stages: dict[str, dict[int, tuple[int, int]]] = {}
+
+    @property
+    def alive(self) -> bool:
+        return not self._dead and (self._lease is None or _is_open(self._lease))
+
+    def gone(self) -> PenstockError | None:
+        if self.alive:
+            return None
+        if self._lease is not None:
+            return machine_gone(None)
+        message = f"the server of Spark Connect at {self._host}:{self._port} is gone"
+        return PenstockError("BND-5008", message, hint="SPARK_REMOTE names it", kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+
+    def busy(self) -> bool:
+        """Ask the server for anything; what it runs it does not tell."""
+        self._probe()
+        return True
+
+    def _probe(self) -> None:
+        try:
+            socket.create_connection((self._host, self._port), timeout=_PROBE_S).close()
+        except OSError:
+            self._dead = True
+            raise
+
+    def give_up(self) -> None:
+        """Nothing of ours: the calls that wait end when the server does."""
+
+    def session(self) -> Any:
+        """Return a session; BND-5008 when nothing listens there: Spark's own client would try for ten minutes."""
+        if self.alive:
+            with contextlib.suppress(OSError):
+                self._probe()
+        if (gone := self.gone()) is not None:
+            raise gone
+        from pyspark.sql.connect.session import SparkSession
+
+        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # pyspark's functions look there for what they are to make
+        warnings.filterwarnings("ignore", module="pyspark.sql.connect.conf")  # a server of another version may not know one of them
+        ours = {} if self._lease is not None else {key: CONFIGURATION[key] for key in _OURS}
+        made = SparkSession.builder.config(map=ours).remote(self._url).create()
+        made.client.set_retry_policies([_retries(lambda: self.alive)])
+        made.registerProgressHandler(self._told_by(str(made.session_id)))
+        return made
+
+    def _told_by(self, session_id: str) -> Any:
+        def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+            told = {stage.stage_id: (stage.num_completed_tasks, stage.num_tasks) for stage in stages or () if not stage.done}
+            self._stages[session_id] = {} if done else told
+
+        return handler
+
+    def release(self, session: Any) -> None:
+        """The server forgets the session's views and settings; where it is dead nobody asks it again, least of all when this process ends."""
+        with contextlib.suppress(*spark_failures()):
+            if self.alive:
+                session.stop()
+            else:
+                session.client.close()
+        self._stages.pop(str(session.session_id), None)
+
+    def tag(self, session: Any, tag: str) -> None:
+        session.addTag(tag)
+
+    def cancel(self, session: Any, tag: str) -> None:
+        if self.alive:
+            with contextlib.suppress(*spark_failures()):
+                session.interruptTag(tag)
+
+    def progress(self, session: Any) -> str | None:
+        return stages_told(self._stages.get(str(session.session_id), {}))
+
+    def estimate_bytes(self, session: Any, frame: Any, text: str) -> int | None:
+        """What ``EXPLAIN COST`` says of the whole result, which it says first."""
+        (row,) = session.sql(f"EXPLAIN COST {text}").collect()
+        found = re.search(r"sizeInBytes=([0-9.E+]+) (\w+)", row[0])
+        return int(float(found[1]) * _UNITS[found[2]]) if found is not None and found[2] in _UNITS else None
+
+    def reached_at(self, session: Any) -> str:
+        """The address this machine has towards the server; its tasks may be elsewhere, then ``spark.results.host`` says more."""
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as towards:
+            towards.connect((self._host, self._port))  # sends nothing
+            return towards.getsockname()[0]
+        return "127.0.0.1"
+
+    def last_words(self) -> str:
+        return ""
+
+    def close(self) -> None:
+        if self._lease is not None:
+            self._lease.close()
+
+
+def _retries(alive: Callable[[], bool]) -> Any:
+    """Return when the client tries again: not where the server is known to be dead, or a program could not end before the last try."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    class WhileAlive(DefaultPolicy):
+        def can_retry(self, e: BaseException) -> bool:
+            return alive() and super().can_retry(e)
+
+    return WhileAlive(max_retries=_RETRIES, max_backoff=_LONGEST_PAUSE_MS)
+
+
+def _is_open(lease: socket.socket) -> bool:
+    """Whether the other side of a socket that never waits has not hung up."""
+    try:
+        return lease.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False

@@ -1,0 +1,272 @@
+"""Starts the Java virtual machine Spark runs in, by ourselves: no shell scripts, any Java, nothing on our stdout, gone when we are gone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.secrets import names_secret
+from penstock.engine.bounded.spark.class_data_archive import archive_file, archive_options, class_path, is_spare
+from penstock.engine.bounded.spark.errors import other_python
+from penstock.engine.bounded.spark.java_runtime import Java, find_java
+from penstock.engine.bounded.spark.local_cluster import executors_environment
+
+START_TIMEOUT_S = 120.0
+_POLL_S = 0.02
+_HEAP = "1g"
+_OF_CLIENTS = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_LOCAL_REMOTE")
+
+CONFIGURATION = {
+    "spark.master": f"local[{max(1, os.cpu_count() or 1)}]",
+    "spark.app.name": "penstock",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": _HEAP,
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.files.maxPartitionBytes": "16m",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.timeType.enabled": "true",
+    "spark.sql.sources.ignoreDataLocality": "true",
+    "spark.scheduler.mode": "FAIR",
+    "spark.python.worker.faulthandler.enabled": "true",
+    "spark.log.level": "ERROR",
+}
+
+
+class SparkJvm:
+    """A running virtual machine with Spark in it, listening at ``port`` to who knows the ``secret``.
+
+    It ends when ``close`` is called; one with a gateway also when this process ends (its stdin closes).
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], java: Java, directory: Path, writes: Path | None) -> None:
+        """``writes``: the archive of classes Java will write when it is ended."""
+        self.process = process
+        self.port, self.secret = 0, ""
+        self.java = java
+        self.directory = directory
+        self._writes = writes
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process still runs."""
+        return self.process.poll() is None
+
+    def last_words(self) -> str:
+        """Return the end of what it logged."""
+        return _tail(self.directory / "log")
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self.process.kill()
+
+    def close(self) -> None:
+        """End the process and remove its files."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        spare = self._writes is not None and is_spare(self._writes)
+        if spare:
+            self.process.kill()
+        self.process.terminate()
+        if self._writes is not None and not spare:  # it writes its archive by itself and ends; nobody needs to wait for that
+            shutil.rmtree(self.directory, ignore_errors=True)
+            return
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def workers_python() -> str:
+    """Return the Python of Spark's workers: PYSPARK_PYTHON, else this one. BND-5026 when that is of another version, which Spark refuses late.
+
+    One that is not on this machine is for Spark to judge.
+    """
+    named = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    program, ours = shutil.which(named), f"{sys.version_info.major}.{sys.version_info.minor}"
+    if named == sys.executable or program is None:
+        return named
+    asked = [program, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    theirs = subprocess.run(asked, capture_output=True, text=True, timeout=START_TIMEOUT_S, check=False).stdout.strip()
+    if theirs and theirs != ours:
+        raise other_python(theirs, f"PYSPARK_PYTHON is {named}")
+    return named
+
+
+def spark_home() -> Path:
+    """Return where Spark is: SPARK_HOME, else the pyspark package. BND-5007 when there is none."""
+    if os.environ.get("SPARK_HOME"):
+        home = Path(os.environ["SPARK_HOME"])
+        if not any((home / "jars").glob("spark-core_*.jar")):
+            message = f"SPARK_HOME is {home}, and there is no Spark"
+            hint = "unset SPARK_HOME, or set it to a directory with jars/spark-core_*.jar"
+            raise PenstockError("BND-5007", message, hint=hint, kind=Kind.USER, sqlstate="58000")
+        return home
+    package = find_spec("pyspark")
+    if package is None or not package.origin:
+        raise PenstockError(
+            "BND-5007",
+            "Spark is not installed, and bounded queries run on it",
+            hint="pip install 'penstock[spark]', or SET 'bounded.backend' = 'duckdb'",
+            kind=Kind.EXTERNAL,
+            sqlstate="58000",
+        )
+    return Path(package.origin).parent
+
+
+def configured(home: Path, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what Spark is started with: our settings but for those the user has said otherwise, here or in ``spark-defaults.conf``."""
+    defaults = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+    lines = defaults.read_text(encoding="utf-8").splitlines() if defaults.is_file() else []
+    said = (re.fullmatch(r"\s*([^#\s=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
+    return CONFIGURATION | {found[1]: found[2] for found in said if found is not None} | dict(settings)
+
+
+def launch(settings: Mapping[str, str], meanwhile: Callable[[], object], timeout_s: float = START_TIMEOUT_S) -> SparkJvm:
+    """Start a virtual machine for this process and wait for its gateway, with something to do ``meanwhile``.
+
+    BND-5001 no Java, 5002 it did not come up, 5007 no Spark.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+    connection = directory / "gateway"
+    said = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection)}
+    jvm = start_machine(directory, settings, ["pyspark-shell"], said)
+    try:
+        meanwhile()
+    except BaseException:
+        jvm.kill()
+        jvm.close()
+        raise
+    await_start(jvm, connection.is_file, timeout_s)
+    data = connection.read_bytes()
+    length = struct.unpack(">i", data[4:8])[0]
+    jvm.port, jvm.secret = struct.unpack(">i", data[:4])[0], data[8 : 8 + length].decode()
+    return jvm
+
+
+def start_machine(
+    directory: Path, settings: Mapping[str, str], program: list[str], said: Mapping[str, str], before: Callable[[], None] | None = None
+) -> SparkJvm:
+    """Start a virtual machine with Spark in it and return at once.
+
+    ``directory``: where it keeps its files, removed with it. ``program``: what Spark is to run. ``said``: more of its environment. ``before`` is
+    called in the new process before it becomes Java's, for callers of one thread only. BND-5001 no Java, 5007 no Spark, 5026 another Python.
+    """
+    try:
+        home, java, python = spark_home(), find_java(), workers_python()
+    except PenstockError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    environment = {
+        **{name: value for name, value in os.environ.items() if name not in _OF_CLIENTS},
+        **locale_of_names(os.environ),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(directory),
+        "PYSPARK_PYTHON": python,
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # the program's own modules, for its functions
+        **said,
+    }
+    configuration = configured(home, settings)
+    environment |= executors_environment(configuration["spark.master"], home, java, directory)
+    archive, archiving = archive_options(java, home / "jars")
+    with (directory / "log").open("wb") as log:
+        command = [*_command(java, archive, home, directory, configuration), *program]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=before,  # noqa: PLW1509
+        )
+    return SparkJvm(process, java, directory, archive_file(java, home / "jars") if archiving else None)
+
+
+def locale_of_names(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what lets Java open files of any name: it writes names in the locale's encoding, and Python always in UTF-8."""
+    said = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := environment.get(name))), "")
+    return {} if "utf" in said.lower() else {"LC_ALL": "C.UTF-8"}
+
+
+def _command(java: Java, archive: list[str], home: Path, directory: Path, configuration: Mapping[str, str]) -> list[str]:
+    secrets = {key: value for key, value in configuration.items() if names_secret(key)}
+    confs = [word for key, value in configuration.items() if key not in secrets for word in ("--conf", f"{key}={value}")]
+    if secrets:  # everybody can read a command line; of spark-defaults.conf, which this replaces, the configuration has all there is
+        confs += ["--properties-file", str(_properties(directory / "secrets.conf", secrets))]
+    jars = os.pathsep.join((os.environ.get("SPARK_CONF_DIR") or str(home / "conf"), *class_path(home / "jars")))
+    quiet = directory / "log4j2.properties"
+    quiet.write_text("rootLogger.level = error\n", encoding="utf-8")
+    return [
+        str(java.program),
+        "-cp",
+        jars,
+        f"-Xmx{configuration.get('spark.driver.memory', _HEAP)}",
+        *java.options,
+        *archive,
+        f"-Dlog4j2.configurationFile={quiet}",
+        f"-Djava.io.tmpdir={directory}",
+        f"-Dderby.system.home={directory}",
+        "org.apache.spark.deploy.SparkSubmit",
+        *confs,
+    ]
+
+
+def _properties(path: Path, values: Mapping[str, str]) -> Path:
+    """Write a file of Java properties that its user alone can read."""
+    lines = [f"{key}={value.replace(chr(92), chr(92) * 2)}".replace("\n", "\\n") + "\n" for key, value in values.items()]
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    return path
+
+
+def await_start(jvm: SparkJvm, ready: Callable[[], bool], timeout_s: float = START_TIMEOUT_S) -> None:
+    """Wait until a virtual machine is ready. BND-5002, with what it logged, when it ends or is not ready in time; it is ended then."""
+    pause = threading.Event()
+    waited = 0.0
+    while jvm.alive and not ready() and waited < timeout_s:
+        pause.wait(_POLL_S)
+        waited += _POLL_S
+    if jvm.alive and waited < timeout_s:
+        return
+    state = "did not start in time" if jvm.alive else f"ended with code {jvm.process.returncode}"
+    detail = jvm.last_words()
+    jvm.kill()
+    jvm.close()
+    raise PenstockError(
+        "BND-5002",
+        f"the Java virtual machine for Spark {state}",
+        detail=detail,
+        hint="SET 'bounded.backend' = 'duckdb' needs no Java",
+        kind=Kind.EXTERNAL,
+        retriable=True,
+        sqlstate="58000",
+    )
+
+
+def _tail(log: Path) -> str:
+    """The end of a log: the errors in it where there are some, without Java's stack."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    told = [line for line in lines if re.search(r"(Exception|Error)\b", line) and not line.startswith("\tat ")]
+    return "\n".join((told or lines)[-4:])[-600:]

@@ -1,0 +1,153 @@
+"""Finds the Spark that is kept alive for this user and this installation, or has one started; asks it, stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark.connect_application import SparkServer
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.jvm_launcher import START_TIMEOUT_S, spark_home
+
+_CONNECT_MODULES = ("grpc", "grpc_status", "google.rpc", "zstandard")
+_POLL_S = 0.05
+_ANSWER_S = 10.0
+
+
+def kept_spark(keep_alive_ms: int, settings: Mapping[str, str]) -> SparkServer:
+    """Return the Spark that is kept alive, started when there is none. BND-5016 when this machine cannot keep one, else the errors of a start."""
+    _check_possible()
+    path = _directory() / f"{_key()}.sock"
+    said = {"do": "lease", "keep_alive_ms": keep_alive_ms}
+    answer = _ask(path, said) or _started(path, said, settings)
+    lease, state = answer
+    lease.setblocking(False)
+    return SparkServer(state["url"], lease, state["token"])
+
+
+def missing_modules() -> list[str]:
+    """Return which modules Spark Connect needs that are not installed; none is imported."""
+    return [name for name in _CONNECT_MODULES if not _importable(name)]
+
+
+def kept_states() -> list[dict[str, Any]]:
+    """Return what the keepers of this user say of themselves; none is started."""
+    return [state for path in _sockets() if (state := _asked_once(path, "status")) is not None]
+
+
+def stop_kept() -> int:
+    """End all Sparks that are kept alive for this user; return how many there were."""
+    return sum(_asked_once(path, "stop") is not None for path in _sockets())
+
+
+def _sockets() -> Iterator[Path]:
+    with contextlib.suppress(PenstockError):
+        yield from sorted(_directory().glob("*.sock"))
+
+
+def _asked_once(path: Path, what: str) -> dict[str, Any] | None:
+    answer = _ask(path, {"do": what})
+    if answer is None:
+        return None
+    answer[0].close()
+    return answer[1]
+
+
+def _ask(path: Path, said: Mapping[str, object]) -> tuple[socket.socket, dict[str, Any]] | None:
+    """Say a line to a keeper; return the connection and its answer, ``None`` when nobody is there."""
+    wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    wire.settimeout(_ANSWER_S)
+    try:
+        wire.connect(str(path))
+        wire.sendall(json.dumps(said).encode())
+        with wire.makefile("r", encoding="utf-8") as lines:
+            return wire, json.loads(lines.readline())
+    except (OSError, ValueError):
+        wire.close()
+        return None
+
+
+def _started(path: Path, said: Mapping[str, object], settings: Mapping[str, str]) -> tuple[socket.socket, dict[str, Any]]:
+    """Start a keeper and wait until it answers; another process may do the same, then one of the two goes again."""
+    command = [sys.executable, "-m", "penstock.engine.bounded.spark.keep_alive_daemon", str(path)]
+    where = path.parent  # not where this process happens to be, which may be removed
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+    with path.with_suffix(".log").open("w+") as log:
+        keeper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True, text=True, cwd=where
+        )
+        assert keeper.stdin is not None
+        keeper.stdin.write(json.dumps({"settings": dict(settings), **said}) + "\n")
+        keeper.stdin.close()
+        pause, waited = threading.Event(), 0.0
+        while waited < START_TIMEOUT_S:
+            answer = _ask(path, said)
+            if answer is not None:
+                return answer
+            if keeper.poll() is not None:
+                _raise_told(path)
+            pause.wait(_POLL_S)
+            waited += _POLL_S
+    raise PenstockError("BND-5002", "the Spark to be kept alive did not start in time", kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+
+
+def _raise_told(path: Path) -> None:
+    """Raise what a keeper that has ended left behind; nothing when it found another at work."""
+    text = path.with_suffix(".log").read_text(encoding="utf-8", errors="replace").strip()
+    if not text:
+        return
+    try:
+        told = json.loads(text.splitlines()[-1])["error"]
+    except (ValueError, KeyError, TypeError):
+        told = {"code": "BND-5002", "message": "the Spark to be kept alive could not be started", "detail": text[-400:]}
+    known = {name: told[name] for name in ("detail", "hint", "sqlstate") if told.get(name)}
+    raise PenstockError(told["code"], told["message"], kind=Kind.EXTERNAL, **known)
+
+
+def _check_possible() -> None:
+    missing = missing_modules()
+    if os.name == "posix" and not missing:
+        return
+    why = f"modules {', '.join(missing)} are not installed" if missing else "it needs a POSIX system"
+    hint = "pip install 'penstock[spark]', or SET 'spark.keep-alive' = '0'"
+    raise PenstockError("BND-5016", f"no Spark can be kept alive: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")
+
+
+def _importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _key() -> str:
+    """What processes must have in common to share a Spark: its program, its Java, its Python, where its workers find modules."""
+    java = find_java()
+    words = (str(spark_home()), str(java.program), java.build, sys.executable, os.environ.get("SPARK_CONF_DIR", ""), *sys.path)
+    return f"{zlib.crc32(chr(0).join(words).encode()):08x}"
+
+
+def _directory() -> Path:
+    """The directory of this user's keepers, which nobody else can enter. BND-5016 when it is somebody else's."""
+    path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"penstock-spark-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        hint = "remove it, or set TMPDIR; or SET 'spark.keep-alive' = '0'"
+        raise PenstockError("BND-5016", f"no Spark can be kept alive: {path} is not this user's", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")
+    path.chmod(0o700)
+    return path

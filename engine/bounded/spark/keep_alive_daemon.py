@@ -1,0 +1,162 @@
+"""The process that keeps a Spark alive for the command line: it owns the virtual machine and ends it when nobody has needed it for a while.
+
+It is found through a Unix socket in a directory that only its user can enter. Who connects says a line of JSON, ``{"do": "lease" | "status" | "stop",
+"keep_alive_ms": n}``, and gets one: the URL, the token, process ids, who else is there. A lease lasts as long as its connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.clock import Clock, SystemClock
+from penstock.engine.bounded.spark.jvm_launcher import SparkJvm, await_start, start_machine
+from penstock.engine.network.admission import Admission
+
+_SERVER = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+_LOOK_S = 0.5
+_DIE_WITH_PARENT = 1
+_LONGEST_LINE = 4096
+
+
+def start_server(settings: dict[str, str]) -> SparkJvm:
+    """Start a server of Spark Connect, reached at ``localhost`` with its ``secret`` as token. BND-5001, 5002 or 5007 when it cannot be."""
+    port, token = _free_port(), secrets.token_hex(32)
+    where = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.sql.artifact.isolation.enabled": "false",  # else every session starts Python workers of its own
+    }
+    directory = Path(tempfile.mkdtemp(prefix="penstock-spark-"))
+    jvm = start_machine(directory, {**settings, **where}, _SERVER, {"SPARK_CONNECT_AUTHENTICATE_TOKEN": token}, _end_with_parent)
+    jvm.port, jvm.secret = port, token
+    await_start(jvm, lambda: _listens(port))
+    return jvm
+
+
+class SparkKeeper:
+    """Answers processes that need a Spark; for one thread."""
+
+    def __init__(self, listener: socket.socket, jvm: SparkJvm, keep_alive_ms: int, clock: Clock | None = None) -> None:
+        self._jvm = jvm
+        self._keep_alive_s = keep_alive_ms / 1000
+        self._idle_s = 0.0
+        self._stopped = False
+        self._leases: set[socket.socket] = set()
+        self._selector = selectors.DefaultSelector()
+        self.admission: Admission[socket.socket] = Admission(listener, clock or SystemClock(), self._leave, selector=self._selector)
+
+    def run(self) -> None:
+        """Answer until the virtual machine has ended, somebody says stop, or nobody has held a lease for as long as the last one asked."""
+        while self._jvm.alive and not self._stopped and self._idle_s < self._keep_alive_s:
+            ready = self._selector.select(_LOOK_S)
+            if not ready:
+                self._idle_s = 0.0 if self._leases else self._idle_s + _LOOK_S
+            for key, _ in ready:
+                if key.data is self.admission:
+                    self._welcome()
+                elif key.fileobj.fileno() >= 0:  # type: ignore[union-attr]  # not hung up on a moment ago
+                    self._hear(key.fileobj)  # type: ignore[arg-type]
+            self.admission.check_time()
+
+    def _welcome(self) -> None:
+        connection = self.admission.accept()
+        if connection is not None:
+            connection.settimeout(1.0)
+            self._selector.register(connection, selectors.EVENT_READ)
+            self.admission.add(connection)
+
+    def _hear(self, connection: socket.socket) -> None:
+        try:
+            line = connection.recv(_LONGEST_LINE)
+            wanted = json.loads(line) if line and connection not in self._leases else None
+            keep_alive_s = int(wanted["keep_alive_ms"]) / 1000 if wanted is not None and wanted["do"] == "lease" else None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            wanted = None
+        if not isinstance(wanted, dict):
+            self._leave(connection)
+            return
+        self.admission.admit(connection)
+        self._stopped = wanted["do"] == "stop"
+        if keep_alive_s is not None:
+            self._leases.add(connection)
+            self._idle_s, self._keep_alive_s = 0.0, keep_alive_s
+        with contextlib.suppress(OSError):
+            connection.sendall(json.dumps(self._state()).encode() + b"\n")
+
+    def _leave(self, connection: socket.socket) -> None:
+        self._leases.discard(connection)
+        self.admission.refuse(connection)
+        self._selector.unregister(connection)
+        connection.close()
+
+    def _state(self) -> dict[str, object]:
+        return {
+            "url": f"sc://localhost:{self._jvm.port}",
+            "token": self._jvm.secret,
+            "pid": os.getpid(),
+            "java_pid": self._jvm.process.pid,
+            "leases": len(self._leases),
+            "idle_s": round(self._idle_s),
+            "keep_alive_s": round(self._keep_alive_s),
+        }
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end a virtual machine whose keeper is gone (Linux; elsewhere only a keeper that is killed leaves one behind)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
+
+
+def main(path: str) -> None:
+    """Keep a Spark behind the socket at ``path``; the settings come on stdin. Ends at once when another process keeps it already."""
+    place = Path(path)
+    asked = json.loads(sys.stdin.readline())
+    with place.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        place.unlink(missing_ok=True)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        try:
+            jvm = start_server(asked["settings"])
+        except PenstockError as error:
+            sys.stdout.write(json.dumps({"error": error.as_dict()}) + "\n")  # stdout is the log the process that asked reads
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+                listener.bind(path)
+                listener.listen(16)
+                SparkKeeper(listener, jvm, asked["keep_alive_ms"]).run()
+        finally:
+            place.unlink(missing_ok=True)
+            jvm.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,187 @@
+"""Relations as Spark's temporary views: files by Spark's readers, everything else as Arrow: with the plan when it is small, else fetched by tasks."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.spark import is_in_spark
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.operator import Services
+from penstock.engine.bounded.connector_relations import own_batches, registered_table
+from penstock.engine.bounded.file_relations import (
+    EMPTY_MARK,
+    FileGroup,
+    FileRelation,
+    empty_select,
+    file_relation,
+    position_name,
+    typed_select,
+)
+from penstock.engine.bounded.spark.errors import spark_error, spark_failures
+from penstock.engine.bounded.spark.sessions import NEWS
+from penstock.engine.bounded.spark.tables import register_table
+from penstock.engine.bounded.spark_results.served_rows import ServedRows
+from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.spark.dialect import SparkFlavour
+
+_HANDED_OVER_BYTES = 32 << 20
+_PATTERN = re.compile(r"([*?\[\]{}\\])")
+
+
+class SparkRelations:
+    """Registers relations in one session. What Spark does not read itself is never a file to it: its executors need not see our disks."""
+
+    def __init__(self, session: Any, services: Services, served: ServedRows, came: Callable[[], None]) -> None:
+        """``came`` is called for each batch that is read here, while Spark has nothing to do."""
+        self._session = session
+        self._services = services
+        self._served = served
+        self._came = came
+
+    def register(self, name: str, relation: Relation) -> None:
+        """Make a relation readable under a name."""
+        if is_in_spark(relation.table):
+            register_table(self._session, name, relation)
+            return
+        files = _files_of(relation)
+        if not isinstance(files, str) and self._opens(name, files):
+            return
+        table = registered_table(relation, self._services)
+        batches = own_batches(relation, self._services) if table is None else iter(table.to_batches())
+        self._register_rows(name, relation, batches)
+
+    def _opens(self, name: str, files: FileRelation) -> bool:
+        """Register files Spark can open. One without the jars or the rights for a store leaves its files to us, who could list them."""
+        try:
+            self._register_files(name, files)
+        except spark_failures() as error:
+            if files.local:
+                raise
+            NEWS.info("Spark cannot open %s, so penstock reads it: %s", files.groups[0].paths[0], spark_error(error).message)
+            return False
+        return True
+
+    def _register_files(self, name: str, files: FileRelation) -> None:
+        selects = []
+        layouts: dict[int, Any] = {}
+        self._session.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", "false")  # 007 is a text to begin with
+        for number, group in enumerate(files.groups):
+            raw = f"{name}_{number}"
+            frame = self._read(files, group, layouts.get(group.layout))
+            if group.layout not in layouts and len(files.groups) > 1:
+                layouts[group.layout] = frame.schema
+            frame.createOrReplaceTempView(raw)
+            selects.append(typed_select(files, group, raw, SparkFlavour()))
+        select = " UNION ALL ".join(selects) or empty_select(files.relation, SparkFlavour())
+        self._session.sql(select).createOrReplaceTempView(name)
+
+    def _read(self, files: FileRelation, group: FileGroup, known: Any) -> Any:
+        """Return a group's files as a frame. ``known``: the schema of another group of this layout, which Spark need not look for again."""
+        paths = [hadoop_path(path) for path in group.paths]
+        reader = self._session.read
+        if group.base:
+            reader = reader.option("basePath", f"file://{group.base}" if files.local else group.base)  # which is never a pattern
+        if files.format == "parquet":
+            return (reader if known is None else reader.schema(known)).parquet(*paths)
+        dialect = files.dialect
+        options = {
+            "mode": "FAILFAST",
+            "columnPruning": "false",  # else values too many or too few in a record go unseen
+            "emptyValue": EMPTY_MARK,  # a quoted empty text, which is no NULL
+            "encoding": "ISO-8859-1",  # the bytes as they are: typed_select makes texts of them
+            "sep": dialect.delimiter,
+            "quote": dialect.quote,
+            "escape": dialect.quote,
+            "header": str(dialect.header).lower(),
+            "nullValue": dialect.null_literal,
+            "multiLine": str(dialect.multiline).lower(),
+        }
+        schema = ", ".join(f"{position_name(position)} STRING" for position in range(group.width))
+        return reader.options(**options).schema(schema).csv(paths)
+
+    def _heard(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._came()
+            yield batch
+
+    def _register_rows(self, name: str, relation: Relation, batches: Iterator[pa.RecordBatch]) -> None:
+        """Give Spark rows of ours: as values of the plan as long as they are few, else for its tasks to fetch."""
+        from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+        schema = from_arrow_schema(wired(relation.schema.to_arrow().empty_table()).schema, prefer_timestamp_ntz=True)
+        layout = to_arrow_schema(schema, timezone="UTC")
+        ready = (part for batch in self._heard(batches) for part in wired(pa.Table.from_batches([batch])).cast(layout).to_batches())
+        first: list[pa.RecordBatch] = []
+        size = 0
+        for batch in ready:
+            first.append(batch)
+            size += batch.nbytes
+            if size > _HANDED_OVER_BYTES:
+                frame = self._served.frame(self._session, itertools.chain(first, ready), schema)
+                break
+        else:
+            frame = self._session.createDataFrame(pa.Table.from_batches(first, layout), schema)
+        frame.createOrReplaceTempView(name)
+
+
+def hadoop_path(path: str) -> str:
+    """Return a local path as Hadoop names it, or a URL of it: nothing is encoded, for it decodes nothing, and what it takes for a pattern is escaped.
+
+    Spark's own way to say that paths are no patterns, `__globPaths__`, reads each file once for every path with such a character.
+    """
+    return ("file://" if path.startswith("/") else "") + _PATTERN.sub(r"\\\1", path)
+
+
+def reading_of(relation: Relation) -> str:
+    """Say how Spark comes to a relation's rows, as EXPLAIN shows it. It looks at the files as the query will."""
+    if is_in_spark(relation.table):
+        return "a table of Spark"
+    try:
+        files = _files_of(relation)
+    except PenstockError as error:
+        return f"{error.code} {error.message}"
+    if isinstance(files, str):
+        return f"read by penstock, handed over as Arrow: {files}"
+    count = sum(len(group.paths) for group in files.groups)
+    by = ", partitions by the names of directories" if any(group.base for group in files.groups) else ""
+    by = ", partitions as constants" if any(group.values for group in files.groups) else by
+    where = "" if files.local else " where it can open them, else by penstock"
+    return f"{count} file{'' if count == 1 else 's'} of {files.format} read by Spark{where}{by}"
+
+
+def _files_of(relation: Relation) -> FileRelation | str:
+    """The files Spark reads by itself as we do, or why it does not."""
+    files = file_relation(relation, hadoop=True)
+    return files if isinstance(files, str) else _other_reading(files) or files
+
+
+def _other_reading(files: FileRelation) -> str | None:
+    """Say what Spark would read in another way.
+
+    It would take a quoted null literal for NULL, and a mark of byte order for a part of the first value where values may hold line ends.
+    From a wheel it has no zstd. Hadoop takes the beginning of a name for a scheme when there is a colon behind it.
+    """
+    dialect = files.dialect
+    names = [path if files.local else path.partition("://")[2].partition("/")[2] for group in files.groups for path in group.paths]
+    if any(":" in name for name in names):
+        return "a file's path has a colon"
+    if any(name.endswith((".zst", ".zstd")) for name in names):
+        return "zstd"
+    if dialect.null_literal:
+        return "'csv.null-literal'"
+    return None if dialect.header or not dialect.multiline else "'csv.multiline' without a header"
+
+
+def wired(table: pa.Table) -> pa.Table:
+    """Return a table with the types Spark takes: intervals as counts, times of day as text (``SparkFlavour.from_wire`` reads them back)."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.int64()))
+        elif pa.types.is_time(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+    return table

@@ -1,0 +1,164 @@
+"""The one Spark of this process: started when a plan needs it, shared, let go of at exit."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.clock import SystemClock
+from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.attached_application import GATEWAY, Additions, SubmittedSpark, programs_spark
+from penstock.engine.bounded.spark.connect_application import SparkServer
+from penstock.engine.bounded.spark.jvm_launcher import configured, spark_home
+from penstock.engine.bounded.spark.keep_alive import kept_spark
+from penstock.engine.bounded.spark.local_application import OwnSpark
+from penstock.engine.bounded.spark.watchdog import Call, SparkWatch
+
+_QUIET_LOGGERS = ("py4j", "py4j.clientserver", "py4j.java_gateway", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_START_TIMEOUT_S = 180.0
+_CLOCK = SystemClock()
+NEWS = logging.getLogger("penstock.spark")
+"""What takes long without a word: shown by command lines whose stderr is no terminal, where a line of progress stands."""
+_SILENTLY_IGNORED = ("spark.master",)
+
+
+class SparkSessions:
+    """Gives sessions of one Spark application: on the server SPARK_REMOTE names, on one that is kept alive, or in a virtual machine of our own.
+
+    ``keep_alive_ms``: how long a virtual machine outlives its last process; 0 is one of our own. ``settings``: what was set of Spark's own in
+    the session that comes first. Both are read when Spark is started.
+    """
+
+    def __init__(self) -> None:
+        self.keep_alive_ms = 0
+        self.settings: Mapping[str, str] = {}
+        self._lock = threading.Lock()
+        self._place: SparkPlace | None = None
+        self._started_with: Mapping[str, str] = {}
+
+    @property
+    def place(self) -> SparkPlace | None:
+        """Where Spark runs, ``None`` before the first session."""
+        return self._place
+
+    def new(self, time_zone: str, settings: Mapping[str, str] | None = None, additions: Additions | None = None) -> Any:
+        """Return a session of its own (temporary views, settings) on the shared application. BND-50xx when Spark cannot be started.
+
+        ``settings``: what Spark is started with if it does not run yet, and else set in the session; BND-5013 for one that is too late.
+        ``additions``: gives what a Spark that is started now is started with besides.
+        """
+        wanted = settings or {}
+        place = self._running({**self.settings, **wanted}, additions or _nothing)
+        wanted = {key: value for key, value in wanted.items() if self._started_with.get(key) != value}  # Spark writes some in its own way
+        return SparkWatch(place).call("open a session", lambda: _opened(place, time_zone, wanted))
+
+    def release(self, session: Any) -> None:
+        """Say that a session is not needed any more."""
+        if self._place is not None:
+            self._place.release(session)
+
+    def watch(self, idle_s: float | None = None) -> SparkWatch:
+        """Return a watch over calls into the Spark that runs."""
+        assert self._place is not None
+        return SparkWatch(self._place) if idle_s is None else SparkWatch(self._place, idle_s)
+
+    def _running(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
+        with self._lock:
+            if self._place is not None and not self._place.alive:
+                self._forget()
+            if self._place is None:
+                self._place = _in_time("start", lambda: self._start(settings, additions))
+                atexit.register(self.close)
+            return self._place
+
+    def _start(self, settings: Mapping[str, str], additions: Additions) -> SparkPlace:
+        for name in _QUIET_LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._started_with = {}
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        if os.environ.get("SPARK_REMOTE"):
+            return SparkServer(os.environ["SPARK_REMOTE"])
+        if (programs := programs_spark()) is not None:
+            return programs
+        self._started_with = settings
+        if GATEWAY in os.environ:
+            return SubmittedSpark(settings, additions)
+        settings = {**settings, **additions(configured(spark_home(), settings))}
+        began_ms = _CLOCK.monotonic_ms()
+        NEWS.info("Spark is being started")
+        if self.keep_alive_ms:
+            self._started_with = {}  # it may be there already
+            place: SparkPlace = kept_spark(self.keep_alive_ms, settings)
+        else:
+            place = OwnSpark(settings)
+        NEWS.info("Spark runs, after %.1f s", (_CLOCK.monotonic_ms() - began_ms) / 1000)
+        return place
+
+    def close(self) -> None:
+        """End the application and its virtual machine, unless it is kept alive."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Let go of Spark, dead or alive, so that the next session starts a new one."""
+        place, self._place = self._place, None
+        if place is not None:
+            atexit.unregister(self.close)
+            place.close()
+
+
+def _nothing(said: Mapping[str, str]) -> Mapping[str, str]:
+    return {}
+
+
+def _opened(place: SparkPlace, time_zone: str, settings: Mapping[str, str]) -> Any:
+    session = place.session()
+    for key, value in settings.items():
+        _set(session, key, value)
+    session.conf.set("spark.sql.session.timeZone", time_zone)
+    return session
+
+
+def _set(session: Any, key: str, value: str) -> None:
+    """Set what is not set already; a setting Spark reads only when it starts can no longer be."""
+    from pyspark.errors import PySparkException
+
+    known = session.conf.get(key, None)
+    if known is not None and (_plain(known) == _plain(value) or (key.endswith("JavaOptions") and value in known)):  # to which Spark adds its own
+        return
+    refused: PySparkException | None = None
+    try:
+        if key not in _SILENTLY_IGNORED:
+            session.conf.set(key, value)
+            return
+    except PySparkException as error:
+        refused = error
+    message = f"Spark runs already, and {key} is read only when it starts"
+    hint = "make the first statement that needs Spark one of a catalog, table or job with this setting"
+    raise PenstockError("BND-5013", message, hint=hint, kind=Kind.USER, sqlstate="55000") from refused
+
+
+def _plain(value: str) -> str:
+    """A setting as it was given: Spark writes paths as URLs."""
+    return re.sub(r"\bfile:/+", "/", value)
+
+
+def _in_time(what: str, work: Callable[[], Any]) -> Any:
+    """Return what ``work()`` returns. BND-5005 when it takes far too long."""
+    call = Call(what, work)
+    if not call.done.wait(_START_TIMEOUT_S):
+        message = f"Spark did not {what} within {_START_TIMEOUT_S:.0f} s"
+        raise PenstockError("BND-5005", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
+    return call.result()
+
+
+SESSIONS = SparkSessions()

@@ -1,0 +1,200 @@
+"""Tables of Spark's own catalogs: what their columns are here, how they become relations of a query, how rows are written to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlglot import exp
+
+from penstock.catalog.connectors.spark import spark_settings
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    SMALLINT,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    TINYINT,
+    YEAR_MONTH_INTERVAL,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Foreign,
+    Map,
+    Row,
+    Time,
+    to_spark,
+)
+from penstock.planner.sql_generator.dialect import text
+from penstock.planner.sql_generator.query import Relation
+from penstock.planner.sql_generator.spark.dialect import SparkFlavour, has_months, interval_us
+
+_LIKES: dict[str, DataType] = {
+    "NullType": NULL,
+    "BooleanType": BOOLEAN,
+    "ByteType": TINYINT,
+    "ShortType": SMALLINT,
+    "IntegerType": INT,
+    "LongType": BIGINT,
+    "FloatType": FLOAT,
+    "DoubleType": DOUBLE,
+    "BinaryType": BINARY,
+    "StringType": STRING,
+    "CharType": STRING,
+    "VarcharType": STRING,
+    "VariantType": STRING,
+    "DateType": DATE,
+    "TimeType": TIME,
+    "TimestampType": TIMESTAMP_LTZ,
+    "TimestampNTZType": TIMESTAMP,
+    "DayTimeIntervalType": DAY_TIME_INTERVAL,
+    "YearMonthIntervalType": YEAR_MONTH_INTERVAL,
+}
+"""By the name of the class in PySpark, which is not imported before there is a Spark and need not know all of them."""
+
+
+def settings_of(tables: Iterable[Table]) -> dict[str, str]:
+    """Return the settings of Spark that lead to tables."""
+    return {key: value for table in tables for key, value in spark_settings(table.options).items()}
+
+
+def type_here(kind: Any) -> DataType:
+    """Return the type a column of Spark has here; STRING for VARIANT, as JSON, and Foreign for a type that has no like."""
+    from pyspark.sql import types as of
+
+    like = _LIKES.get(type(kind).__name__)
+    if isinstance(kind, of.DecimalType):
+        like = Decimal(kind.precision, kind.scale)
+    elif isinstance(kind, of.ArrayType | of.MapType | of.StructType):
+        like = _nested(kind)
+    return like or Foreign(kind.simpleString().upper())
+
+
+def _nested(kind: Any) -> DataType | None:
+    """The type of an array, a map or a row, ``None`` where one of its parts has no like."""
+    parts = [type_here(part) for part in _parts(kind)]
+    if any(isinstance(part, Foreign) for part in parts):
+        return None
+    names = getattr(kind, "names", None)
+    if names is not None:
+        return Row(tuple(zip(names, parts, strict=True)))
+    return Array(*parts) if len(parts) == 1 else Map(*parts)
+
+
+def _parts(kind: Any) -> list[Any]:
+    """The types inside a type."""
+    return [getattr(kind, name) for name in ("elementType", "keyType", "valueType") if hasattr(kind, name)] or [f.dataType for f in kind.fields]
+
+
+def _is_like(kind: Any) -> bool:
+    """Whether values are those of the like here as they are: no collation of its own, no VARIANT, no interval of fewer fields."""
+    from pyspark.sql import types as of
+
+    match kind:
+        case of.StringType():
+            return bool(kind == of.StringType())
+        case of.DayTimeIntervalType():
+            return bool(kind == of.DayTimeIntervalType())
+        case of.YearMonthIntervalType():
+            return bool(kind == of.YearMonthIntervalType())
+        case of.ArrayType() | of.MapType() | of.StructType():
+            return all(_is_like(part) for part in _parts(kind))
+    return not isinstance(kind, of.VariantType)
+
+
+def schema_here(struct: Any) -> Schema:
+    """Return the columns of a table of Spark with their types here."""
+    return Schema(tuple(Field(column.name, type_here(column.dataType), bool(column.nullable)) for column in struct))
+
+
+def is_missing(error: Any) -> bool:
+    """Return whether Spark's error says that a catalog's name leads nowhere."""
+    condition = error.getCondition() if hasattr(error, "getCondition") else None
+    return condition in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND") or "NoSuchTable" in str(error) or "NoSuchNamespace" in str(error)
+
+
+def register_table(session: Any, name: str, relation: Relation) -> None:
+    """Make a table of Spark readable as a relation; what its filters, columns and aggregates spare is Spark's own affair.
+
+    DAT-4702 for no table, DAT-4703 for no column, told with the nearest name, DAT-4706 for a column declared with a type though Spark's has no like.
+    """
+    frame = _opened(session, relation.table)
+    there = {column.name.lower(): column for column in reversed(frame.schema.fields)}
+    flavour = SparkFlavour()
+
+    def read(field: Field) -> exp.Expr:
+        known = there.get(field.name.lower())
+        if known is None:
+            message = f'table {relation.table.name}: Spark\'s table "{relation.table.options["table-name"]}" has no column {field.name}'
+            near = did_you_mean(field.name, frame.columns, others=True)
+            raise PenstockError("DAT-4703", message, hint=near, kind=Kind.EXTERNAL, sqlstate="42703")
+        column: exp.Expr = exp.column(exp.to_identifier(known.name, quoted=True), table="x")
+        given = type_here(known.dataType)
+        if isinstance(given, Foreign):
+            column = _unread(relation.table, field, given)
+        elif to_spark(given) != to_spark(field.type) or not _is_like(known.dataType):
+            column = flavour.cast(column, given, field.type, False)
+        return exp.alias_(_wired(column, field.type, flavour), exp.to_identifier(field.name, quoted=True))
+
+    raw = f"{name}_raw"
+    frame.createOrReplaceTempView(raw)
+    select = exp.select(*map(read, relation.schema)).from_(exp.to_table(raw, alias="x"))
+    session.sql(select.sql(flavour.dialect)).createOrReplaceTempView(name)
+
+
+def _unread(table: Table, field: Field, there: Foreign) -> exp.Expr:
+    """In place of a column of a type without a like: nothing, where no expression reads it."""
+    if isinstance(field.type, Foreign):
+        return exp.null()
+    message = f"table {table.name}: column {field.name} is {there} in Spark, which cannot be read as {field.type}"
+    raise PenstockError(
+        "DAT-4706", message, hint="make a view in Spark that casts it to STRING or BINARY, and read that", kind=Kind.EXTERNAL, sqlstate="0A000"
+    )
+
+
+def _wired(column: exp.Expr, kind: DataType, flavour: SparkFlavour) -> exp.Expr:
+    """A column as ``SparkFlavour.from_wire`` reads it; nothing is put around the others, so that Spark can push what is asked of them."""
+    if isinstance(kind, DayTimeInterval):
+        return interval_us(column)
+    return flavour.wire(column, kind) if isinstance(kind, Time) or has_months(kind) else column
+
+
+def _opened(session: Any, table: Table) -> Any:
+    from pyspark.errors import PySparkException
+
+    try:
+        frame = session.table(table.options["table-name"])
+        frame.schema  # noqa: B018  Spark Connect looks for the table only now
+    except PySparkException as error:
+        if not is_missing(error):
+            raise
+        message = f'table {table.name}: Spark has no table "{table.options["table-name"]}"'
+        hint = "SHOW TABLES of a catalog of 'type' = 'spark' lists those there are"
+        raise PenstockError("DAT-4702", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42P01") from error
+    return frame
+
+
+def insert_text(table: Table, query: str, schema: Schema) -> str:
+    """Return the INSERT of a query's rows, which have columns c0, c1, .. in wire types."""
+    flavour = SparkFlavour()
+    columns = [exp.column(f"c{i}", table="q") for i in range(len(schema))]
+    kinds = [field.type for field in schema]
+    values = [c if isinstance(kind, DayTimeInterval) else flavour.from_wire(c, kind) for c, kind in zip(columns, kinds, strict=True)]
+    items = [value.sql(flavour.dialect) for value in values]
+    names = ", ".join(exp.to_identifier(field.name, quoted=True).sql(flavour.dialect) for field in table.physical_fields)
+    target = text(table.options["table-name"]).sql(flavour.dialect)
+    return f"INSERT INTO IDENTIFIER({target}) ({names})\nSELECT {', '.join(items)} FROM (\n{query}\n) AS q"

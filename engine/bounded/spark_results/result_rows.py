@@ -1,0 +1,251 @@
+"""The rows of one query as Spark's tasks push them, given in order of partition, with bounded memory.
+
+The partition that is read now is the first; a task has at most two frames under way, all tasks together sixteen. Frames that wait are in memory, then
+on disk, and when that is full too the tasks wait, all but the first's: as long as that has not begun the others go on, for they may hold the only
+slots it could run in.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark_results.frame_queue import FrameQueue, HeldBytes
+from penstock.engine.bounded.spark_results.listener import RowListener, TaskWire
+from penstock.engine.bounded.spark_results.push_task import END, GO, THERE
+from penstock.engine.network.admission import ROW_LISTENERS
+
+_OWED_EACH, _OWED_FIRST, _OWED_ALL = 2, 4, 16
+_LOOK_S = 0.25
+
+
+class _Partition:
+    """What has come of one partition: of which attempt, whether it is whole, whether the reader has had some."""
+
+    def __init__(self, queue: FrameQueue) -> None:
+        self.queue = queue
+        self.wire: TaskWire | None = None
+        self.waiting: list[TaskWire] = []
+        self.rows: int | None = None
+        self.handed = False
+
+
+class PushedRows:
+    """Takes the rows of one query from its tasks; a receiver of the listener."""
+
+    def __init__(self, listener: RowListener, scratch: Path, held: HeldBytes | None = None, *, whole_partitions: bool = False) -> None:
+        """``scratch``: where frames are kept that do not fit in memory.
+
+        ``whole_partitions``: as long as there is room a partition is given only when all of it is there, so that its task may be run again.
+        """
+        self.token = secrets.token_bytes(32)
+        self.held = held or HeldBytes()
+        self._listener = listener
+        self._scratch = scratch
+        self._whole = whole_partitions
+        self._files = itertools.count()
+        self._changed = threading.Condition()
+        self._partitions: dict[int, _Partition] = {}
+        self._first = 0
+        self._wires: list[TaskWire] = []
+        self._error: Exception | None = None
+        self._closed = False
+        listener.enter(self.token, self)
+
+    def batches(self, check: Callable[[], Mapping[int, int] | None], came: Callable[[], None] = lambda: None) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of all partitions, in order.
+
+        ``check`` is asked whenever nothing comes: the rows of each partition when the job has ended, ``None`` while it runs; it raises what went
+        wrong. ``came`` is called for each batch.
+        """
+        counts: Mapping[int, int] | None = None
+        while True:
+            with self._changed:
+                frame = self._next(counts)
+            if frame is not None:
+                came()
+                yield pa.ipc.open_stream(pa.py_buffer(frame)).read_next_batch()
+                continue
+            if counts is not None and self._is_past(counts):
+                return
+            counts = self._checked(check) if counts is None else counts
+            if counts is None:
+                with self._changed:
+                    self._changed.wait_for(self._has_news, _LOOK_S)
+
+    def _checked(self, check: Callable[[], Mapping[int, int] | None]) -> Mapping[int, int] | None:
+        """Return what ``check`` says; where we refused a task, raise our reason, not that its Spark job failed."""
+        try:
+            return check()
+        except Exception:
+            with self._changed:
+                if self._error is not None:
+                    raise self._error from None
+            raise
+
+    def close(self) -> None:
+        """Hang up on all tasks and drop what they sent."""
+        self._listener.leave(self.token)
+        with self._changed:
+            self._closed = True
+            for wire in self._wires:
+                wire.hang_up()
+            for partition in self._partitions.values():
+                partition.queue.clear()
+            self._changed.notify_all()
+
+    # -- the reader's side
+
+    def _has_news(self) -> bool:
+        first = self._partitions.get(self._first)
+        return self._error is not None or self._closed or (first is not None and (self._is_due(first) or first.rows is not None))
+
+    def _is_due(self, first: _Partition) -> bool:
+        """Whether a frame may be given now."""
+        return len(first.queue) > 0 and (not self._whole or first.rows is not None or not self.held.has_room(True))
+
+    def _next(self, counts: Mapping[int, int] | None) -> bytearray | None:
+        """The next frame, ``None`` when there is none now."""
+        if self._error is not None:
+            raise self._error
+        while not self._closed:
+            first = self._partitions.get(self._first)
+            if first is not None and self._is_due(first):
+                frame = first.queue.pop()
+                first.handed = True
+                self._ask_for_more()
+                return frame
+            ended = first is not None and first.rows is not None
+            if not ended and (counts is None or self._is_past(counts)):
+                return None
+            self._check_rows(first, counts)
+            self._first += 1
+            self._ask_for_more()
+        return None
+
+    def _is_past(self, counts: Mapping[int, int]) -> bool:
+        return self._closed or self._first > max(counts, default=-1)
+
+    def _check_rows(self, partition: _Partition | None, counts: Mapping[int, int] | None) -> None:
+        """A job that has ended must have pushed what its tasks say."""
+        pushed = 0 if partition is None else partition.rows
+        wanted = None if counts is None else counts.get(self._first, 0)
+        if wanted is not None and pushed != wanted:
+            message = f"partition {self._first} of Spark's rows came with {pushed or 0} of {wanted} rows"
+            raise PenstockError("BND-5015", message, kind=Kind.INTERNAL)
+
+    # -- the tasks' side, in the listener's thread
+
+    def greeted(self, wire: TaskWire) -> None:
+        with self._changed:
+            self._wires = [known for known in self._wires if known.connection.fileno() >= 0]
+            self._wires.append(wire)
+            partition = self._partitions.setdefault(wire.partition, _Partition(FrameQueue(self.held, self._new_file)))
+            if self._closed:
+                wire.hang_up()
+            elif partition.rows is not None:
+                wire.say(THERE)
+            elif partition.wire is not None:
+                partition.waiting.append(wire)  # Spark runs the task twice: the one that was first goes on
+            else:
+                self._begin(partition, wire)
+            self._changed.notify_all()
+
+    def received(self, wire: TaskWire, kind: bytes, payload: bytearray | int) -> None:
+        with self._changed:
+            partition = self._partitions[wire.partition]
+            if self._closed or partition.wire is not wire:
+                wire.hang_up()
+                return
+            if isinstance(payload, bytearray):
+                wire.owed -= 1
+                partition.queue.push(payload, wire.partition == self._first)
+            elif kind == END:
+                partition.rows, partition.wire = payload, None
+                wire.hang_up()
+                for other in partition.waiting:
+                    other.say(THERE)
+                partition.waiting.clear()
+            self._ask_for_more()
+            if wire.partition == self._first:
+                self._changed.notify_all()
+
+    def closed(self, wire: TaskWire) -> None:
+        with self._changed:
+            partition = self._partitions[wire.partition]
+            if wire in partition.waiting:
+                partition.waiting.remove(wire)
+            if partition.wire is wire:
+                partition.wire = None
+                if partition.waiting and not self._closed:
+                    self._begin(partition, partition.waiting.pop(0))
+            self._ask_for_more()
+            self._changed.notify_all()
+
+    def failed(self, error: Exception) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def _begin(self, partition: _Partition, wire: TaskWire) -> None:
+        """Take an attempt's rows from their beginning, which must not have been given to the reader before."""
+        if partition.handed:
+            message = f"Spark runs partition {wire.partition} of a query again whose first rows have been given to the reader"
+            hint = "run the query again; INSERT INTO a table, or a query of a job with checkpoints, survives this"
+            self._error = PenstockError("BND-5010", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+            wire.hang_up()
+            return
+        partition.queue.clear()
+        partition.wire = wire
+        wire.say(GO)
+        self._ask_for_more()
+
+    def _ask_for_more(self) -> None:
+        """Give credits, to the lowest partitions first."""
+        running = sorted((w for w in (p.wire for p in self._partitions.values()) if w is not None), key=lambda wire: wire.partition)
+        owed = sum(wire.owed for wire in running)
+        first_runs = bool(running) and running[0].partition == self._first
+        for wire in running:
+            first = wire.partition == self._first
+            mine = _OWED_FIRST if first else _OWED_EACH
+            while wire.owed < mine and (first or owed < _OWED_ALL) and self._may_ask(wire, first, first_runs):
+                wire.credit(1)
+                owed += 1
+
+    def _may_ask(self, wire: TaskWire, first: bool, first_runs: bool) -> bool:
+        if self.held.has_room(first) or (not first and not first_runs):
+            return True
+        return first and len(self._partitions[wire.partition].queue) + wire.owed < _OWED_FIRST
+
+    def _new_file(self) -> Path:
+        return self._scratch / f"frames-{next(self._files)}"
+
+
+class PushListeners:
+    """The listener of this process, made with the first query."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._listeners: dict[tuple[str, int], RowListener] = {}
+
+    def at(self, bind: str, port: int) -> RowListener:
+        """Return the listener at an address; port 0 is any. BND-5014 when the address cannot be had."""
+        with self._lock:
+            if (bind, port) not in self._listeners:
+                try:
+                    self._listeners[bind, port] = RowListener(bind, port)
+                except OSError as error:
+                    message = f"rows of Spark cannot be taken at {bind}:{port}: {error.strerror or error}"
+                    hint = "SET 'spark.results.bind' and 'spark.results.port' to an address of this machine that is free"
+                    raise PenstockError("BND-5014", message, hint=hint, kind=Kind.USER, sqlstate="08001") from error
+                ROW_LISTENERS.append(self._listeners[bind, port].admission)
+            return self._listeners[bind, port]
+
+
+LISTENERS = PushListeners()

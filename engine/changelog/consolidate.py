@@ -1,0 +1,105 @@
+"""Equal rows found and their weights summed, whatever the types of their columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api.row_pieces import LIMITS, taken
+from penstock.engine.kernels.arrow_views import words
+from penstock.engine.kernels.nested_text import canonical_text
+
+
+def summed(rows: pa.Table, weights: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+    """Return the distinct rows whose weights do not sum to zero, in the order they first came, and the sums."""
+    group, count = group_numbers(rows)
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, group, weights)
+    first = np.full(count, len(group), np.int64)
+    np.minimum.at(first, group, np.arange(len(group)))
+    kept = np.flatnonzero(sums)
+    kept = kept[np.argsort(first[kept], kind="stable")]
+    return taken(rows, first[kept]), sums[kept]
+
+
+_ENTRIES_HELD = 1 << 20
+
+
+class IdSums:
+    """Changes by row id, added up; what is held follows the ids, however often each is named."""
+
+    def __init__(self) -> None:
+        self._ids: list[np.ndarray] = []
+        self._changes: list[np.ndarray] = []
+        self._summed = self._held = 0
+
+    def add(self, ids: np.ndarray, changes: np.ndarray) -> None:
+        """Add changes; an id may be named more than once."""
+        self._ids.append(ids)
+        self._changes.append(changes)
+        self._held += ids.size
+        if self._held > 2 * self._summed + _ENTRIES_HELD:
+            rows, sums = self.sums()
+            self._ids, self._changes, self._summed, self._held = [rows], [sums], rows.size, rows.size
+
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct ids, ascending, and the sum of each one's changes."""
+        if not self._ids:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows, inverse = np.unique(np.concatenate(self._ids), return_inverse=True)
+        sums = np.zeros(rows.size, np.int64)
+        np.add.at(sums, inverse, np.concatenate(self._changes))
+        return rows, sums
+
+
+def group_numbers(rows: pa.Table) -> tuple[np.ndarray, int]:
+    """Return a number per row, equal for rows equal in all columns (NULL equals NULL), and how many numbers there are."""
+    number = np.zeros(rows.num_rows, np.int64)
+    count = 1 if rows.num_rows else 0
+    for column in rows.columns:
+        code, codes = _codes(column.combine_chunks()) if column.nbytes <= LIMITS.array_bytes else _large_codes(column)
+        _, number = np.unique(number * codes + code, return_inverse=True)
+        count = int(number.max()) + 1 if len(number) else 0
+    return number, count
+
+
+def _codes(column: pa.Array) -> tuple[np.ndarray, int]:
+    """Return a small number per value and the count of numbers; nested values are told apart part by part, maps in any order of their entries."""
+    if pa.types.is_nested(column.type) and "map<" in str(column.type):
+        column = canonical_text(column)
+    if pa.types.is_nested(column.type):
+        parts = _parts(column)
+        number, count = group_numbers(parts)
+        return number, count
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return words(encoded.indices), max(1, len(encoded.dictionary))
+
+
+def _large_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
+    """Return a small number per value of a column that no array can hold."""
+    from penstock.engine.state.index.key_index import KeyIndex  # numba: only such results pay for it
+
+    index = KeyIndex([column.type])
+    code = np.concatenate([index.lookup_or_insert([chunk]) for chunk in column.chunks])
+    return code, max(1, index.capacity)
+
+
+def _parts(column: pa.Array) -> pa.Table:
+    """Return flat columns that together say all a nested column says: a struct's fields; a list's length and its items by position."""
+    missing = pc.is_null(column)
+    if pa.types.is_struct(column.type):
+        return pa.table([missing, *column.flatten()], names=[str(i) for i in range(column.type.num_fields + 1)])
+    if pa.types.is_map(column.type):
+        column = column.cast(pa.list_(pa.struct([("key", column.type.key_type), ("value", column.type.item_type)])))
+    length = pc.fill_null(pc.list_value_length(column), 0)
+    longest = pc.max(length).as_py() or 0
+    items = [_item(column, length, position) for position in range(longest)]
+    return pa.table([missing, length, *items], names=[str(i) for i in range(longest + 2)])
+
+
+def _item(column: pa.Array, length: pa.Array, position: int) -> pa.Array:
+    """Return the items at one position of the lists, NULL where a list is shorter."""
+    starts = column.offsets.slice(0, len(column))
+    index = pc.if_else(pc.greater(length, position), pc.add(starts, position), pa.scalar(None, pa.int32()))
+    return column.values.take(index)

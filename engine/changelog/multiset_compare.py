@@ -1,0 +1,98 @@
+"""Rows of two sides, dealt to parts by their exact columns, so that sides of any length are compared a part at a time; on disk when they are many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.row_pieces import joined
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import weights_of
+from penstock.engine.kernels.partition import counting_sort
+from penstock.engine.kernels.stable_hash import stable_hash
+
+PARTS = 64
+ROWS_HELD = 1 << 19
+_WEIGHT = "@weight"
+
+
+class ComparedRows:
+    """Equal rows, and rows that differ in floating-point columns only, come to one part, whichever side they are of.
+
+    Rows are held in memory until there are ``rows_held`` of them; from then on each part is an Arrow file in ``directory``. Rows without exact
+    columns are one part. ``counts``: by side, how many rows there are by their weights.
+    """
+
+    def __init__(self, schema: pa.Schema, directory: Path, rows_held: int = ROWS_HELD) -> None:
+        self._schema = schema
+        self._directory = directory
+        self._rows_held = rows_held
+        self._stored = schema.append(pa.field(_WEIGHT, pa.int64()))
+        self._exact = [place for place, field in enumerate(schema) if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))]
+        self._held: list[pa.RecordBatch] = []
+        self._held_rows = 0
+        self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
+        self.counts = {1: 0, -1: 0}
+
+    def take(self, batch: Batch, side: int) -> None:
+        """Take rows of a side, 1 or -1, with their weights."""
+        rows = pa.RecordBatch.from_arrays(batch.rows.columns, names=self._schema.names).cast(self._schema)
+        weights = weights_of(batch)
+        self.counts[side] += int(weights.sum())
+        self._held.append(pa.RecordBatch.from_arrays([*map(_canonical, rows.columns), array_of(weights * side)], schema=self._stored))
+        self._held_rows += batch.num_rows
+        if self._held_rows >= self._rows_held:
+            self._spill()
+
+    def parts(self) -> Iterator[tuple[pa.Table, np.ndarray]]:
+        """Yield the rows of each part with their weights, those of the second side negated."""
+        if not self._writers:
+            yield self._split(pa.Table.from_batches(self._held, self._stored))
+            return
+        self._spill()
+        for number, writer in sorted(self._writers.items()):
+            writer.close()
+            path = self._path(number)
+            with pa.memory_map(str(path)) as source:
+                yield self._split(pa.ipc.open_file(source).read_all())
+            path.unlink()
+
+    def close(self) -> None:
+        """Close what is open."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def _split(self, table: pa.Table) -> tuple[pa.Table, np.ndarray]:
+        return table.drop_columns([_WEIGHT]), table.column(_WEIGHT).to_numpy()
+
+    def _path(self, number: int) -> Path:
+        return self._directory / f"part-{number}.arrow"
+
+    def _spill(self) -> None:
+        """Write the rows that are held to the files of their parts."""
+        if not self._held:
+            return
+        held, self._held, self._held_rows = self._held, [], 0
+        for rows in joined(held):
+            self._spill_rows(rows)
+
+    def _spill_rows(self, rows: pa.RecordBatch) -> None:
+        hashed = stable_hash([rows.column(place) for place in self._exact]) if self._exact else np.zeros(rows.num_rows, np.uint64)
+        order, starts = counting_sort((hashed % np.uint64(PARTS)).astype(np.int64), PARTS)
+        sorted_rows = rows.take(array_of(order))
+        for number in np.flatnonzero(np.diff(starts)).tolist():
+            if number not in self._writers:
+                self._writers[number] = pa.ipc.new_file(str(self._path(number)), self._stored)
+            self._writers[number].write_batch(sorted_rows.slice(starts[number], starts[number + 1] - starts[number]))
+
+
+def _canonical(column: pa.Array) -> pa.Array:
+    """Give all NaNs one form, and zero one sign."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0.0, column.type)))

@@ -1,0 +1,1 @@
+"""Coordinator, snapshot format, store, restore, savepoints."""

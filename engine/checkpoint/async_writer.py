@@ -1,0 +1,182 @@
+"""The blocking half of checkpoints: writes and publishes through a job's workers, and posts how each went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.checkpoint.coordinator import CheckpointKind
+from penstock.engine.checkpoint.manifest import Manifest
+from penstock.engine.checkpoint.snapshot_format import WrittenTask
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.task.messages import SnapshotTaken, TaskEnded, TaskId
+
+if TYPE_CHECKING:
+    from penstock.engine.checkpoint.plan_identity import PlanIdentity
+
+RunIo = Callable[[Callable[[], Any], Callable[[Exception], Any]], None]
+
+
+@dataclass(frozen=True)
+class PartWritten:
+    """A task's part of a checkpoint is on storage."""
+
+    attempt: int
+    checkpoint_id: int
+    task: TaskId
+    written: WrittenTask
+
+
+@dataclass(frozen=True)
+class EndWritten:
+    """A task's final snapshot is on storage."""
+
+    attempt: int
+    last_checkpoint_id: int
+    task: TaskId
+    written: WrittenTask
+
+
+@dataclass(frozen=True)
+class Published:
+    """A checkpoint is durable; ``new_bytes`` of its bytes were written for it."""
+
+    attempt: int
+    checkpoint_id: int
+    kind: CheckpointKind
+    size_bytes: int
+    new_bytes: int
+
+
+@dataclass(frozen=True)
+class CheckpointFailed:
+    """A checkpoint could not be written or published."""
+
+    attempt: int
+    checkpoint_id: int
+    error: Exception
+
+
+@dataclass(frozen=True)
+class StorageFailed:
+    """Something the job cannot go on without could not be written."""
+
+    attempt: int
+    error: Exception
+
+
+@dataclass(frozen=True)
+class RestorePointRead:
+    """The newest checkpoint, or None when there is none yet."""
+
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True)
+class RestorePointLost:
+    """The newest checkpoint could not be read."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class FinishRecorded:
+    """Storage knows that the job has finished."""
+
+
+@dataclass(frozen=True)
+class Retired:
+    """Old checkpoints are gone, or ``error`` says why not (they are tried again after the next checkpoint)."""
+
+    error: Exception | None = None
+
+
+IoOutcome = PartWritten | EndWritten | Published | CheckpointFailed | StorageFailed | RestorePointRead | RestorePointLost | FinishRecorded | Retired
+
+
+@dataclass(frozen=True)
+class WrittenElsewhere:
+    """What came of writing that a worker did of itself, not asked by the master."""
+
+    outcome: PartWritten | EndWritten | CheckpointFailed | StorageFailed
+
+
+def storage_failure(cause: Exception) -> Exception:
+    """Return an error of the system as STA-3053: what the job cannot go on without, which says where; others as they are."""
+    if not isinstance(cause, OSError):
+        return cause
+    message = f"the job's state cannot be written or read: {cause.strerror or cause}"
+    hint = "make room there, or see to the disk; the newest checkpoint is whole, and the job goes on from it"
+    return PenstockError("STA-3053", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030")
+
+
+class StoreIo:
+    """Does the coordinator's I/O on a checkpoint store; one per deployment (``attempt``)."""
+
+    def __init__(self, store: CheckpointStore, plan: PlanIdentity, attempt: int, clock: Clock, run_io: RunIo) -> None:
+        self._store = store
+        self._plan = plan
+        self._attempt = attempt
+        self._clock = clock
+        self._run_io = run_io
+
+    def write(self, report: SnapshotTaken | TaskEnded) -> None:
+        """Write one task's snapshot."""
+        if isinstance(report, SnapshotTaken):
+            checkpoint_id = report.checkpoint_id
+            self._run_io(
+                lambda: PartWritten(self._attempt, checkpoint_id, report.task, self._written(checkpoint_id, report)),
+                lambda error: CheckpointFailed(self._attempt, checkpoint_id, error),
+            )
+        else:
+            last_id = report.last_checkpoint_id
+            self._run_io(
+                lambda: EndWritten(self._attempt, last_id, report.task, self._written(last_id + 1, report)),
+                lambda error: StorageFailed(self._attempt, error),
+            )
+
+    def publish(self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]) -> None:
+        """Make a complete checkpoint durable."""
+        plan = self._plan
+        manifest = Manifest(
+            job_id=self._store.job_id,
+            epoch=self._store.epoch,
+            checkpoint_id=checkpoint_id,
+            parent=None,
+            kind=kind,
+            created_at_ms=self._clock.wall_ms(),
+            max_parallelism=plan.max_parallelism,
+            fingerprint=plan.fingerprint,
+            operators=plan.operators,
+            tasks=tuple(tasks),
+            ended=ended,
+            meaning=plan.meaning,
+            owner=self._store.owner,
+        )
+
+        def work() -> Published:
+            self._store.publish(manifest)
+            return Published(self._attempt, checkpoint_id, kind, manifest.size_bytes, manifest.new_bytes)
+
+        self._run_io(work, lambda error: CheckpointFailed(self._attempt, checkpoint_id, error))
+
+    def _written(self, checkpoint_id: int, report: SnapshotTaken | TaskEnded) -> WrittenTask:
+        written = self._store.write_task(self._attempt, checkpoint_id, report.task, report.operators)
+        failpoint("W9")
+        return written
+
+
+def retired(store: CheckpointStore) -> Retired:
+    """Delete what no retained checkpoint needs."""
+    store.retire()
+    return Retired()
+
+
+def finish_recorded(store: CheckpointStore, checkpoint_id: int) -> FinishRecorded:
+    """Write down that the job has finished."""
+    store.record_finished(checkpoint_id)
+    return FinishRecorded()

@@ -1,0 +1,272 @@
+"""The checkpoint coordinator: when a checkpoint starts, when it is complete, when it is given up, and who hears of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Protocol
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.checkpoint.snapshot_format import WrittenTask
+from penstock.engine.metrics.task_metrics import TaskFigures
+from penstock.engine.task.messages import (
+    CheckpointComplete,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TaskMessage,
+    TriggerCheckpoint,
+)
+
+HISTORY = 100
+
+
+class CheckpointKind(StrEnum):
+    """Why a checkpoint is taken: the interval, the user's stop, another parallelism, a history that is loaded, or the job's end."""
+
+    PERIODIC = "periodic"
+    STOP = "stop"
+    RESCALE = "rescale"
+    HISTORY = "history"
+    FINAL = "final"
+
+    @property
+    def halts(self) -> bool:
+        """Whether nothing happens behind it in this deployment."""
+        return self in (CheckpointKind.STOP, CheckpointKind.RESCALE, CheckpointKind.HISTORY)
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """A completed checkpoint as shown to people; times in milliseconds. ``new_bytes`` of its bytes were written for it, the others are shared.
+
+    ``rows_in_flight``: those its barriers had overtaken, which take ``bytes_in_flight``.
+    """
+
+    checkpoint_id: int
+    kind: CheckpointKind
+    completed_at_ms: int
+    duration_ms: float
+    size_bytes: int
+    new_bytes: int
+    rows_in_flight: int = 0
+    bytes_in_flight: int = 0
+
+
+@dataclasses.dataclass
+class PendingCheckpoint:
+    """A checkpoint under way."""
+
+    checkpoint_id: int
+    kind: CheckpointKind
+    started_ms: float
+    awaiting: set[TaskId]
+    written: dict[TaskId, WrittenTask | None]
+    ended: set[TaskId]
+    publishing: bool = False
+
+
+@dataclasses.dataclass
+class LastCheckpoint:
+    """The checkpoint that ends the job, or its deployment: which tasks have not committed it yet, and whether the end is being written down."""
+
+    kind: CheckpointKind
+    checkpoint_id: int
+    to_commit: set[TaskId]
+    recording: bool = False
+
+
+class CheckpointIo(Protocol):
+    """The blocking half: what is written comes back through ``on_written``, ``on_end_written``, ``on_published`` and ``on_failed``."""
+
+    def write(self, report: SnapshotTaken | TaskEnded) -> None:
+        """Write one task's snapshot."""
+
+    def publish(self, checkpoint_id: int, kind: CheckpointKind, tasks: Sequence[WrittenTask], ended: frozenset[TaskId]) -> None:
+        """Make a complete checkpoint durable."""
+
+
+class CheckpointCoordinator:
+    """Runs the checkpoints of one deployment, one at a time. ``io`` is None when nothing is kept: then a snapshot counts as written when taken.
+
+    A task that has ended belongs to every later checkpoint with its final snapshot.
+    """
+
+    def __init__(self, options: JobOptions, clock: Clock, io: CheckpointIo | None, next_checkpoint_id: int) -> None:
+        self._options = options
+        self._clock = clock
+        self._io = io
+        self._next_id = next_checkpoint_id
+        self._send: Callable[[TaskId, TaskMessage], None] = lambda task, message: None
+        self._tasks: frozenset[TaskId] = frozenset()
+        self._sources: tuple[TaskId, ...] = ()
+        self._ended: dict[TaskId, WrittenTask | None] = {}
+        self._pending: PendingCheckpoint | None = None
+        self._task_parts: dict[TaskId, tuple[float, int]] = {}
+        self._due_ms = float("inf")
+        self._failures_in_a_row = 0
+        self.completed = 0
+        self.failed = 0
+        self.notified = False
+        self.committing: set[TaskId] = set()
+        self.last_failure: str | None = None
+        self.on_given_up: Callable[[str], None] = lambda cause: None
+        self.history: deque[CheckpointInfo] = deque(maxlen=HISTORY)
+
+    def deploy(
+        self, tasks: Sequence[TaskId], sources: Sequence[TaskId], send: Callable[[TaskId, TaskMessage], None], io: CheckpointIo | None
+    ) -> None:
+        """Take over a new deployment; what was under way in the old one is given up."""
+        self._tasks, self._sources, self._send, self._io = frozenset(tasks), tuple(sources), send, io
+        self._ended, self._pending, self.committing, self._task_parts = {}, None, set(), {}
+        self._schedule(self._clock.monotonic_ms())
+
+    @property
+    def pending(self) -> PendingCheckpoint | None:
+        """The checkpoint under way."""
+        return self._pending
+
+    @property
+    def last_checkpoint_id(self) -> int:
+        """The highest checkpoint id ever given out."""
+        return self._next_id - 1
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether every task has ended and its final snapshot is written."""
+        return len(self._ended) == len(self._tasks)
+
+    @property
+    def due_ms(self) -> float:
+        """When ``tick`` has something to do: a checkpoint to start, or one to give up."""
+        if self._pending is None:
+            return self._due_ms
+        return float("inf") if self._pending.publishing else self._pending.started_ms + self._options.checkpoint_timeout_ms
+
+    @property
+    def too_many_failures(self) -> bool:
+        """Whether checkpoints fail so persistently that the job must not go on."""
+        return self._failures_in_a_row > self._options.tolerable_failed_checkpoints
+
+    def tick(self) -> None:
+        """Give up a checkpoint that takes too long; start one that is due."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self.due_ms:
+            return
+        if self._pending is not None:
+            failpoint("C13")
+            self.give_up(self._pending.checkpoint_id, f"not complete after {self._options.checkpoint_timeout_ms} ms")
+        else:
+            self.trigger(CheckpointKind.PERIODIC)
+
+    def trigger(self, kind: CheckpointKind) -> int:
+        """Start a checkpoint now and return its id; one under way is dropped, so do not call this while one is being published."""
+        failpoint("C14" if self.committing else "C1")
+        now_ms = self._clock.monotonic_ms()
+        checkpoint_id, self._next_id = self._next_id, self._next_id + 1
+        awaiting = set(self._tasks - self._ended.keys())
+        self._pending = PendingCheckpoint(checkpoint_id, kind, now_ms, awaiting, dict(self._ended), set(self._ended))
+        failpoint("C2")
+        overtakes_after_ms = self._options.aligned_timeout_ms if self._options.unaligned and kind is CheckpointKind.PERIODIC else float("inf")
+        for task in self._sources:
+            if task not in self._ended:
+                self._send(task, TriggerCheckpoint(checkpoint_id, kind.halts, overtakes_after_ms))
+                failpoint("C3")
+        self._complete_when_all_written()
+        return checkpoint_id
+
+    def on_snapshot(self, report: SnapshotTaken) -> None:
+        """Take a task's snapshot: have it written, unless its checkpoint has been given up."""
+        if self._pending is None or report.checkpoint_id != self._pending.checkpoint_id:
+            return
+        if self._io is None:
+            self.on_written(report.checkpoint_id, report.task, None)
+        else:
+            self._io.write(report)
+
+    def on_task_ended(self, report: TaskEnded) -> None:
+        """Take a task's final snapshot."""
+        if self._io is None:
+            self.on_end_written(report.last_checkpoint_id, report.task, None)
+        else:
+            self._io.write(report)
+
+    def on_written(self, checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
+        """Count a task's part of a checkpoint as written."""
+        if self._pending is not None and self._pending.checkpoint_id == checkpoint_id and task in self._pending.awaiting:
+            failpoint("W10")
+            self._pending.awaiting.discard(task)
+            self._pending.written[task] = written
+            self._task_parts[task] = (self._clock.monotonic_ms() - self._pending.started_ms, 0 if written is None else written.size_bytes)
+            if self._pending.awaiting:
+                failpoint("C4")
+            self._complete_when_all_written()
+
+    def with_part(self, task: TaskId, figures: TaskFigures) -> TaskFigures:
+        """Return a task's figures with those of its part of the last checkpoint: how long until it was written, and its bytes."""
+        duration_ms, size_bytes = self._task_parts.get(task, (0.0, 0))
+        return replace(figures, part_ms=duration_ms, part_bytes=size_bytes)
+
+    def on_end_written(self, last_checkpoint_id: int, task: TaskId, written: WrittenTask | None) -> None:
+        """Count a task as ended; it stands in for its part of a checkpoint whose barrier it never saw."""
+        self._ended[task] = written
+        if self._pending is not None and last_checkpoint_id < self._pending.checkpoint_id:
+            self._pending.ended.add(task)
+            self.on_written(self._pending.checkpoint_id, task, written)
+
+    def on_published(self, checkpoint_id: int, kind: CheckpointKind, size_bytes: int, new_bytes: int) -> None:
+        """A checkpoint is durable: tell every task, so that sinks commit."""
+        now_ms = self._clock.monotonic_ms()
+        if self._pending is None or self._pending.checkpoint_id != checkpoint_id:
+            return
+        duration_ms = now_ms - self._pending.started_ms
+        written = [task for task in self._pending.written.values() if task is not None]
+        self._pending = None
+        self._failures_in_a_row = 0
+        self.completed += 1
+        self.notified = True
+        rows, rows_bytes = sum(task.rows_in_flight for task in written), sum(task.bytes_in_flight for task in written)
+        self.history.append(CheckpointInfo(checkpoint_id, kind, self._clock.wall_ms(), duration_ms, size_bytes, new_bytes, rows, rows_bytes))
+        self.committing = set(self._tasks)
+        for task in sorted(self._tasks):
+            self._send(task, CheckpointComplete(checkpoint_id))
+            failpoint("C12")
+        self._due_ms = max(self._due_ms, now_ms + self._options.checkpoint_min_pause_ms)
+
+    def on_completion_taken(self, checkpoint_id: int, task: TaskId) -> None:
+        """A task has heard of a complete checkpoint, and its sinks have committed."""
+        if self.history and self.history[-1].checkpoint_id == checkpoint_id:
+            self.committing.discard(task)
+
+    def give_up(self, checkpoint_id: int, cause: str) -> None:
+        """Drop a checkpoint that failed or took too long; the job goes on."""
+        if self._pending is not None and self._pending.checkpoint_id == checkpoint_id:
+            self._pending = None
+            self.last_failure = f"checkpoint {checkpoint_id}: {cause}"
+            self.failed += 1
+            self._failures_in_a_row += 1
+            self.on_given_up(self.last_failure)
+            self._schedule(self._clock.monotonic_ms())
+
+    def _complete_when_all_written(self) -> None:
+        pending = self._pending
+        if pending is None or pending.awaiting or pending.publishing:
+            return
+        pending.publishing = True
+        self._schedule(pending.started_ms)
+        failpoint("C5")
+        if self._io is None:
+            self.on_published(pending.checkpoint_id, pending.kind, 0, 0)
+            return
+        tasks = [pending.written[task] for task in sorted(self._tasks)]
+        self._io.publish(pending.checkpoint_id, pending.kind, [task for task in tasks if task is not None], frozenset(pending.ended))
+
+    def _schedule(self, started_ms: float) -> None:
+        interval = self._options.checkpoint_interval_ms
+        self._due_ms = started_ms + interval if interval > 0 else float("inf")

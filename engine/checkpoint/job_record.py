@@ -1,0 +1,114 @@
+"""What a job's directory says of the job: the record another process needs to run it on, and the identity under which its sinks stage."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.checkpoint.manifest import FORMAT, VERSION, check_version, damaged, seal, unseal
+
+JOB = "JOB"
+OWNER = "OWNER"
+RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """A job's name, the statements before its own, its own, and the settings they are read under.
+
+    ``status``: RUNNING until it has ended; a job whose process died stays so. ``withheld``: statements hold secrets, which are not written down.
+    """
+
+    name: str
+    statements: tuple[str, ...]
+    statement: str
+    settings: tuple[tuple[str, str], ...]
+    started_at_ms: int = 0
+    epoch: int = 0
+    status: str = RUNNING
+    withheld: bool = False
+
+    def ended(self, status: str) -> JobRecord:
+        """Return the record of the job with its end."""
+        return replace(self, status=status)
+
+
+def encode_record(job_id: str, record: JobRecord) -> bytes:
+    """Return the bytes of a record."""
+    return seal(
+        {
+            "format": FORMAT,
+            "version": list(VERSION),
+            "job_id": job_id,
+            "name": record.name,
+            "statements": list(record.statements),
+            "statement": record.statement,
+            "settings": dict(record.settings),
+            "started_at_ms": record.started_at_ms,
+            "epoch": record.epoch,
+            "status": record.status,
+            "withheld": record.withheld,
+        }
+    )
+
+
+def decode_record(data: bytes) -> JobRecord:
+    """Return the record of sealed bytes; raises STA-3005 when damaged, STA-3006 for a newer format."""
+    fields = unseal(JOB, data)
+    check_version(JOB, fields)
+    try:
+        return JobRecord(
+            name=str(fields["name"]),
+            statements=tuple(map(str, fields["statements"])),
+            statement=str(fields["statement"]),
+            settings=tuple((str(key), str(value)) for key, value in fields["settings"].items()),
+            started_at_ms=int(fields["started_at_ms"]),
+            epoch=int(fields["epoch"]),
+            status=str(fields["status"]),
+            withheld=bool(fields["withheld"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as cause:
+        raise damaged(JOB, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+@dataclass(frozen=True)
+class JobOwner:
+    """The identity under which a job's sinks stage; ``place``: where that was written, so that a copy is known as one; ``name``: the job's."""
+
+    owner: str
+    place: str
+    name: str
+
+
+def encode_owner(job_id: str, owner: JobOwner) -> bytes:
+    """Return the bytes of an identity."""
+    fields = {"owner": owner.owner, "place": owner.place, "name": owner.name}
+    return seal({"format": FORMAT, "version": list(VERSION), "job_id": job_id, **fields})
+
+
+def decode_owner(data: bytes) -> JobOwner:
+    """Return the identity of sealed bytes; raises STA-3005 when damaged."""
+    fields = unseal(OWNER, data)
+    try:
+        return JobOwner(str(fields["owner"]), str(fields["place"]), str(fields.get("name", "")))
+    except KeyError as cause:
+        raise damaged(OWNER, f"a field is missing: {cause}") from cause
+
+
+def recorded_name(read: Callable[[str], bytes]) -> str:
+    """Return the name of the job a directory is of, "" where nothing that can be read says it; ``read`` gives the bytes of a file in it."""
+    with contextlib.suppress(FileNotFoundError, PenstockError):
+        if name := decode_owner(read(OWNER)).name:
+            return name
+    with contextlib.suppress(FileNotFoundError, PenstockError):
+        return decode_record(read(JOB)).name
+    return ""
+
+
+def refuse_withheld(job_id: str) -> PenstockError:
+    """Return the error for a job whose statements hold secrets."""
+    message = f"the statements of job {job_id} hold secrets, which are not kept with its state"
+    return PenstockError("STA-3054", message, hint="run the script it was started by, with the same --state", sqlstate="55000")

@@ -1,0 +1,285 @@
+"""The manifest of a checkpoint: JSON with sorted keys and, on its last line, the checksum of what stands before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from enum import StrEnum
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.checkpoint.snapshot_format import (
+    FileEntry,
+    GroupEntry,
+    ItemsPart,
+    KeyedPart,
+    WrittenTask,
+    damaged,
+)
+from penstock.engine.storage.storage import check_name
+from penstock.engine.task.messages import TaskId
+from penstock.planner.physical.state_compatibility import (
+    CarriedColumn,
+    DeclaredColumn,
+    DeclaredTable,
+    PlanMeaning,
+    StateMeaning,
+)
+
+FORMAT = "penstock-checkpoint"
+VERSION = (1, 4)
+FEATURES = ("layers", "passed times")
+"""What a reader must know beyond version 1.0 to read what this engine writes."""
+MAX_BYTES = 1 << 28
+_SEAL = "#sha256="
+
+
+class Role(StrEnum):
+    """Where an operator stands in its plan."""
+
+    SOURCE = "source"
+    WATERMARK = "watermark"
+    INNER = "inner"
+    SINK = "sink"
+
+
+@dataclass(frozen=True)
+class OperatorEntry:
+    """An operator of the plan the checkpoint belongs to; ``former``: its id in the plan that wrote its state, where that was another.
+
+    ``place``: of a source or a sink its table, of watermarks what they are of: where operators of a changed query go on from.
+    """
+
+    operator_id: str
+    name: str
+    keeps_state: bool
+    parallelism: int
+    role: Role = Role.INNER
+    place: str = ""
+    columns: str = ""
+    former: str | None = None
+
+
+@dataclass(frozen=True)
+class Migration:
+    """How the state of an operator goes on in the types of another plan, by port: where each column of its rows stood before, -1: it is added, NULL.
+
+    ``said``: what was widened and added, for people.
+    """
+
+    ports: tuple[tuple[int, ...], ...]
+    said: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything a restore needs to know: identity, plan, and for each task where its state lies. ``ended`` are tasks that had given all they had.
+
+    ``owner``: the identity under which its sinks staged what is pending; before version 1.4 that was the job's id.
+
+    ``migrations``: by operator id, when another plan than the one that wrote it goes on from it; they are not written.
+    """
+
+    job_id: str
+    epoch: int
+    checkpoint_id: int
+    parent: int | None
+    kind: str
+    created_at_ms: int
+    max_parallelism: int
+    fingerprint: str
+    operators: tuple[OperatorEntry, ...]
+    tasks: tuple[WrittenTask, ...]
+    ended: frozenset[TaskId]
+    meaning: PlanMeaning = PlanMeaning()
+    owner: str = ""
+    migrations: Mapping[str, Migration] = field(default_factory=dict, hash=False)
+
+    @property
+    def files(self) -> tuple[FileEntry, ...]:
+        """The segment files the checkpoint consists of, also those it shares with earlier ones."""
+        return tuple({file.name: file for task in self.tasks for file in task.files}.values())
+
+    @property
+    def size_bytes(self) -> int:
+        """The bytes of its files."""
+        return sum(file.length for file in self.files)
+
+    @property
+    def new_bytes(self) -> int:
+        """The bytes of the files that were written for it; the others are shared with earlier checkpoints."""
+        return sum(file.length for file in self.files if f"-c{self.checkpoint_id}-" in file.name)
+
+    def finished(self, operator_id: str) -> bool:
+        """Whether every subtask of an operator had given all it had."""
+        mine = [task.task for task in self.tasks if operator_id in task.operators]
+        return bool(mine) and all(task in self.ended for task in mine)
+
+
+def seal(fields: dict[str, Any]) -> bytes:
+    """Return fields as sorted JSON with a trailing checksum line."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return text + f"{_SEAL}{hashlib.sha256(text).hexdigest()}\n".encode()
+
+
+def unseal(name: str, data: bytes) -> dict[str, Any]:
+    """Return the fields of sealed bytes; raises STA-3005 naming the file when the checksum is not theirs."""
+    if len(data) > MAX_BYTES:
+        raise damaged(name, f"{len(data)} bytes are more than {MAX_BYTES}")
+    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
+    expected = hashlib.sha256(text + b"\n").hexdigest()
+    if tail != (_SEAL + expected).encode() or not data.endswith(b"\n"):
+        raise damaged(name, f"its checksum line is {tail[:80].decode(errors='replace')!r}, the content's is {_SEAL + expected!r}")
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise damaged(name, "it holds no fields")
+    return fields
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    """Return the bytes of a manifest."""
+    return seal(
+        {
+            "format": FORMAT,
+            "version": list(VERSION),
+            "requires": list(FEATURES),
+            "job_id": manifest.job_id,
+            "owner": manifest.owner,
+            "epoch": manifest.epoch,
+            "checkpoint_id": manifest.checkpoint_id,
+            "parent": manifest.parent,
+            "kind": manifest.kind,
+            "created_at_ms": manifest.created_at_ms,
+            "max_parallelism": manifest.max_parallelism,
+            "fingerprint": manifest.fingerprint,
+            "operators": [_operator_fields(o) for o in manifest.operators],
+            "alike": {i: [told.alike, _port_fields(told)] for i, told in manifest.meaning.operators.items()},
+            "tables": [[t.key, t.name, [[c.name, c.type, c.read, c.optional] for c in t.columns]] for t in manifest.meaning.tables],
+            "tasks": [_task_fields(task, task.task in manifest.ended) for task in manifest.tasks],
+            "files": {f.name: {"length": f.length, "crc32": list(f.crc32), "sha256": f.sha256} for f in manifest.files},
+        }
+    )
+
+
+def _operator_fields(o: OperatorEntry) -> list[Any]:
+    return [o.operator_id, o.name, o.keeps_state, o.parallelism, o.role, o.place, o.columns, o.former]
+
+
+def _operator(operator: Any, name: Any, keeps: Any, parallelism: Any, *more: Any) -> OperatorEntry:
+    """Version 1.0 said no more than these."""
+    role, place, columns, former = more or (Role.INNER, "", "", None)
+    known = None if former is None else str(former)
+    return OperatorEntry(str(operator), str(name), bool(keeps), int(parallelism), Role(role), str(place), str(columns), known)
+
+
+def _port_fields(told: StateMeaning) -> list[Any]:
+    return [[[c.text, c.name, c.type, [list(origin) for origin in c.origins]] for c in port] for port in told.ports]
+
+
+def _meaning(fields: dict[str, Any]) -> PlanMeaning:
+    """Before version 1.3 it was not written."""
+    operators = {str(i): StateMeaning(str(alike), tuple(_port(port) for port in ports)) for i, (alike, ports) in fields.get("alike", {}).items()}
+    return PlanMeaning(operators, tuple(_table(*told) for told in fields.get("tables", [])))
+
+
+def _port(columns: Any) -> tuple[CarriedColumn, ...]:
+    told = ((str(text), str(name), str(kind), tuple((str(t), str(c)) for t, c in origins)) for text, name, kind, origins in columns)
+    return tuple(CarriedColumn(*column) for column in told)
+
+
+def _table(key: Any, name: Any, columns: Any) -> DeclaredTable:
+    told = (DeclaredColumn(str(column), str(kind), bool(read), bool(optional)) for column, kind, read, optional in columns)
+    return DeclaredTable(str(key), str(name), tuple(told))
+
+
+def _task_fields(task: WrittenTask, ended: bool) -> dict[str, Any]:
+    return {
+        "chain": task.task.chain,
+        "subtask": task.task.subtask,
+        "ended": ended,
+        "operators": list(task.operators),
+        "files": [file.name for file in task.files],
+        "keyed": [
+            [*p.key, p.offset, p.schema_length, p.fingerprint, [[g.group, g.offset, g.length, g.rows, g.last] for g in p.groups], p.file, p.changed]
+            for p in task.keyed
+        ],
+        "items": [[p.operator_id, p.state, p.offset, p.length, p.count, p.file] for p in task.items],
+    }
+
+
+def decode_manifest(name: str, data: bytes) -> Manifest:
+    """Return the manifest of sealed bytes; raises STA-3005 when damaged, STA-3006 when its format is newer than this engine."""
+    fields = unseal(name, data)
+    check_version(name, fields)
+    return _shaped(name, lambda: _manifest(fields))
+
+
+def check_version(name: str, fields: dict[str, Any]) -> None:
+    """Refuse a format, or a feature it requires, that this engine does not know."""
+    version = fields.get("version")
+    known = isinstance(version, list) and len(version) == 2 and version[0] == VERSION[0]
+    reads = f"this engine reads {FORMAT} {VERSION[0]}.x up to {VERSION[0]}.{VERSION[1]} with {', '.join(FEATURES)}"
+    if fields.get("format") != FORMAT or not known:
+        raise _too_new(f"checkpoint file {name} has format {fields.get('format')} {version}; {reads}")
+    unknown = [str(feature) for feature in fields.get("requires", []) if feature not in FEATURES]
+    if unknown:
+        found = ".".join(map(str, version or []))
+        raise _too_new(f"checkpoint file {name} of format {found} requires {', '.join(unknown)[:80]}; {reads}")
+
+
+def _too_new(message: str) -> PenstockError:
+    hint = "run the job with the penstock that wrote it, or a newer one"
+    return PenstockError("STA-3006", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="0A000")
+
+
+def _shaped(name: str, build: Callable[[], Manifest]) -> Manifest:
+    try:
+        return build()
+    except (KeyError, TypeError, ValueError) as cause:
+        raise damaged(name, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+def _manifest(fields: dict[str, Any]) -> Manifest:
+    files = {
+        check_name(name): FileEntry(name, int(f["length"]), tuple(int(crc) for crc in f["crc32"]), str(f["sha256"]))
+        for name, f in fields["files"].items()
+    }
+    tasks = tuple(_task(entry, files) for entry in fields["tasks"])
+    return Manifest(
+        job_id=str(fields["job_id"]),
+        epoch=int(fields["epoch"]),
+        checkpoint_id=int(fields["checkpoint_id"]),
+        parent=None if fields["parent"] is None else int(fields["parent"]),
+        kind=str(fields["kind"]),
+        created_at_ms=int(fields["created_at_ms"]),
+        max_parallelism=int(fields["max_parallelism"]),
+        fingerprint=str(fields["fingerprint"]),
+        operators=tuple(_operator(*entry) for entry in fields["operators"]),
+        tasks=tasks,
+        ended=frozenset(task.task for task, entry in zip(tasks, fields["tasks"], strict=True) if entry["ended"]),
+        meaning=_meaning(fields),
+        owner=str(fields.get("owner", fields["job_id"])),
+    )
+
+
+def _task(entry: dict[str, Any], files: dict[str, FileEntry]) -> WrittenTask:
+    """Version 1.0 had one file per task, one layer per state and one key group per record batch."""
+    own = entry.get("file")
+    names = entry.get("files", [] if own is None else [own])
+    keyed = tuple(_keyed(*part[:6], *(part[6:] or (own, None))) for part in entry["keyed"])
+    items = tuple(ItemsPart(str(o), str(s), int(at), int(n), int(count), str(*(file or [own]))) for o, s, at, n, count, *file in entry["items"])
+    task = WrittenTask(
+        TaskId(int(entry["chain"]), int(entry["subtask"])), tuple(map(str, entry["operators"])), tuple(files[name] for name in names), keyed, items
+    )
+    if not {part.file for part in keyed} | {item.file for item in items} <= set(names):
+        raise ValueError("a part lies in no file of its task")
+    return task
+
+
+def _keyed(operator: Any, state: Any, at: Any, length: Any, fingerprint: Any, groups: Any, file: Any, changed: Any) -> KeyedPart:
+    entries = tuple(GroupEntry(int(g), int(off), int(n), int(rows), int(*(last or [g]))) for g, off, n, rows, *last in groups)
+    superseded = None if changed is None else (int(changed[0]), int(changed[1]))
+    return KeyedPart(str(operator), str(state), int(at), int(length), str(fingerprint), entries, str(file), superseded)

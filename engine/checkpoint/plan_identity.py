@@ -1,0 +1,64 @@
+"""What checkpoints say of a plan: its operators, what they read or write, and what lies below each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import field
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.checkpoint.manifest import OperatorEntry, Role
+from penstock.engine.operators.factory import keeps_state
+from penstock.planner.physical.operator_specs import JobGraph, OperatorSpec, SinkSpec, SourceSpec, WatermarkSpec
+from penstock.planner.physical.plan_digest import table_text
+from penstock.planner.physical.state_compatibility import PlanMeaning
+
+
+@dataclass(frozen=True)
+class PlanIdentity:
+    """What a manifest says of the plan. ``below``: by operator id all operators whose rows come to it.
+
+    ``meaning``: what the operators that keep state mean whatever the width of types.
+    """
+
+    operators: tuple[OperatorEntry, ...]
+    fingerprint: str
+    max_parallelism: int
+    below: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    meaning: PlanMeaning = field(default=PlanMeaning(), compare=False)
+
+
+def plan_identity(graph: JobGraph) -> PlanIdentity:
+    """Return a plan's identity; the fingerprint depends on the operators that keep state only, not on parallelism or chaining."""
+    below = _below(graph)
+    places = {spec.operator_id: table_text(spec.table) for chain in graph.chains for spec in chain.operators if isinstance(spec, SourceSpec)}
+    operators = tuple(_entry(spec, chain.parallelism, below, places) for chain in graph.chains for spec in chain.operators)
+    stateful = sorted(operator.operator_id for operator in operators if operator.keeps_state)
+    fingerprint = hashlib.sha256("\n".join(stateful).encode()).hexdigest()
+    kept = {known: told for known, told in graph.meaning.operators.items() if known in stateful}
+    return PlanIdentity(operators, fingerprint, graph.max_parallelism, below, PlanMeaning(kept, graph.meaning.tables))
+
+
+def _entry(spec: OperatorSpec, parallelism: int, below: Mapping[str, frozenset[str]], places: Mapping[str, str]) -> OperatorEntry:
+    role, place = Role.INNER, ""
+    if isinstance(spec, SourceSpec):
+        role, place = Role.SOURCE, places[spec.operator_id]
+    elif isinstance(spec, SinkSpec) and spec.table is not None:
+        role, place = Role.SINK, spec.table.name.lower()
+    elif isinstance(spec, WatermarkSpec):
+        column = spec.schema[spec.time_column].name
+        read = sorted(places[operator] for operator in below[spec.operator_id] if operator in places)
+        role, place = Role.WATERMARK, " ".join([column, str(spec.watermark), *read])
+    columns = ", ".join(f"{column.name} {column.type}" for column in spec.schema)
+    return OperatorEntry(spec.operator_id, spec.name, keeps_state(spec), parallelism, role, place, columns)
+
+
+def _below(graph: JobGraph) -> dict[str, frozenset[str]]:
+    last = {chain.chain_id: chain.operators[-1].operator_id for chain in graph.chains}
+    below: dict[str, frozenset[str]] = {}
+    for chain in graph.chains:  # topological order
+        feeding = {last[edge.source] for edge in graph.inputs_of(chain.chain_id)}
+        for spec in chain.operators:
+            below[spec.operator_id] = frozenset(feeding).union(*(below[operator] for operator in feeding))
+            feeding = {spec.operator_id}
+    return below

@@ -1,0 +1,161 @@
+"""Restoring: which parts of a checkpoint belong to a subtask at today's parallelism."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.engine.api.operator import Context
+from penstock.engine.api.row_pieces import parts_by_group
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.checkpoint.manifest import Manifest, Migration, OperatorEntry
+from penstock.engine.checkpoint.row_migration import migrated
+from penstock.engine.checkpoint.snapshot_format import (
+    KeyedPart,
+    WrittenTask,
+    read_items,
+    read_pieces,
+    read_state,
+    schema_fingerprint,
+)
+from penstock.engine.exchange.channel_state import RESERVED, Goal, batches_of, goal_of
+from penstock.engine.exchange.input_gate import InputGate
+from penstock.engine.state.state_snapshot import OPTIONAL
+from penstock.engine.storage.storage import Storage
+from penstock.engine.task.operator_chain import ChainedOperator, OperatorChain
+
+_VALUES = re.compile(r"list<\w+: ")
+
+
+def check_rows_in_flight(manifest: Manifest, operators: Iterable[OperatorEntry]) -> None:
+    """Refuse rows in flight to other operators than these: STA-3045."""
+    present = {operator.operator_id for operator in operators}
+    names = {operator.operator_id: operator.name for operator in manifest.operators}
+    lost = sorted({f"{names.get(i, '?')} [{i}]" for goal, _, _ in _rows_in_flight(manifest) if (i := goal.operator_id) not in present})
+    if lost:
+        raise PenstockError(
+            "STA-3045",
+            f"checkpoint {manifest.checkpoint_id} holds rows in flight to operators this plan has not, or has changed",
+            detail="to " + ", ".join(lost),
+            hint="start the job as it was; ALTER JOB 'id' SET PARALLELISM, STOP JOB and savepoints leave no rows in flight",
+            sqlstate="55000",
+        )
+
+
+def _rows_in_flight(manifest: Manifest) -> list[tuple[Goal, WrittenTask, KeyedPart]]:
+    """Return where the rows in flight of a checkpoint were going, and where they lie."""
+    return [
+        (goal, task, part)
+        for task in sorted(manifest.tasks, key=lambda t: t.task)
+        for part in task.keyed
+        if (goal := goal_of(part.operator_id, part.state)) is not None
+    ]
+
+
+class Restorer:
+    """Gives the operators of a subtask their state back out of one checkpoint."""
+
+    def __init__(self, storage: Storage, manifest: Manifest, batch_max_rows: int) -> None:
+        self._storage = storage
+        self._manifest = manifest
+        self._batch_max_rows = batch_max_rows
+        self._known = {o.operator_id: o for o in manifest.operators}
+        self._migrations = manifest.migrations
+
+    def restore(self, chain: OperatorChain, gate: InputGate | None) -> None:
+        """Restore every operator of a chain by its id: list states with the items of all subtasks, then keyed states by the subtask's key groups.
+
+        Rows in flight come first to whom they were going, by the subtask's key groups.
+        """
+        for chained in chain.operators:
+            if chained.context.operator_id in self._known:
+                former = self._known[chained.context.operator_id].former
+                if former is not None:
+                    chained.operator.succeeds(former)
+                self._restore_items(chained)
+                self._restore_keyed(chained)
+        for index, chained in enumerate(chain.operators):
+            for (port, source), batches in self._rows_in_flight(chained.context).items():
+                if index == 0 and gate is not None:
+                    gate.put_back(port, source, batches)
+                else:
+                    chain.put_back(index, batches)
+
+    def _rows_in_flight(self, target: Context) -> dict[tuple[int, int], list[Batch]]:
+        """Return the rows in flight into an operator by port and source subtask: of each channel first what had come, then what had not left."""
+        found: dict[tuple[int, int], list[Batch]] = {}
+        groups = target.key_groups
+        mine = [kept for kept in _rows_in_flight(self._manifest) if kept[0].operator_id == target.operator_id]
+        for goal, task, part in sorted(mine, key=lambda kept: not kept[0].left):
+            table = read_state(self._storage, task, (part,), groups.start, groups.end)
+            for source, batch in () if table is None else batches_of(table, self._batch_max_rows):
+                found.setdefault((goal.port, source), []).append(batch)
+        return found
+
+    def _restore_keyed(self, chained: ChainedOperator) -> None:
+        groups = chained.context.key_groups
+        for name, state in chained.operator.keyed_states().items():
+            found = self._tasks_with(chained, name)
+            migration = self._migrations.get(chained.context.operator_id)
+            wanted: pa.Schema = state.snapshot().schema
+            if migration is None:
+                _check_schema(chained, name, wanted, found)
+            for task, layers in found:
+                start, end = (0, groups.max_parallelism) if name in chained.operator.copied_states() else (groups.start, groups.end)
+                for table in read_pieces(self._storage, task, layers, start, end):
+                    for part in parts_by_group(table if migration is None else _migrated(chained, name, wanted, table, migration)):
+                        state.restore(part)
+
+    def _restore_items(self, chained: ChainedOperator) -> None:
+        for name, state in chained.operator.list_states().items():
+            items: list[dict[str, Any]] = []
+            for task in sorted(self._manifest.tasks, key=lambda t: t.task):
+                for part in task.items:
+                    if (part.operator_id, part.state) == (chained.context.operator_id, name):
+                        items += read_items(self._storage, task.file_of(part), part)
+            state.restore_items(items)
+
+    def _tasks_with(self, chained: ChainedOperator, name: str) -> list[tuple[WrittenTask, tuple[KeyedPart, ...]]]:
+        """Return the tasks that hold a keyed state, with its layers there."""
+        operator_id = chained.context.operator_id
+        tasks = sorted(self._manifest.tasks, key=lambda t: t.task)
+        found = [(task, layers) for task in tasks if (layers := task.layers(operator_id, name))]
+        states = {part.state for task in tasks for part in task.keyed if part.operator_id == operator_id and not part.state.startswith(RESERVED)}
+        if states and not found and name not in chained.operator.added_states:
+            raise _foreign(chained, f"it has no state {name}", did_you_mean(name, sorted(states), others=True))
+        return found
+
+
+def _check_schema(chained: ChainedOperator, name: str, wanted: pa.Schema, found: list[tuple[WrittenTask, tuple[KeyedPart, ...]]]) -> None:
+    for part in (part for _, layers in found for part in layers):
+        if len(wanted) > 1 and _lasting(part.fingerprint) != _lasting(schema_fingerprint(wanted)):
+            raise _foreign(chained, f"state {name} has columns ({part.fingerprint}), wanted are ({schema_fingerprint(wanted)})", None)
+
+
+def _migrated(chained: ChainedOperator, name: str, wanted: pa.Schema, table: pa.Table, migration: Migration) -> pa.Table:
+    """Return entries in the columns the state has now; STA-3009 when they do not fit."""
+    port = chained.operator.state_ports().get(name, 0)
+    found = migrated(table, wanted, migration.ports[port] if migration.ports else ())
+    if found is None:
+        raise _foreign(chained, f"state {name} has columns ({schema_fingerprint(table.schema)}), wanted are ({schema_fingerprint(wanted)})", None)
+    return found
+
+
+def _lasting(fingerprint: str) -> str:
+    """The columns of a state but for the optional ones.
+
+    Checkpoints of format 1.2 and before may say what a file called the values of a list.
+    """
+    for name in reversed(OPTIONAL):
+        fingerprint = fingerprint.removesuffix(f", {name} int64")
+    return _VALUES.sub("list<item: ", fingerprint)
+
+
+def _foreign(chained: ChainedOperator, facts: str, hint: str | None) -> PenstockError:
+    message = f"the state of operator {chained.context.name} does not fit"
+    return PenstockError("STA-3009", message, detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="55000", operator=chained.context.name)

@@ -1,0 +1,75 @@
+"""Savepoints: one checkpoint with all its files in a directory of its own, which is the user's: it can be moved, and is never deleted by us."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.checkpoint.manifest import Manifest
+from penstock.engine.checkpoint.reader import CheckpointReader
+from penstock.engine.checkpoint.snapshot_format import BLOCK_BYTES, check_file
+from penstock.engine.checkpoint.store import CheckpointStore, Opened
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.storage import Storage
+
+KIND = "savepoint"
+
+
+def write_savepoint(storage: Storage, job_id: str, directory: Path) -> Path:
+    """Copy a stopped job's current checkpoint into a new directory under ``directory``; return its path.
+
+    Every byte is checked on the way. Raises STA-3005 for damage, STA-3034 when the copy cannot be written.
+    """
+    manifest = CheckpointReader(storage).manifest()
+    target = directory / f"savepoint-{job_id}-{manifest.checkpoint_id}"
+    try:
+        if target.exists():
+            raise _not_written(target, "it exists already")
+        store = CheckpointStore(LocalStorage(target), job_id)
+        try:
+            store.open()
+            _copy(storage, manifest, store)
+        finally:
+            store.close()
+    except OSError as error:
+        raise _not_written(target, error.strerror or str(error)) from error
+    return target
+
+
+def start_from(savepoint: Path, store: CheckpointStore, opened: Opened) -> Opened:
+    """Give a job without checkpoints a savepoint as its first one; a job that has its own, or has finished, goes on from those.
+
+    The savepoint is only read. Raises STA-3035 where there is none, STA-3005 for damage, STA-3006 for a newer format.
+    """
+    if opened.latest is not None or opened.finished:
+        return opened
+    if not savepoint.is_dir():
+        raise _no_savepoint(savepoint)
+    source = LocalStorage(savepoint)
+    reader = CheckpointReader(source)
+    if not reader.is_job:
+        raise _no_savepoint(savepoint)
+    manifest = _copy(source, reader.manifest(), store)
+    return Opened(manifest, False, manifest.checkpoint_id + 1)
+
+
+def _copy(source: Storage, manifest: Manifest, store: CheckpointStore) -> Manifest:
+    for file in manifest.files:
+        check_file(source, file)
+        store.storage.create(file.name)
+        for begin in range(0, file.length, BLOCK_BYTES):
+            store.storage.append(file.name, source.read(file.name, begin, BLOCK_BYTES))
+        store.storage.sync(file.name)
+        check_file(store.storage, file)
+    return store.publish(replace(manifest, job_id=store.job_id, kind=KIND))
+
+
+def _not_written(target: Path, why: str) -> PenstockError:
+    hint = "the job has stopped; its own last checkpoint is whole, and it can go on from there"
+    return PenstockError("STA-3034", f"the savepoint cannot be written to {target}: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")
+
+
+def _no_savepoint(path: Path) -> PenstockError:
+    hint = "STOP JOB 'id' WITH SAVEPOINT prints the directory it made"
+    return PenstockError("STA-3035", f"there is no savepoint in {path}", hint=hint, sqlstate="42704")

@@ -1,0 +1,243 @@
+"""The bytes of a snapshot: segment files, their parts addressable by key group, every block with a checksum that is checked before use.
+
+A keyed part is an Arrow IPC stream whose record batches each hold a few key groups and are found by offset; a list part is a JSON array. A keyed
+state is one part, or several in layers: of entries with one slot the last layer's counts, and none when a later layer only says that it changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import LIMITS, cut, taken
+from penstock.engine.exchange.channel_state import RESERVED
+from penstock.engine.state.state_snapshot import SLOT
+from penstock.engine.storage.storage import Storage
+from penstock.engine.task.messages import TaskId
+
+BLOCK_BYTES = 1 << 20
+MAX_MESSAGE_BYTES = 1 << 31
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A segment file as it must be: length in bytes, CRC-32 of every block, SHA-256 of the whole."""
+
+    name: str
+    length: int
+    crc32: tuple[int, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class GroupEntry:
+    """Where one record batch of the key groups ``group`` to ``last`` lies in its file."""
+
+    group: int
+    offset: int
+    length: int
+    rows: int
+    last: int
+
+
+@dataclass(frozen=True)
+class KeyedPart:
+    """One layer of one keyed state of one operator of one subtask: where its schema and its key groups lie in which file.
+
+    ``changed``: where the slots it supersedes lie (offset, bytes; uint32 each), None for a first layer.
+    """
+
+    operator_id: str
+    state: str
+    offset: int
+    schema_length: int
+    fingerprint: str
+    groups: tuple[GroupEntry, ...]
+    file: str
+    changed: tuple[int, int] | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which state it is a layer of."""
+        return self.operator_id, self.state
+
+    def among(self, start_group: int, end_group: int) -> tuple[GroupEntry, ...]:
+        """Return its record batches with entries of groups ``start_group <= group < end_group``."""
+        return tuple(entry for entry in self.groups if start_group <= entry.last and entry.group < end_group)
+
+    @property
+    def length(self) -> int:
+        """Its bytes."""
+        return self.schema_length + sum(group.length for group in self.groups) + (self.changed[1] if self.changed else 0)
+
+
+@dataclass(frozen=True)
+class ItemsPart:
+    """One list state of one operator of one subtask."""
+
+    operator_id: str
+    state: str
+    offset: int
+    length: int
+    count: int
+    file: str
+
+
+@dataclass(frozen=True)
+class WrittenTask:
+    """What a checkpoint holds of one task: all files it needs, also those earlier checkpoints wrote; layers of a state from the first to the last."""
+
+    task: TaskId
+    operators: tuple[str, ...]
+    files: tuple[FileEntry, ...]
+    keyed: tuple[KeyedPart, ...]
+    items: tuple[ItemsPart, ...]
+
+    def layers(self, operator_id: str, state: str) -> tuple[KeyedPart, ...]:
+        """Return the layers of a state."""
+        return tuple(part for part in self.keyed if part.key == (operator_id, state))
+
+    @property
+    def rows_in_flight(self) -> int:
+        """How many rows in flight it holds."""
+        return sum(group.rows for part in self.keyed if part.state.startswith(RESERVED) for group in part.groups)
+
+    @property
+    def bytes_in_flight(self) -> int:
+        """How many bytes the rows in flight take."""
+        return sum(part.length for part in self.keyed if part.state.startswith(RESERVED))
+
+    @property
+    def size_bytes(self) -> int:
+        """How much its files hold, those it shares with earlier checkpoints included."""
+        return sum(file.length for file in self.files)
+
+    def file_of(self, part: KeyedPart | ItemsPart) -> FileEntry:
+        """Return the file a part lies in."""
+        return next(file for file in self.files if file.name == part.file)
+
+
+def schema_fingerprint(schema: pa.Schema) -> str:
+    """Return what two states must agree on: the names and types of their columns, in order."""
+    return ", ".join(f"{field.name} {plain_type(field.type)}" for field in schema if field.name != SLOT)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return a type without what files call the values of lists and parts of maps, and whether these may be NULL: no part of a type of ours."""
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+    return pa.list_(plain_type(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
+def read_state(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> pa.Table | None:
+    """Return the entries of groups ``start_group <= group < end_group`` of a state, ``None`` for none; reads no other entries of its files."""
+    pieces = list(read_pieces(storage, task, layers, start_group, end_group))
+    return pa.concat_tables(pieces) if pieces else None
+
+
+def read_pieces(storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], start_group: int, end_group: int) -> Iterator[pa.Table]:
+    """Yield what ``read_state`` returns piece by piece, each read when it is asked for. Only a key group that is large by itself is cut."""
+    changed = [part.changed and np.frombuffer(read_checked(storage, task.file_of(part), *part.changed), "<u4") for part in layers]
+    for start, end in pairwise(_bounds(layers, start_group, end_group)):
+        if len(layers) == 1:
+            tables = _read_layer(storage, task, layers[0], start, end)
+        else:
+            tables = _superseded(storage, task, layers, changed, start, end)
+        yield from (table.drop_columns([SLOT]) if SLOT in table.column_names else table for table in tables if table.num_rows)
+
+
+def _bounds(layers: Sequence[KeyedPart], start_group: int, end_group: int) -> list[int]:
+    """Return where to cut a range of key groups so that about so many bytes are read at once."""
+    wanted = sorted((max(start_group, entry.group), entry.length) for part in layers for entry in part.among(start_group, end_group))
+    lengths = np.array([length for _, length in wanted], np.int64)
+    firsts = {wanted[first][0] for first, _ in cut(lengths, lengths.size, LIMITS.batch_bytes)}
+    return [start_group, *sorted(firsts - {start_group}), end_group]
+
+
+def _superseded(
+    storage: Storage, task: WrittenTask, layers: Sequence[KeyedPart], changed: Sequence[np.ndarray | None], start_group: int, end_group: int
+) -> Iterator[pa.Table]:
+    """Yield the entries that no later layer supersedes, in the order of their slots within a group."""
+    tables = []
+    gone = np.zeros(0, np.uint32)
+    for part, slots in zip(reversed(layers), reversed(changed), strict=True):
+        for table in _read_layer(storage, task, part, start_group, end_group):
+            tables.append(table.filter(array_of(~np.isin(numbers_of(table.column(SLOT)), gone))) if gone.size else table)
+        gone = gone if slots is None else np.union1d(gone, slots)
+    whole = pa.concat_tables(tables) if tables else None
+    if whole is not None:
+        groups, slots = (numbers_of(whole.column(place)) for place in (0, 1))
+        yield whole if len(tables) == 1 else taken(whole, np.lexsort((slots, groups)))
+
+
+def _read_layer(storage: Storage, task: WrittenTask, part: KeyedPart, start_group: int, end_group: int) -> Iterator[pa.Table]:
+    file, wanted = task.file_of(part), part.among(start_group, end_group)
+    if not wanted:
+        return
+    schema = pa.ipc.read_schema(pa.py_buffer(read_checked(storage, file, part.offset, part.schema_length)))
+    for start, end in cut(np.array([entry.length for entry in wanted]), len(wanted), LIMITS.batch_bytes):
+        some = wanted[start:end]
+        first = some[0].offset
+        view = read_checked(storage, file, first, some[-1].offset + some[-1].length - first)
+        pieces = [view[entry.offset - first : entry.offset - first + entry.length] for entry in some]
+        table = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(piece), schema) for piece in pieces], schema)
+        low, high = np.searchsorted(numbers_of(table.column(0)), [start_group, end_group])
+        yield table.slice(low, high - low)
+
+
+def read_items(storage: Storage, file: FileEntry, part: ItemsPart) -> list[dict[str, Any]]:
+    """Return the items of a list state."""
+    items: list[dict[str, Any]] = json.loads(bytes(read_checked(storage, file, part.offset, part.length)))
+    return items
+
+
+def read_checked(storage: Storage, file: FileEntry, offset: int, length: int) -> memoryview:
+    """Return bytes of a segment after checking every block they lie in; raises STA-3005 naming file, block and checksums."""
+    first, last = offset // BLOCK_BYTES, max(offset + length - 1, offset) // BLOCK_BYTES
+    begin = first * BLOCK_BYTES
+    end = min((last + 1) * BLOCK_BYTES, file.length)
+    if offset + length > file.length or last >= len(file.crc32):
+        raise damaged(file.name, f"bytes {offset}..{offset + length} are wanted of {file.length}")
+    data = storage.read(file.name, begin, end - begin)
+    if len(data) != end - begin:
+        raise damaged(file.name, f"{begin + len(data)} bytes instead of {file.length}")
+    view = memoryview(data)
+    for block in range(first, last + 1):
+        found = zlib.crc32(view[block * BLOCK_BYTES - begin : (block + 1) * BLOCK_BYTES - begin])
+        if found != file.crc32[block]:
+            raise damaged(file.name, f"block at {block * BLOCK_BYTES}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
+    if begin == 0 and end == file.length and (found_sha := hashlib.sha256(data).hexdigest()) != file.sha256:
+        raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
+    return view[offset - begin : offset - begin + length]
+
+
+def check_file(storage: Storage, file: FileEntry) -> None:
+    """Read a whole segment and check all of it; raises STA-3005 naming file, block and checksums."""
+    whole = hashlib.sha256()
+    for begin in range(0, file.length, BLOCK_BYTES):
+        data = storage.read(file.name, begin, BLOCK_BYTES)
+        block = begin // BLOCK_BYTES
+        if block >= len(file.crc32) or len(data) != min(BLOCK_BYTES, file.length - begin):
+            raise damaged(file.name, f"{begin + len(data)} bytes instead of {file.length}")
+        if (found := zlib.crc32(data)) != file.crc32[block]:
+            raise damaged(file.name, f"block at {begin}: crc32 {found:08x}, expected {file.crc32[block]:08x}")
+        whole.update(data)
+    if (found_sha := whole.hexdigest()) != file.sha256:
+        raise damaged(file.name, f"sha256 {found_sha}, expected {file.sha256}")
+
+
+def damaged(name: str, facts: str, hint: str | None = None) -> PenstockError:
+    """Return the error for a checkpoint file that is not what was written."""
+    return PenstockError("STA-3005", f"checkpoint file {name} is damaged", detail=facts, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030")

@@ -1,0 +1,234 @@
+"""Writing the snapshots of one deployment's tasks: each a new segment file, which refers to earlier ones for what has not changed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.arrow_numpy import numbers_of
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.row_pieces import LIMITS, joined
+from penstock.engine.checkpoint.snapshot_format import (
+    BLOCK_BYTES,
+    FileEntry,
+    GroupEntry,
+    ItemsPart,
+    KeyedPart,
+    WrittenTask,
+    schema_fingerprint,
+)
+from penstock.engine.exchange.channel_state import RESERVED
+from penstock.engine.state.state_snapshot import FrozenState, Snapshot
+from penstock.engine.storage.storage import Storage
+from penstock.engine.task.messages import TaskId
+from penstock.engine.task.operator_chain import OperatorSnapshot
+
+ALIGNMENT = 8
+STREAM_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+PIECE_BYTES = 1 << 16
+"""About so many bytes of neighbouring key groups are one record batch: any range is read without much of the rest."""
+
+
+class _Segment:
+    """A new file, made when the first bytes come; counts and checks them on the way."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage = storage
+        self.name = name
+        self._sha = hashlib.sha256()
+        self._crcs: list[int] = []
+        self._room = 0
+        self.length = 0
+        self.begun = False
+
+    def append(self, data: bytes | pa.Buffer) -> int:
+        """Append bytes, padded to the alignment; return where they begin. FileExistsError when the name is taken."""
+        if not self.begun:
+            self._storage.create(self.name)
+            self.begun = True
+        offset = self.length
+        padded = b"".join((data, bytes(-len(data) % ALIGNMENT)))
+        self._storage.append(self.name, padded)
+        self._sha.update(padded)
+        self.length += len(padded)
+        view = memoryview(padded)
+        while view:
+            if not self._room:
+                self._crcs.append(0)
+                self._room = BLOCK_BYTES
+            piece, view = view[: self._room], view[self._room :]
+            self._crcs[-1] = zlib.crc32(piece, self._crcs[-1])
+            self._room -= len(piece)
+        return offset
+
+    def finish(self) -> list[FileEntry]:
+        """Sync the file, if there is one, and return what must be found in it."""
+        if not self.begun:
+            return []
+        failpoint("W8")
+        self._storage.sync(self.name)
+        return [FileEntry(self.name, self.length, tuple(self._crcs), self._sha.hexdigest())]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What was written of a task for a checkpoint, and digests of the states written whole."""
+
+    written: WrittenTask
+    digests: dict[tuple[str, str], bytes]
+
+
+_NOTHING = _Kept(WrittenTask(TaskId(0, 0), (), (), (), ()), {})
+
+
+class SnapshotWriter:
+    """Knows what it wrote for the checkpoints that snapshots are told against, so nobody else need tell it. One per deployment (``attempt``)."""
+
+    def __init__(self, storage: Storage, epoch: int, attempt: int) -> None:
+        self._storage = storage
+        self._epoch = epoch
+        self.attempt = attempt
+        self._kept: dict[TaskId, dict[int, _Kept]] = {}
+
+    def write(self, checkpoint_id: int, task: TaskId, operators: Sequence[OperatorSnapshot]) -> WrittenTask:
+        """Write and sync a task's snapshot. Raises OSError, and then leaves nothing behind if it can; no state writes no file."""
+        segment = _Segment(self._storage, f"seg-e{self._epoch}-a{self.attempt}-c{checkpoint_id}-t{task}")
+        try:
+            kept = self._write(segment, task, operators)
+        except OSError:
+            if segment.begun:  # else the name is taken: not ours to delete
+                with contextlib.suppress(OSError):  # the first failure is the one to tell; the file is garbage either way
+                    self._storage.delete(segment.name)
+            raise
+        bases = [state.base for o in operators for state in o.keyed.values() if isinstance(state, FrozenState) and state.base is not None]
+        mine = self._kept.get(task, {})
+        self._kept[task] = {number: earlier for number, earlier in mine.items() if number >= min(bases, default=-1)} | {checkpoint_id: kept}
+        return kept.written
+
+    def _write(self, segment: _Segment, task: TaskId, operators: Sequence[OperatorSnapshot]) -> _Kept:
+        keyed: list[KeyedPart] = []
+        items: list[ItemsPart] = []
+        digests: dict[tuple[str, str], bytes] = {}
+        files: dict[str, FileEntry] = {}
+        for operator in operators:
+            for name, state in sorted(operator.keyed.items()):
+                base = self._base(task, state)
+                layers, digest = _layers(segment, operator.operator_id, name, state, base)
+                keyed += layers
+                files |= {file.name: file for file in base.written.files}
+                if digest is not None:
+                    digests[operator.operator_id, name] = digest
+            failpoint("W7")
+            items += [_write_items(segment, operator.operator_id, name, rows) for name, rows in sorted(operator.items.items())]
+        files |= {file.name: file for file in segment.finish()}
+        needed = {part.file for part in keyed} | {item.file for item in items}
+        ids = tuple(operator.operator_id for operator in operators)
+        return _Kept(WrittenTask(task, ids, tuple(files[name] for name in sorted(needed)), tuple(keyed), tuple(items)), digests)
+
+    def _base(self, task: TaskId, state: Snapshot) -> _Kept:
+        base = state.base if isinstance(state, FrozenState) else None
+        return _NOTHING if base is None else self._kept[task][base]
+
+
+def _layers(segment: _Segment, operator_id: str, name: str, state: Snapshot, base: _Kept) -> tuple[list[KeyedPart], bytes | None]:
+    """Write what is new of a state; return its layers, and the digest of one that was written whole."""
+    earlier = list(base.written.layers(operator_id, name))
+    if isinstance(state, FrozenState) and state.changed is not None:
+        if not state.changed.size:
+            return earlier, None
+        layer, _ = _write_keyed(segment, operator_id, name, state.pieces(), state.changed)
+        return [*earlier, layer], None
+
+    def pieces() -> Iterator[pa.Table]:
+        return state.pieces() if isinstance(state, FrozenState) else iter((state,))
+
+    if earlier and base.digests.get((operator_id, name)) == (digest := _digest(pieces(), f"{operator_id}.{name}")):
+        return earlier, digest
+    layer, digest = _write_keyed(segment, operator_id, name, pieces(), None)
+    return [layer], digest
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A record batch in bytes, with its first and last key group and its rows."""
+
+    first: int
+    last: int
+    rows: int
+    data: pa.Buffer
+
+
+def _encoded(pieces: Iterator[pa.Table], name: str) -> tuple[pa.Schema, Iterator[_Message]]:
+    """Return the schema of a state, and its record batches, each encoded when it is asked for."""
+    piece = next(pieces)
+
+    def messages() -> Iterator[_Message]:
+        for table in itertools.chain((piece,), pieces):
+            for batch in joined(table.to_batches(), LIMITS.chunk_bytes):
+                for first, last, rows in _by_groups(batch, name):
+                    yield _Message(first, last, rows.num_rows, rows.serialize())
+
+    return piece.schema.remove_metadata(), messages()
+
+
+def _digest(pieces: Iterator[pa.Table], name: str) -> bytes:
+    """Return what differs when the bytes of a state do."""
+    schema, messages = _encoded(pieces, name)
+    sha = hashlib.sha256(schema.serialize())
+    for message in messages:
+        sha.update(message.data)
+    return sha.digest()
+
+
+def _write_keyed(segment: _Segment, operator_id: str, name: str, pieces: Iterator[pa.Table], changed: np.ndarray | None) -> tuple[KeyedPart, bytes]:
+    """Write a layer piece by piece; return it, and its digest."""
+    schema, messages = _encoded(pieces, f"{operator_id}.{name}")
+    encoded = schema.serialize()
+    sha = hashlib.sha256(encoded)
+    offset = segment.append(encoded)
+    schema_length = segment.length - offset
+    groups = []
+    for message in messages:
+        sha.update(message.data)
+        start = segment.append(message.data)
+        groups.append(GroupEntry(message.first, start, segment.length - start, message.rows, message.last))
+        if len(groups) == 1 and name.startswith(RESERVED):
+            failpoint("W11")
+    segment.append(STREAM_END)
+    superseded = None
+    if changed is not None:
+        data = changed.astype("<u4").tobytes()
+        superseded = (segment.append(data), len(data))
+    part = KeyedPart(operator_id, name, offset, schema_length, schema_fingerprint(schema), tuple(groups), segment.name, superseded)
+    return part, sha.digest()
+
+
+def _write_items(segment: _Segment, operator_id: str, name: str, items: Sequence[dict[str, Any]]) -> ItemsPart:
+    data = json.dumps(list(items), sort_keys=True, separators=(",", ":")).encode()
+    return ItemsPart(operator_id, name, segment.append(data), len(data), len(items), segment.name)
+
+
+def _by_groups(batch: pa.RecordBatch, name: str) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """Cut a batch whose first column is its ascending key group between groups, into pieces of about PIECE_BYTES at least."""
+    if batch.num_rows == 0:
+        return
+    groups = numbers_of(batch.column(0)).astype(np.int64)
+    steps = np.diff(groups)
+    if batch.schema.field(0).name != "key_group" or (steps < 0).any():
+        raise PenstockError("INT-9015", f"state {name} is not ordered by key group", kind=Kind.INTERNAL, sqlstate="XX000")
+    most = max(1, PIECE_BYTES * batch.num_rows // max(1, batch.nbytes))
+    start = 0
+    for end in [*(np.flatnonzero(steps) + 1).tolist(), batch.num_rows]:
+        if end - start >= most or end == batch.num_rows:
+            yield int(groups[start]), int(groups[end - 1]), batch.slice(start, end - start)
+            start = end

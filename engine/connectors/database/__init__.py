@@ -1,0 +1,1 @@
+"""PostgreSQL, SQLite, DuckDB: scan, lookup, two-phase sink."""

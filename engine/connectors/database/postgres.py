@@ -1,0 +1,191 @@
+"""PostgreSQL, through psycopg 3: rows by COPY, keys as arrays."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import DataType, Double, Float, String
+from penstock.engine.connectors.database.database import Select, failed
+from penstock.engine.connectors.database.postgres_copy import copied, copy_text
+from penstock.engine.connectors.database.row_conversion import rows_of
+from penstock.engine.connectors.database.select_statement import quoted, quoted_table, select_text, shown
+from penstock.engine.connectors.database.write_interface import conflict_text, insert_text
+
+_CONNECT_S = 10
+_SESSION = "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=3 -c bytea_output=hex"
+"""How values are written as text, whatever the server's default: such that each is read back exactly."""
+_BESIDE = "penstock_beside"
+_ARRAYS = {
+    pa.int8(): "int2",
+    pa.int16(): "int2",
+    pa.int32(): "int4",
+    pa.int64(): "int8",
+    pa.string(): "text",
+    pa.bool_(): "bool",
+    pa.date32(): "date",
+    pa.binary(): "bytea",
+}
+_LOST = "08006"
+_TRANSIENT = ("08", "25P03", "40", "53", "55P03", "57014", "57P")  # connection, idle too long, rolled back, no room, locked, ended by somebody
+_FOR_GOOD = ("08P01", "40002", "57P04")  # not the server's protocol, a constraint, a database that was dropped
+_REFUSED = ("authentication failed", "does not exist", "pg_hba.conf", "no password supplied")  # to connect: told in words, without a state
+
+
+class PostgresConnection:
+    """One connection to a server."""
+
+    bytes_type = "BYTEA"
+
+    def __init__(self, url: str, username: str | None, password: str | None, *, writes: bool = False) -> None:
+        """DAT-4700 without psycopg, DAT-4701 when the server cannot be reached."""
+        try:
+            import psycopg
+        except ImportError as error:
+            hint = "pip install 'penstock[postgres]'"
+            raise PenstockError("DAT-4700", "the connector postgres needs psycopg, which is not installed", hint=hint, kind=Kind.EXTERNAL) from error
+        self._driver: Any = psycopg
+        self._secret = password
+        given: dict[str, Any] = {key: value for key, value in (("user", username), ("password", password)) if value is not None}
+        try:
+            self.connection: Any = psycopg.connect(
+                url, autocommit=True, connect_timeout=_CONNECT_S, application_name="penstock", options=_SESSION, **given
+            )
+            self.connection.prepare_threshold = None
+            self.connection.read_only = not writes
+        except psycopg.Error as error:
+            raise self._failed(f"no connection to {redact_url(url)}", error, "DAT-4701") from error
+
+    def columns(self, table: str) -> dict[str, str]:
+        text = (
+            "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute"
+            " WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+        )
+        return dict(self.ask(text, [quoted_table(table)]))
+
+    def tables(self) -> list[str]:
+        text = "SELECT c.relname::text FROM pg_class c WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND pg_table_is_visible(c.oid)"
+        return [name for (name,) in self.ask(f"{text} AND c.relnamespace <> 'pg_catalog'::regnamespace ORDER BY 1", [])]
+
+    def text(self, select: Select) -> str:
+        return shown(*select_text(select, "%s", _item), "%s")
+
+    def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
+        text, values = select_text(select, "%s", _item)
+        try:
+            whole = self._driver.ClientCursor(self.connection).mogrify(text, values)
+            with self.connection.cursor() as cursor, cursor.copy(copy_text(whole, select.fields)) as copy:
+                yield from copied(copy, select.fields, select.table)
+        except self._driver.Error as error:
+            raise self.failure(f"the rows of {select.table} cannot be read", error) from error
+
+    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+        text, values = select_text(select, "%s", _item)
+        names = ", ".join(map(quoted, keys.schema.names))
+        arrays = ", ".join(f"%s::{_ARRAYS[kind]}[]" for kind in keys.schema.types)
+        text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (SELECT * FROM unnest({arrays}))"
+        return rows_of(self.ask(text, [*values, *(column.to_pylist() for column in keys.columns)]), select.fields, select.table)
+
+    def pushes(self, kind: DataType, operator: str) -> bool:
+        return not isinstance(kind, Float | Double) and (not isinstance(kind, String) or operator in ("IS NULL", "IS NOT NULL"))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        try:
+            with self.connection.transaction():
+                yield
+        except self._driver.Error as error:
+            raise self.failure("the PostgreSQL server refuses a transaction", error) from error
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.ask(text.replace("%", "%%").replace("?", "%s"), list(values))
+
+    def locked(self, text: str) -> str:
+        return f"{text} FOR UPDATE"
+
+    def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        names = ", ".join(map(quoted, rows.schema.names))
+        try:
+            with self.connection.cursor() as cursor, cursor.copy(f"COPY {quoted_table(table)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+                copy.write(csv_text(rows))
+        except self._driver.Error as error:
+            raise self.failure(f"{table} takes no rows", error) from error
+
+    def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        names = list(map(quoted, rows.schema.names))
+        self._beside(table, rows)
+        text = insert_text(quoted_table(table), names, f"SELECT {', '.join(names)} FROM {_BESIDE}")
+        self.run(text + conflict_text(names, list(map(quoted, keys))))
+        self.run(f"DROP TABLE {_BESIDE}")
+
+    def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        self._beside(table, keys)
+        same = " AND ".join(f"t.{quoted(name)} = k.{quoted(name)}" for name in keys.schema.names)
+        self.run(f"DELETE FROM {quoted_table(table)} AS t USING {_BESIDE} AS k WHERE {same}")
+        self.run(f"DROP TABLE {_BESIDE}")
+
+    def _beside(self, table: str, rows: pa.RecordBatch) -> None:
+        """Put rows into a table of the session's own, with the columns they are for."""
+        names = ", ".join(map(quoted, rows.schema.names))
+        self.run(f"CREATE TEMPORARY TABLE {_BESIDE} ON COMMIT DROP AS SELECT {names} FROM {quoted_table(table)} LIMIT 0")
+        self.insert(_BESIDE, rows)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def ask(self, text: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        try:
+            with self.connection.cursor(binary=True) as cursor:
+                cursor.execute(text, values)
+                return cursor.fetchall() if cursor.description is not None else []
+        except self._driver.Error as error:
+            raise self.failure("the PostgreSQL server does not answer as asked", error) from error
+
+    def failure(self, what: str, error: Exception) -> PenstockError:
+        """Return an error of the server as ours, worth another try or not by its state."""
+        return self._failed(what, error, "DAT-4705")
+
+    def _failed(self, what: str, error: Exception, code: str) -> PenstockError:
+        lost = isinstance(error, self._driver.OperationalError) and not any(word in str(error) for word in _REFUSED)
+        state = getattr(error, "sqlstate", None) or (_LOST if lost else "58000")
+        transient = state.startswith(_TRANSIENT) and not state.startswith(_FOR_GOOD)
+        return failed(what, error, self._told, state=f"SQLSTATE {state}", sqlstate=state, code=code, transient=transient)
+
+    def _told(self, text: str) -> str:
+        return redact_url(text.replace(self._secret, "******") if self._secret else text)
+
+
+def csv_text(rows: pa.RecordBatch) -> memoryview:
+    """Return rows as COPY reads them: every value in quotes, NULL nothing at all."""
+    columns = [_hexadecimal(c) if pa.types.is_binary(c.type) else c.cast(pa.string()) if pa.types.is_decimal(c.type) else c for c in rows.columns]
+    sink = pa.BufferOutputStream()
+    options = pa.csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    pa.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), sink, options)
+    return memoryview(sink.getvalue())
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    """Return bytes as the server reads them from text; the bytes of a column lie one behind the other, and so do their digits."""
+    column = pa.concat_arrays([column, pa.array([], column.type)])
+    valid, offsets, values = column.buffers()
+    if column.offset or values is None:
+        return pa.array([None if value is None else "\\x" + value.hex() for value in column.to_pylist()], pa.string())
+    doubled = np.frombuffer(offsets, np.int32)[: len(column) + 1].astype(np.int32) * 2
+    digits = pa.py_buffer(binascii.hexlify(memoryview(values)))
+    texts = pa.Array.from_buffers(pa.string(), len(column), [valid, pa.py_buffer(doubled), digits])
+    return pc.binary_join_element_wise("\\x", texts, "")
+
+
+def _item(field: Field) -> str:
+    return f"{quoted(field.name)}::text" if isinstance(field.type, String) else quoted(field.name)

@@ -1,0 +1,152 @@
+"""The sink into a table of a database: rows are staged there, and moved in one transaction with the note that they were: exactly once."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.sink import Committable, SinkRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import group_numbers
+from penstock.engine.changelog.row_kinds import DELETE, UPDATE_BEFORE, change_rows
+from penstock.engine.connectors.database.connect import opened_for_writing, stored
+from penstock.engine.connectors.database.staged_transactions import StagedTransactions
+
+_BUFFERED_BYTES = 32 << 20
+_DELETED = "penstock_deleted"
+
+
+class DatabaseSink:
+    """Writes one subtask's share. With a PRIMARY KEY the last change of each key in an epoch replaces or deletes its row; without one rows are added.
+
+    What is prepared is staged in the database itself, so any process can commit it. A commit that the database refuses for good fails the job, which
+    does not move on; one that may succeed later is tried again as the same transaction.
+    """
+
+    def __init__(self, request: SinkRequest) -> None:
+        assert request.table is not None, "a database sink has a table"
+        self._request = request
+        self._table = request.table
+        self._tries = int(option(request.table, "sink.max-retries") or 0) + 1
+        self._database = opened_for_writing(request.table)
+        fields = stored(request.table, request.table.physical_fields, self._database)
+        self._names = [field.name for field in fields]
+        declared = {name.lower() for name in request.table.primary_key}
+        self._key = tuple(i for i, field in enumerate(request.table.physical_fields) if field.name.lower() in declared)
+        self._schema = pa.schema([pa.field(name, kind) for name, kind in zip(self._names, request.schema.to_arrow().types, strict=True)])
+        self._transactions = StagedTransactions(self._database, request)
+        self._buffered: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._prepared: list[Committable] = []
+        self._ended = False
+
+    def recover(self, pending: list[Committable]) -> None:
+        self._again(lambda: self._transactions.take_over(pending))
+
+    def write(self, batch: Batch) -> None:
+        if not batch.num_rows:
+            return
+        rows = self._changes(batch) if self._key else batch.rows
+        if not rows.num_rows:  # changes that cancel out
+            return
+        self._buffered.append(rows)
+        self._bytes += rows.nbytes
+        if self._bytes >= _BUFFERED_BYTES:
+            self._stage()
+
+    def _changes(self, batch: Batch) -> pa.RecordBatch:
+        rows, ops = change_rows(batch, self._key)
+        deleted = array_of((ops == DELETE) | (ops == UPDATE_BEFORE))
+        return pa.RecordBatch.from_arrays([deleted, *rows.columns], names=[_DELETED, *self._names])
+
+    def _stage(self) -> None:
+        """Stage what is buffered, of each key the last change."""
+        if not self._buffered:
+            return
+        table = pa.Table.from_batches([pa.RecordBatch.from_arrays(batch.columns, names=self._staged_names) for batch in self._buffered])
+        if self._key:
+            number, count = group_numbers(table.select([i + 1 for i in self._key]))
+            last = np.zeros(count, np.int64)
+            last[number] = np.arange(len(number))
+            table = table.take(array_of(np.sort(last)))
+        rows = table.combine_chunks().to_batches()[0]
+        self._buffered, self._bytes = [], 0
+        self._prepared.append(self._again(lambda: self._transactions.stage(rows)))
+
+    @property
+    def _staged_names(self) -> list[str]:
+        return [_DELETED, *self._names] if self._key else self._names
+
+    def prepare(self, checkpoint_id: int) -> list[Committable]:
+        self._stage()
+        items, self._prepared = self._prepared, []
+        return [{**item, "checkpoint": checkpoint_id} for item in items]
+
+    def commit(self, items: list[Committable]) -> None:
+        if not items:
+            return
+        try:
+            rows = self._again(lambda: self._transactions.commit(items, self._move))
+        except PenstockError as error:
+            raise self._refused(error, items) from error
+        self._request.metrics.count("rows_committed", rows)
+
+    def completed(self, checkpoint_id: int) -> None:
+        """The database itself says what is committed."""
+
+    def _refused(self, error: PenstockError, items: list[Committable]) -> PenstockError:
+        """Return why a commit failed. One that is refused for good ends the job: its rows stay staged, and nothing behind them is written."""
+        if error.retriable or error.code.startswith("STA-"):
+            return error
+        message = f"checkpoint {items[0]['checkpoint']} cannot be committed to table {self._table.name}: the database refuses its rows"
+        hint = "put right what it says there and start the job again: it goes on with these rows"
+        return PenstockError("DAT-4707", message, detail=error.detail, hint=hint, kind=Kind.USER, sqlstate="40000")
+
+    def _move(self, rows: pa.RecordBatch) -> None:
+        """Put staged rows into the table, inside a transaction."""
+        name = self._table.options["table-name"]
+        if not self._key:
+            self._database.insert(name, pa.RecordBatch.from_arrays(rows.columns, schema=self._schema))
+            return
+        deleted, keys = rows.column(0), [self._names[i] for i in self._key]
+        whole = pa.RecordBatch.from_arrays(rows.columns[1:], schema=self._schema)
+        gone, kept = whole.filter(deleted).select(keys), whole.filter(pa.compute.invert(deleted))
+        if gone.num_rows:
+            self._database.delete(name, gone)
+        if kept.num_rows:
+            self._database.replace(name, keys, kept)
+
+    def abort(self, items: list[Committable]) -> None:
+        self._again(lambda: self._transactions.discard(items))
+
+    def ready(self) -> bool:
+        return True
+
+    def end(self) -> None:
+        """What is buffered is staged by the final checkpoint."""
+        self._ended = True
+
+    def close(self) -> None:
+        if self._ended and not self._request.resumes:
+            with contextlib.suppress(PenstockError):  # the rows are there; that a note stays behind is no reason to fail
+                self._again(self._transactions.retire)
+        self._database.close()
+
+    def _again(self, act):  # type: ignore[no-untyped-def]  # whatever it returns is returned
+        """Do what may fail in passing, on a new connection each time it has."""
+        for attempt in range(1, self._tries + 1):
+            try:
+                return act()
+            except PenstockError as error:
+                if not error.retriable or attempt == self._tries:
+                    raise
+                self._request.metrics.count("database_retries")
+                self._database.close()
+                self._database = opened_for_writing(self._table)
+                self._transactions.use(self._database)
+        raise AssertionError("it is tried once at least")

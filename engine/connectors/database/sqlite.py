@@ -1,0 +1,151 @@
+"""SQLite files, through the driver of Python's own library."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import DataType, Date, Decimal, String, is_integer, is_timestamp
+from penstock.engine.connectors.database.database import BATCH_ROWS, Select, failed
+from penstock.engine.connectors.database.row_conversion import rows_of
+from penstock.engine.connectors.database.select_statement import quoted, quoted_table, select_text, shown
+from penstock.engine.connectors.database.write_interface import conflict_text, insert_text
+
+BUSY_S = 30.0
+_MAX_VALUES = 30_000  # SQLite takes 32,766
+
+
+class SqliteFile:
+    """One connection to a file. Any value may stand in any column, so values are read by what the column is declared as here."""
+
+    bytes_type = "BLOB"
+
+    def __init__(self, path: str, *, writes: bool = False) -> None:
+        """``writes``: the file may be written, and is made if there is none. DAT-4701 when it cannot be opened."""
+        self.path = path
+        if not writes and not Path(path).is_file():
+            raise PenstockError("DAT-4701", f"there is no SQLite file {path}", hint="give the path of the file", kind=Kind.EXTERNAL, sqlstate="08001")
+        mode = "rwc" if writes else "ro"
+        try:
+            uri = f"file:{quote(str(Path(path).absolute()))}?mode={mode}"
+            self.connection = sqlite3.connect(uri, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+            self.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        except sqlite3.Error as error:
+            raise _failed(f"the SQLite file {path} cannot be opened", error, "DAT-4701") from error
+
+    def columns(self, table: str) -> dict[str, str]:
+        found = self._ask("SELECT name, type FROM pragma_table_info(?)", [table])
+        return dict(found)
+
+    def tables(self) -> list[str]:
+        return [name for (name,) in self._ask("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name", [])]
+
+    def text(self, select: Select) -> str:
+        return shown(*select_text(select, "?", _item), "?")
+
+    def rows(self, select: Select) -> Iterator[pa.RecordBatch]:
+        text, values = select_text(select, "?", _item)
+        try:
+            cursor = self.connection.execute(text, values)
+            while rows := cursor.fetchmany(BATCH_ROWS):
+                yield rows_of(rows, select.fields, select.table)
+        except sqlite3.Error as error:
+            raise self.failure(f"the rows of {select.table} cannot be read", error) from error
+
+    def found(self, select: Select, keys: pa.RecordBatch) -> pa.RecordBatch:
+        step = max(1, _MAX_VALUES // keys.num_columns)
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, keys.num_rows, step):
+            rows += self._found(select, keys.slice(start, step))
+        return rows_of(rows, select.fields, select.table)
+
+    def _found(self, select: Select, keys: pa.RecordBatch) -> list[tuple[Any, ...]]:
+        text, values = select_text(select, "?", _item)
+        names = ", ".join(map(quoted, keys.schema.names))
+        row = f"({', '.join('?' * keys.num_columns)})"
+        text += f"{' AND' if select.conditions else ' WHERE'} ({names}) IN (VALUES {', '.join([row] * keys.num_rows)})"
+        columns = [parameters(column) for column in keys.columns]
+        return self._ask(text, [*values, *(value for one in zip(*columns, strict=True) for value in one)])
+
+    def pushes(self, kind: DataType, operator: str) -> bool:
+        return operator.startswith("IS ") or is_integer(kind) or (isinstance(kind, String) and operator in ("=", "IN"))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def failure(self, what: str, error: sqlite3.Error) -> PenstockError:
+        """Return an error of the driver as ours; a file that others keep locked may be free later."""
+        return _failed(what, error, "DAT-4705")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self.run("BEGIN IMMEDIATE")
+        try:
+            yield
+            self.run("COMMIT")
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.rollback()
+            raise
+
+    def run(self, text: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._ask(text, list(values))
+
+    def locked(self, text: str) -> str:
+        return text
+
+    def insert(self, table: str, rows: pa.RecordBatch) -> None:
+        self._many(_insert(table, rows), rows)
+
+    def replace(self, table: str, keys: Sequence[str], rows: pa.RecordBatch) -> None:
+        self._many(_insert(table, rows) + conflict_text(list(map(quoted, rows.schema.names)), list(map(quoted, keys))), rows)
+
+    def delete(self, table: str, keys: pa.RecordBatch) -> None:
+        self._many(f"DELETE FROM {quoted_table(table)} WHERE {' AND '.join(f'{quoted(name)} = ?' for name in keys.schema.names)}", keys)
+
+    def _many(self, text: str, rows: pa.RecordBatch) -> None:
+        try:
+            self.connection.executemany(text, zip(*map(parameters, rows.columns), strict=True))
+        except sqlite3.Error as error:
+            raise self.failure(f"the SQLite file {self.path} takes no rows", error) from error
+
+    def _ask(self, text: str, values: list[Any]) -> list[tuple[Any, ...]]:
+        try:
+            return self.connection.execute(text, values).fetchall()
+        except sqlite3.Error as error:
+            raise self.failure(f"the SQLite file {self.path} does not answer", error) from error
+
+
+def _failed(what: str, error: sqlite3.Error, code: str) -> PenstockError:
+    number = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # none when it is the driver's own
+    transient = number & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    state = getattr(error, "sqlite_errorname", type(error).__name__)
+    return failed(what, error, str, state=state, sqlstate="55P03" if transient else "58000", code=code, transient=transient)
+
+
+def _insert(table: str, rows: pa.RecordBatch) -> str:
+    names = list(map(quoted, rows.schema.names))
+    return insert_text(quoted_table(table), names, f"VALUES ({', '.join('?' * len(names))})")
+
+
+def _item(field: Field) -> str:
+    textual = is_timestamp(field.type) or isinstance(field.type, Date | Decimal | String)
+    return f"CAST({quoted(field.name)} AS TEXT)" if textual else quoted(field.name)
+
+
+def parameters(column: pa.Array) -> list[Any]:
+    """Return values as SQLite keeps them: dates, times and decimals as texts, truth values as 0 and 1."""
+    kind = column.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return [None if text is None else f"{text}Z" for text in column.cast(pa.timestamp("us")).cast(pa.string()).to_pylist()]
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind):
+        return column.cast(pa.string()).to_pylist()
+    return column.cast(pa.int8()).to_pylist() if pa.types.is_boolean(kind) else column.to_pylist()

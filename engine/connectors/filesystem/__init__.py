@@ -1,0 +1,1 @@
+"""Files, exactly once."""

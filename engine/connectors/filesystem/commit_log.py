@@ -1,0 +1,261 @@
+"""The commit log of a table's directory: one small file per committed checkpoint, numbered without gaps, naming the files it added.
+
+A file of the directory counts for who reads by the log once an entry names it, and an entry names all files of a checkpoint or none. Entries are
+written whole, flushed, and given their number by a hard link, which fails when another writer was quicker: several jobs may write to one directory.
+Nothing here loads more than the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import itertools
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+
+COMMITS = ".penstock.commits"
+FORMAT, VERSION = "penstock-commits", 1
+_ENTRY = re.compile(r"(\d{12})\.commit")
+_WRITES = itertools.count()  # two subtasks of a process may write the same entry at one moment, each a file of its own
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+
+
+@dataclass(frozen=True)
+class CommittedFile:
+    """A file below the table's directory. ``rows`` and ``crc32`` are None for one that stood there before the log began."""
+
+    path: str
+    rows: int | None
+    length: int
+    crc32: int | None
+
+
+@dataclass(frozen=True)
+class WrittenAs:
+    """How the files of a commit are to be read.
+
+    ``schema``: an Arrow schema as base64 of IPC, all columns in the table's order, behind ``op`` where ``changes`` are not ``append``.
+    ``partitioned_by``: columns that stand in directory names.
+    """
+
+    format: str
+    schema: str
+    partitioned_by: tuple[str, ...] = ()
+    changes: str = "append"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One entry: what one checkpoint of one sink added. ``number`` counts the commits of the directory; 0 is what stood there before."""
+
+    number: int
+    job_id: str
+    operator_id: str
+    checkpoint_id: int
+    written_as: WrittenAs
+    files: tuple[CommittedFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """The rows of its files, as far as they are known."""
+        return sum(file.rows or 0 for file in self.files)
+
+
+class CommitLog:
+    """Reads and appends the log of one directory. ``writer``: in the names of its unfinished files, so that who comes after it knows them."""
+
+    def __init__(self, root: Path, writer: str = "reader") -> None:
+        self.directory = root / COMMITS
+        self._writer = writer
+        self._last = -1
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was ever committed here by a sink that keeps a log."""
+        return self._path(0).exists() or bool(self.numbers())
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all entries there are, ascending."""
+        try:
+            names = [path.name for path in self.directory.iterdir()]
+        except FileNotFoundError:
+            return []
+        return sorted(int(match[1]) for name in names if (match := _ENTRY.fullmatch(name)))
+
+    def last(self) -> int:
+        """Return the number of the last entry, -1 when there is none; after the first time it looks only for later ones."""
+        if self._last < 0:
+            self._last = max(self.numbers(), default=-1)
+        while self._path(self._last + 1).exists():
+            self._last += 1
+        return self._last
+
+    def read(self, number: int) -> Commit:
+        """Return an entry. DAT-4610 when it is there no more or not yet, DAT-4611 when it is not what was written, DAT-4612 for a newer format."""
+        try:
+            data = self._path(number).read_bytes()
+        except FileNotFoundError:
+            there = self.numbers()
+            has = f"there are {there[0]} to {there[-1]}" if there else "there are none"
+            message = f"commit {number} of {self.directory.parent} is not there; {has}"
+            hint = "what was cleaned away cannot be read again: begin at a commit that is there"
+            raise PenstockError("DAT-4610", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="42704") from None
+        return _decoded(self._path(number), number, data)
+
+    def names(self, file: CommittedFile) -> bool:
+        """Whether an entry that is there names a file, of this length and checksum; the newest are looked at first."""
+        return any(file in self.read(number).files for number in self._backwards(self.last(), -1))
+
+    def begin(self, written_as: WrittenAs, files: Sequence[CommittedFile]) -> None:
+        """Write entry 0 of a directory without a log: the files that stand there. Another writer's stays."""
+        with contextlib.suppress(FileExistsError):
+            self._create(Commit(0, "", "", 0, written_as, tuple(files)))
+
+    def append(self, commit: Commit) -> Commit | None:
+        """Write an entry behind the last one, of the files that no entry names yet; returns it, or ``None`` when all are named.
+
+        ``commit.number``: entries up to it are known to name other files; -1 when nothing is known.
+        """
+        files, seen = commit.files, commit.number
+        while True:
+            last = self.last()
+            for number in self._backwards(last, seen):
+                named = {file.path for file in self.read(number).files}
+                files = tuple(file for file in files if file.path not in named)
+                if not files:
+                    return None
+            seen = last
+            entry = replace(commit, number=last + 1, files=files)
+            with contextlib.suppress(FileExistsError):
+                self._create(entry)
+                return entry
+
+    def _backwards(self, last: int, seen: int) -> Iterator[int]:
+        """Yield the numbers of entries from a last one down to behind ``seen``, or to what was cleaned away."""
+        for number in range(last, max(seen, -1), -1):
+            if not self._path(number).exists():
+                return
+            yield number
+
+    def _create(self, commit: Commit) -> None:
+        """Write an entry durably under its number; FileExistsError when the number is taken."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        target = self._path(commit.number)
+        make_new(self.directory / f".{self._writer}-{commit.number}-{os.getpid()}-{next(_WRITES)}.tmp", target, _encoded(commit))
+
+    def _path(self, number: int) -> Path:
+        return self.directory / f"{number:012d}.commit"
+
+
+def make_new(staged: Path, target: Path, data: bytes) -> None:
+    """Make a new file of these bytes, whole and durable; FileExistsError when there is one of its name."""
+    with staged.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        target.hardlink_to(staged)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _rename_new(staged, target)
+    finally:
+        staged.unlink(missing_ok=True)
+    sync_directory(target.parent)
+
+
+def _rename_new(staged: Path, target: Path) -> None:
+    """Rename a file to a new name where there are no hard links; writers take turns at looking and renaming, by a lock that ends with its process."""
+    with (target.parent / ".LOCK").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            raise FileExistsError(target)
+        staged.replace(target)
+
+
+def sync_directory(directory: Path) -> None:
+    """Flush a directory's entries to the disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def seal(fields: dict[str, Any]) -> bytes:
+    """Return fields as a line of JSON and a line with its checksum."""
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return text + _checksum(text) + b"\n"
+
+
+def _checksum(text: bytes) -> bytes:
+    return f"#crc32={zlib.crc32(text):08x}".encode()
+
+
+def unseal(path: Path, data: bytes) -> dict[str, Any]:
+    """Return sealed fields. DAT-4611 when they are not what was written."""
+    text, _, tail = data.rstrip(b"\n").rpartition(b"\n")
+    if tail != _checksum(text + b"\n"):
+        raise _damaged(path, "its checksum is not that of its content")
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise _damaged(path, "it holds no fields")
+    return fields
+
+
+def file_fields(file: CommittedFile) -> list[Any]:
+    """Return a file as JSON-ready fields."""
+    return [file.path, file.rows, file.length, file.crc32]
+
+
+def committed_file(fields: Sequence[Any]) -> CommittedFile:
+    """Return the file of such fields."""
+    path, rows, length, crc32 = fields
+    return CommittedFile(str(path), None if rows is None else int(rows), int(length), None if crc32 is None else int(crc32))
+
+
+def _encoded(commit: Commit) -> bytes:
+    kind = commit.written_as
+    return seal(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "commit": commit.number,
+            "job": commit.job_id,
+            "operator": commit.operator_id,
+            "checkpoint": commit.checkpoint_id,
+            "file_format": kind.format,
+            "schema": kind.schema,
+            "partitioned_by": list(kind.partitioned_by),
+            "changes": kind.changes,
+            "files": [file_fields(file) for file in commit.files],
+        }
+    )
+
+
+def _decoded(path: Path, number: int, data: bytes) -> Commit:
+    fields = unseal(path, data)
+    if fields.get("format") != FORMAT or fields.get("version") != VERSION:
+        found = f"{fields.get('format')} {fields.get('version')}"
+        message = f"{path} has format {found}; this penstock reads {FORMAT} {VERSION}"
+        raise PenstockError("DAT-4612", message, hint="read it with the penstock that wrote it, or a newer one", kind=Kind.EXTERNAL)
+    try:
+        kind = WrittenAs(str(fields["file_format"]), str(fields["schema"]), tuple(map(str, fields["partitioned_by"])), str(fields["changes"]))
+        files = tuple(map(committed_file, fields["files"]))
+        return Commit(number, str(fields["job"]), str(fields["operator"]), int(fields["checkpoint"]), kind, files)
+    except (KeyError, TypeError, ValueError) as cause:
+        raise _damaged(path, f"a field is missing or of the wrong kind: {cause}") from cause
+
+
+def _damaged(path: Path, facts: str) -> PenstockError:
+    return PenstockError("DAT-4611", f"commit file {path} is damaged", detail=facts, kind=Kind.EXTERNAL, sqlstate="58030")

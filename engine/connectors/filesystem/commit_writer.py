@@ -1,0 +1,197 @@
+"""What one subtask of a file sink tells the commit log: an entry per checkpoint, once every subtask has published its files of it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.catalog.connectors.filesystem import FILE_KINDS, split_suffixes
+from penstock.engine.api.sink import Origin, SinkRequest, writer_name
+from penstock.engine.connectors.filesystem.commit_log import (
+    Commit,
+    CommitLog,
+    CommittedFile,
+    WrittenAs,
+    committed_file,
+    file_fields,
+    make_new,
+    seal,
+    unseal,
+)
+
+_UNDER_WAY = "under-way"
+_PART = re.compile(r"(\d{12})-.*\.part")
+_OWN = re.compile(r"(?:reached|being-written)-(\d+)-(\d+)")
+
+
+@dataclass
+class _Published:
+    """Files of one checkpoint that stand under their names; ``known``: entries of the log up to it name none of them."""
+
+    files: list[CommittedFile] = field(default_factory=list)
+    known: int = -1
+
+
+class SinkCommits:
+    """One subtask's share. A single subtask writes entries from memory: what it forgets in a crash is committed again after the restore.
+
+    What is committed again is not forgotten a second time: it, and what several subtasks publish, is left durably as part files in a directory of the
+    operator's own, and each subtask says up to which checkpoint it has. Whoever finds that all have reached a checkpoint writes its entry from the
+    parts and deletes them; two may find it at once, the log takes no file twice. What an earlier deployment said of itself is deleted by each
+    subtask before its first barrier, so before anybody can ask. What another job, or this one as another query, published up to the checkpoint
+    this one begins with, and had not in the log, is taken over from its part files.
+    """
+
+    def __init__(self, root: Path, written_as: WrittenAs, request: SinkRequest) -> None:
+        self._root = root
+        self._written_as = written_as
+        self._job_id, self._operator_id = request.job_id, request.operator_id
+        self._subtask, self._parallelism = request.subtask, request.parallelism
+        self._owner, self._origin = writer_name(request.owner, request.operator_id), request.origin
+        self._former_is_own = request.origin is not None and request.origin.owner == request.owner
+        self._log = CommitLog(root, f"{self._owner}-{request.subtask}")
+        self._parts = self._log.directory / _UNDER_WAY / self._owner
+        self._published: dict[int, _Published] = {}
+
+    def start(self) -> None:
+        """Forget what an earlier deployment said it had reached, and what it had not finished writing."""
+        for path in list(self._parts.iterdir()) if self._parts.is_dir() else ():
+            match = _OWN.match(path.name)
+            if match and (int(match[1]) == self._subtask or int(match[2]) != self._parallelism):
+                path.unlink(missing_ok=True)
+        for path in self._log.directory.glob(f".{self._owner}-*.tmp"):  # an entry in whose writing a process was killed
+            if int(path.name.split("-")[1]) % self._parallelism == self._subtask:
+                path.unlink(missing_ok=True)
+        if self._origin is not None and self._subtask == 0:
+            self._take_over(self._origin)
+
+    def _take_over(self, origin: Origin) -> None:
+        """Add what another writer's part files tell of checkpoints up to the one this job begins with. Another job's stay: it may live."""
+        former = self._parts_of(origin)
+        if former == self._parts or not former.is_dir():
+            return
+        found: dict[int, _Published] = {}
+        self._read_parts(found, origin.checkpoint_id, former)
+        for number, held in found.items():
+            self._write_part(number, held)
+        if self._former_is_own:
+            shutil.rmtree(former, ignore_errors=True)
+
+    def _parts_of(self, origin: Origin) -> Path:
+        return self._parts.parent / writer_name(origin.owner, origin.operator_id)
+
+    def begin(self) -> int:
+        """Have a log before the first file is published; return the number of its last entry."""
+        if not self._log.exists:
+            self._log.begin(self._written_as, list(_standing(self._root, self._written_as.format)))
+        return self._log.last()
+
+    def notes(self, file: CommittedFile) -> bool:
+        """Whether part files of this job or the one it began as, or the log, name a file as published. What one drops is in the next one before."""
+        found: dict[int, _Published] = {}
+        for parts in () if self._origin is None else (self._parts_of(self._origin), self._parts):
+            self._read_parts(found, sys.maxsize, parts)
+        return any(file in held.files for held in found.values()) or self._log.names(file)
+
+    def published(self, checkpoint_id: int, files: list[CommittedFile], known: int) -> None:
+        """Take files that were published just now, or before (``known`` -1): they may be named in the log already."""
+        if self._parallelism > 1 or (self._origin is not None and checkpoint_id <= self._origin.checkpoint_id):
+            self._write_part(checkpoint_id, _Published(files, known))
+            return
+        held = self._published.setdefault(checkpoint_id, _Published(known=known))
+        held.files += files
+        held.known = min(held.known, known)
+
+    def _write_part(self, checkpoint_id: int, held: _Published) -> None:
+        name = hashlib.sha256("\n".join(file.path for file in held.files).encode()).hexdigest()[:16]
+        target = self._parts / f"{checkpoint_id:012d}-{name}.part"
+        data = seal({"known": held.known, "files": [file_fields(file) for file in held.files]})
+        with contextlib.suppress(FileExistsError):  # a commit that is done again
+            self._in_parts(lambda: make_new(self._own("being-written"), target, data))
+
+    def _in_parts(self, write: Callable[[], None]) -> None:
+        """Write a file into the directory of parts, which another subtask that ends may take away while it is empty."""
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                self._parts.mkdir(parents=True, exist_ok=True)
+                return write()
+
+    def completed(self, checkpoint_id: int) -> None:
+        """Say that everything up to a checkpoint is published; write the entries of those that all subtasks have reached."""
+        reached = checkpoint_id
+        if self._parallelism > 1:
+            self._say_reached(checkpoint_id)
+            reached = self._reached_by_all()
+        found = {number: held for number, held in self._published.items() if number <= reached}
+        parts = self._read_parts(found, reached, self._parts)
+        for number in sorted(found):
+            held = found[number]
+            files = tuple(sorted({file.path: file for file in held.files}.values(), key=lambda file: file.path))
+            self._log.append(Commit(held.known, self._job_id, self._operator_id, number, self._written_as, files))
+        for path in parts:
+            path.unlink(missing_ok=True)
+        self._published = {number: held for number, held in self._published.items() if number > reached}
+
+    def close(self) -> None:
+        """Leave nothing that the next deployment does not need."""
+        if self._parts.is_dir():
+            self._own("reached").unlink(missing_ok=True)
+        for directory in (self._parts, self._parts.parent):
+            with contextlib.suppress(OSError):  # not empty, or gone
+                directory.rmdir()
+
+    def _own(self, what: str, subtask: int | None = None) -> Path:
+        """Return a file that a subtask of this deployment alone writes."""
+        return self._parts / f"{what}-{self._subtask if subtask is None else subtask}-{self._parallelism}"
+
+    def _say_reached(self, checkpoint_id: int) -> None:
+        staged = self._own("being-written")
+
+        def write() -> None:
+            staged.write_text(str(checkpoint_id), encoding="ascii")
+            staged.replace(self._own("reached"))
+
+        self._in_parts(write)
+
+    def _reached_by_all(self) -> int:
+        """Return the checkpoint that all subtasks of this deployment have reached, -1 while one has none."""
+        reached = []
+        for subtask in range(self._parallelism):
+            try:
+                reached.append(int(self._own("reached", subtask).read_text(encoding="ascii")))
+            except FileNotFoundError:
+                return -1
+        return min(reached)
+
+    def _read_parts(self, found: dict[int, _Published], reached: int, parts: Path) -> list[Path]:
+        """Add what part files tell of checkpoints up to one; return them. One that is gone by now was written into the log by another subtask."""
+        read = []
+        for path in sorted(parts.glob("*.part")) if parts.is_dir() else ():
+            match = _PART.fullmatch(path.name)
+            if match is None or int(match[1]) > reached:
+                continue
+            with contextlib.suppress(FileNotFoundError):
+                fields = unseal(path, path.read_bytes())
+                held = found.setdefault(int(match[1]), _Published(known=int(fields["known"])))
+                held.files += map(committed_file, fields["files"])
+                held.known = min(held.known, int(fields["known"]))
+                read.append(path)
+        return read
+
+
+def _standing(root: Path, file_format: str) -> Iterable[CommittedFile]:
+    """Yield the files of a format that stand in a directory, hidden ones left out, in order."""
+    kind = FILE_KINDS.get(file_format, file_format)
+    for directory, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "_")) or "=" in name)
+        for name in sorted(names):
+            path = Path(directory) / name
+            if not name.startswith((".", "_")) and split_suffixes(name)[0] == kind:
+                yield CommittedFile(path.relative_to(root).as_posix(), None, path.stat().st_size, None)

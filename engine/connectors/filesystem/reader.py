@@ -1,0 +1,184 @@
+"""Reads one split of files: decoded pieces cut to batches, metadata and partition columns filled in, bad records by the table's policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import file_format, option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.source import Position, ScanRequest
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem.partition_paths import partition_values
+from penstock.engine.connectors.in_process.bad_record_store import BadRecords, RejectedRecord
+from penstock.engine.formats.decoded_batch import BadRecord, Decoded, FileReader, batch_of
+from penstock.engine.formats.text_conversion import from_text
+
+_PIECES_PASSED = 64  # at most so many pieces given before are decoded again in one poll
+
+
+class FilesystemReader:
+    """A split reader over a format's reader.
+
+    ``stored``: the columns the reader gives, which may be more than are asked for. ``position``: where to begin; records before its row were
+    given before.
+    """
+
+    def __init__(
+        self, reader: FileReader, stored: tuple[Field, ...], split: FileSplit, request: ScanRequest, listing: FileListing, position: Position
+    ) -> None:
+        self._reader = reader
+        self._split = split
+        self._request = request
+        self._policy = option(request.table, "on-error")
+        self._next_row: int = position.get("row", 0)
+        self._anchor: dict[str, Any] | None = position.get("anchor")
+        self._piece: Decoded | None = None
+        self._given = 0
+        self._ended = False
+        schema = request.table.source_schema
+        self._fields = tuple(schema[index] for index in request.columns)
+        self._as_stored = stored == self._fields
+        self._places = {field.name: place for place, field in enumerate(stored)}
+        self._facts = _facts(request, split, listing, self._places)
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | Batch | None:
+        for _ in range(_PIECES_PASSED):
+            if self._piece is None and not self._ended:
+                self._take(self._reader.next())
+            if self._piece is None:
+                return None
+            if self._given < self._piece.rows.num_rows:
+                break
+            self._pass_piece()
+        if self._piece is None:
+            return batch_of([pa.array([], to_arrow(field.type)) for field in self._fields], self._fields, 0)
+        piece, begin = self._piece, self._given
+        end = piece.whole_records(min(begin + max_rows, piece.rows.num_rows))
+        rows = self._complete(piece, begin, end)
+        self._given = end
+        self._anchor = piece.anchor
+        if end == piece.rows.num_rows:
+            self._pass_piece()
+        else:
+            self._next_row = piece.ordinal_of(end)
+        return rows if piece.weights is None else Batch(rows, piece.weights[begin:end])
+
+    def position(self) -> Position:
+        return {"row": self._next_row} | ({"anchor": self._anchor} if self._anchor else {})
+
+    def close(self) -> None:
+        self._piece = None
+        self._reader.close()
+
+    def _take(self, piece: Decoded | None) -> None:
+        self._piece, self._ended = piece, piece is None
+        if piece is None:
+            self._reader.close()
+            return
+        bad = [record for record in piece.bad if record.ordinal >= self._next_row]
+        if bad:
+            self._reject(bad)
+        self._given = piece.rows_before(self._next_row)
+
+    def _pass_piece(self) -> None:
+        """Leave a piece whose rows were all given, now or before."""
+        if self._piece is not None:
+            self._next_row = max(self._next_row, self._piece.first + self._piece.records)
+            self._anchor = self._piece.anchor
+        self._piece = None
+
+    def _reject(self, bad: list[BadRecord]) -> None:
+        if self._policy == "fail":
+            raise self._failure(min(bad, key=lambda record: record.ordinal))
+        self._request.metrics.count("bad_records", len(bad))
+        if self._policy == "table":
+            name, path = self._request.table.name, self._split.path
+            rows = [RejectedRecord(r.shown, path, self._split.split_id, r.ordinal, r.column, r.error) for r in bad]
+            self._request.services.get(BadRecords).add(name, rows)
+
+    def _failure(self, record: BadRecord) -> PenstockError:
+        ranged = self._split.range is not None and record.byte is not None
+        table = self._request.table
+        header = file_format(table) == "csv" and option(table, "csv.header")
+        place = f"byte {record.byte}" if ranged else f"row {record.ordinal + 1}"
+        where = f" (byte {record.byte})" if record.byte is not None and not ranged else ""
+        column = f" column {record.column}:" if record.column else ""
+        return PenstockError(
+            "DAT-4201",
+            f"{redact_url(self._split.path)}, {place}{where}:{column} {record.error}",
+            detail=f"record{' (the header is not counted)' if header and not ranged else ''}: {record.shown}",
+            hint="mend the file, or create the table with 'on-error' = 'skip' or 'table'",
+            kind=Kind.EXTERNAL,
+            sqlstate="22000",
+        )
+
+    def _complete(self, piece: Decoded, begin: int, end: int) -> pa.RecordBatch:
+        """Return rows begin .. end of a piece with the columns that do not stand in the file."""
+        rows = piece.rows.slice(begin, end - begin)
+        if self._as_stored:
+            return rows
+        arrays = [
+            rows.column(self._places[field.name]) if fact is None else self._fill(fact, piece, begin, end)
+            for field, fact in zip(self._fields, self._facts, strict=True)
+        ]
+        return batch_of(arrays, self._fields, end - begin)
+
+    def _fill(self, fact: pa.Scalar | str, piece: Decoded, begin: int, end: int) -> pa.Array:
+        if isinstance(fact, pa.Scalar):
+            return pa.repeat(fact, end - begin)
+        if piece.ordinals is None:
+            return array_of(np.arange(piece.first + begin, piece.first + end))
+        return array_of(piece.ordinals[begin:end])
+
+
+def _facts(request: ScanRequest, split: FileSplit, listing: FileListing, stored: Collection[str]) -> list[pa.Scalar | str | None]:
+    """Return, per asked column: ``None`` when it stands in the file, else its one value for all rows, or "row" for the ordinal.
+
+    A column that should stand in the file and does not is NULL: a reader that is to fail then has failed.
+    """
+    table = request.table
+    keys = {column.name: column.key for column in table.metadata}
+    partitions = partition_values(listing.relative(split.path))
+    values = {
+        "file.path": split.path,
+        "file.name": split.path.rsplit("/", 1)[-1],
+        "file.size": split.size,
+        "file.modification-time": split.mtime_us,
+    }
+    facts: list[pa.Scalar | str | None] = []
+    for field in (table.source_schema[index] for index in request.columns):
+        if field.name in table.partitioned_by:
+            facts.append(partition_value(field, partitions, split))
+        elif field.name not in keys:
+            facts.append(None if field.name in stored else pa.scalar(None, to_arrow(field.type)))
+        elif keys[field.name] == "file.row":
+            facts.append("row")
+        else:
+            facts.append(pa.scalar(values[keys[field.name]], to_arrow(field.type)))
+    return facts
+
+
+def partition_value(field: Field, partitions: Mapping[str, str | None], split: FileSplit) -> pa.Scalar:
+    """Return the value of a column that a file's directories say. DAT-4110 for none, and for one that is not of the column's type."""
+    if field.name.lower() not in partitions:
+        message = f"{redact_url(split.path)} stands in no directory {field.name}=.."
+        raise PenstockError("DAT-4110", message, hint="PARTITIONED BY reads the column from the directory's name", kind=Kind.EXTERNAL)
+    text = partitions[field.name.lower()]
+    try:
+        return from_text(pa.array([text], pa.string()), field.type)[0]
+    except pa.ArrowInvalid as error:
+        message = f"{redact_url(split.path)}: directory {field.name}={text} is not a {field.type}"
+        raise PenstockError("DAT-4110", message, kind=Kind.EXTERNAL) from error

@@ -1,0 +1,176 @@
+"""The filesystem source: files as splits, ranges of files where order does not matter, new files found by looking again."""
+
+from __future__ import annotations
+
+from penstock.catalog.connectors.filesystem import CHANGELOG_FORMATS, split_suffixes
+from penstock.catalog.connectors.registry import file_format, option
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.secrets import redact_url
+from penstock.catalog.tables import Table
+from penstock.engine.api.source import Position, ScanRequest, SplitReader
+from penstock.engine.connectors.filesystem.changelog_files import SEQUENCE, ChangeSequence
+from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem.reader import FilesystemReader
+from penstock.engine.formats.file_task import CsvDialect, FileTask
+from penstock.engine.formats.missing_columns import columns_of, file_schema, with_columns_there
+from penstock.engine.formats.parquet import row_group_ranges
+from penstock.engine.formats.registry import READERS
+
+RANGE_BYTES = 32 << 20
+RANGE_ROWS = 1 << 20
+_CHECKED_AT_ONCE = 64  # files whose columns are looked at before the first is read: each is a small read, far away perhaps
+
+
+class FilesystemSource:
+    """Lists and opens the files of one table. Files of changes are one split, whatever their number.
+
+    With a watermark a file is one split, read in its order. Without one, large plain csv and json files are cut into ranges of bytes and
+    parquet files into ranges of row groups, so that several subtasks can share a file.
+    """
+
+    def __init__(self, request: ScanRequest) -> None:
+        self._request = request
+        self._table = request.table
+        self._format = file_format(request.table)
+        self._listing = FileListing(request.table.options["path"], self._format)
+        self._watch_ms = option(request.table, "source.monitor-interval")
+        self._known: dict[str, FileSplit] = {}
+
+    def splits(self) -> list[str]:
+        begun = bool(self._known)
+        files = self._files()
+        if not begun:
+            self._check_columns(files)
+        return [SEQUENCE] if self._in_sequence else sorted(split.split_id for file in files for split in self._cut(file))
+
+    def _files(self) -> list[FileSplit]:
+        files = self._listing.files(missing_ok=self._watch_ms is not None)
+        for file in files:
+            _refuse_changed(self._known.setdefault(file.path, file), file)
+        return files
+
+    def _check_columns(self, files: list[FileSplit]) -> None:
+        """Refuse files that do not have the columns before a row of any is read; those of later listings are refused when they are opened."""
+        if self._format not in ("parquet", "arrow"):
+            return
+        nulls = option(self._table, "source.missing-columns") == "null"
+        for file in [file for file in files if file.size][:_CHECKED_AT_ONCE]:
+            task = self._task(file)
+            columns_of(file_schema(task, self._format), file.path, task.wanted, nulls)
+
+    def open(self, split_id: str, position: Position | None) -> SplitReader:
+        if split_id == SEQUENCE:
+            return ChangeSequence(self._files, self._open_file, self._watched_ms, self._request.clock, position)
+        return self._open_file(split_id, position)
+
+    def _open_file(self, split_id: str, position: Position | None) -> FilesystemReader:
+        split = FileSplit.parse(split_id)
+        check_unchanged(self._listing, split)
+        task = self._task(split)
+        if option(self._table, "source.missing-columns") == "null":
+            task = with_columns_there(task, self._format)
+        reader = READERS[self._format](task, (position or {}).get("anchor"))
+        return FilesystemReader(reader, task.wanted, split, self._request, self._listing, position or {})
+
+    def recall(self, split_ids: list[str]) -> None:
+        for split_id in split_ids if not self._in_sequence else ():
+            split = FileSplit.parse(split_id)
+            now = self._listing.current(split.path)
+            if now is not None:
+                _refuse_changed(split, now)
+            self._known[split.path] = split
+
+    def discover_every_ms(self) -> int | None:
+        return None if self._in_sequence else self._watched_ms
+
+    @property
+    def _watched_ms(self) -> int | None:
+        return self._watch_ms if isinstance(self._watch_ms, int) else None
+
+    @property
+    def _in_sequence(self) -> bool:
+        return self._format in CHANGELOG_FORMATS
+
+    def rows_per_second(self) -> int:
+        rate = option(self._table, "source.rows-per-second")
+        return rate if isinstance(rate, int) else 0
+
+    def _cut(self, file: FileSplit) -> list[FileSplit]:
+        numbered = any(column.key == "file.row" for column in self._table.metadata)
+        if self._table.watermark is not None or numbered or self._watch_ms is not None or not file.size:
+            return [file]
+        if self._format == "parquet":
+            ranges = row_group_ranges(self._task(file), RANGE_ROWS)
+        elif self._format in ("csv", "json") and file.size > 2 * RANGE_BYTES and self._compression(file.path) is None and not self._multiline:
+            starts = range(0, file.size, RANGE_BYTES)
+            ranges = [(start, min(start + RANGE_BYTES, file.size)) for start in starts]
+        else:
+            return [file]
+        return [file] if len(ranges) < 2 else [FileSplit(file.path, file.size, file.mtime_us, cut) for cut in ranges]
+
+    @property
+    def _multiline(self) -> bool:
+        return self._format == "csv" and bool(option(self._table, "csv.multiline"))
+
+    @property
+    def _checks_all(self) -> bool:
+        """Whether all columns are decoded whatever is asked: where bad records are left out, which rows there are must not depend on the query."""
+        return self._format in ("csv", "json", "debezium-json") and option(self._table, "on-error") != "fail"
+
+    def _compression(self, path: str) -> str | None:
+        declared = option(self._table, "compression")
+        if self._format == "parquet" or declared == "none":
+            return None
+        return split_suffixes(path)[1] if declared == "auto" else str(declared)
+
+    def _task(self, split: FileSplit) -> FileTask:
+        start, end = split.range or (0, None)
+        request = self._request
+        physical = stored_fields(self._table)
+        asked = tuple(self._table.source_schema[index] for index in request.columns)
+        wanted = physical if self._checks_all else tuple(field for field in asked if field in physical)
+        return FileTask(
+            self._listing.filesystem,
+            split.path,
+            wanted,
+            physical,
+            self._compression(split.path),
+            csv_dialect(self._table) if self._format == "csv" else CsvDialect(),
+            start,
+            end,
+            request.predicate if wanted == asked else None,
+            min(request.batch_max_rows, 32_768) if request.batch_max_rows >= 1024 else 32_768,
+            bool(option(self._table, "debezium-json.schema-include")),
+            request.skipping,
+        )
+
+
+def check_unchanged(listing: FileListing, split: FileSplit) -> None:
+    """Refuse a file that is gone, or is not the one that was listed. DAT-4107."""
+    now = listing.current(split.path)
+    if now is None:
+        message = f"file {redact_url(split.path)} is gone, its rows were not all read"
+        raise PenstockError("DAT-4107", message, kind=Kind.EXTERNAL)
+    _refuse_changed(split, now)
+
+
+def _refuse_changed(was: FileSplit, now: FileSplit) -> None:
+    if (now.size, now.mtime_us) == (was.size, was.mtime_us):
+        return
+    what = f"was {was.size} B, is {now.size} B" if now.size != was.size else "same size, written again"
+    hint = "write new files under a hidden name and rename them when they are complete"
+    raise PenstockError("DAT-4107", f"file {redact_url(now.path)} changed after it was read or listed ({what})", hint=hint, kind=Kind.EXTERNAL)
+
+
+def csv_dialect(table: Table) -> CsvDialect:
+    """Return how a csv table's options say values are written."""
+    keys = ("csv.delimiter", "csv.quote", "csv.header", "csv.null-literal", "csv.multiline")
+    delimiter, quote, header, null_literal, multiline = (option(table, key) for key in keys)
+    return CsvDialect(str(delimiter), str(quote), bool(header), str(null_literal), bool(multiline))
+
+
+def stored_fields(table: Table) -> tuple[Field, ...]:
+    """Return the columns that stand inside the files: neither metadata nor partition directories."""
+    outside = {column.name for column in table.metadata} | set(table.partitioned_by)
+    return tuple(field for field in table.source_schema if field.name not in outside)

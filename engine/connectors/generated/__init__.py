@@ -1,0 +1,1 @@
+"""Datagen and Nexmark: rows as functions of their numbers."""

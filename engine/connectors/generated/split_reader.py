@@ -1,0 +1,36 @@
+"""Reads one split of a source that makes its rows: which they are depends on their numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from penstock.engine.api.source import Position
+
+
+class GeneratedReader:
+    """Makes the rows of one split with ``make(first, count)``; ``rows``: how many it has, ``None`` when it never ends."""
+
+    def __init__(self, make: Callable[[int, int], pa.RecordBatch], rows: int | None, position: Position | None) -> None:
+        self._make = make
+        self._rows = rows
+        self._given: int = (position or {}).get("row", 0)
+
+    @property
+    def ended(self) -> bool:
+        return self._rows is not None and self._given >= self._rows
+
+    def poll(self, max_rows: int) -> pa.RecordBatch | None:
+        count = max_rows if self._rows is None else min(max_rows, self._rows - self._given)
+        if count <= 0:
+            return None
+        batch = self._make(self._given, count)
+        self._given += count
+        return batch
+
+    def position(self) -> Position:
+        return {"row": self._given}
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,73 @@
+"""The records that could not be read, kept in this process so that `<table>$errors` can be read."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from penstock.catalog.connectors.registry import ERRORS_SCHEMA
+
+MAX_KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class RejectedRecord:
+    """One bad record as a row of `t$errors`; ``position`` is its ordinal in the split."""
+
+    raw: str
+    source: str
+    split: str
+    position: int
+    column: str | None
+    error: str
+
+
+@dataclass
+class _Ring:
+    kept: deque[RejectedRecord] = field(default_factory=lambda: deque(maxlen=MAX_KEPT))
+    seen: set[tuple[str, int]] = field(default_factory=set)
+    total: int = 0
+
+
+class BadRecords:
+    """The service that keeps the last bad records of each table; a record read twice (a second query, a replay) is kept once."""
+
+    def __init__(self) -> None:
+        self._rings: dict[str, _Ring] = {}
+        self._lock = threading.Lock()
+
+    def add(self, table: str, records: list[RejectedRecord]) -> None:
+        """Keep records of a table; beyond 10,000 the oldest go, the total still counts them."""
+        with self._lock:
+            ring = self._rings.setdefault(table.lower(), _Ring())
+            for record in records:
+                identity = (record.split, record.position)
+                if identity in ring.seen:
+                    continue
+                if len(ring.kept) == MAX_KEPT:
+                    ring.seen.discard((ring.kept[0].split, ring.kept[0].position))
+                ring.kept.append(record)
+                ring.seen.add(identity)
+                ring.total += 1
+
+    def total(self, table: str) -> int:
+        """Return how many different bad records of a table were seen."""
+        with self._lock:
+            ring = self._rings.get(table.lower())
+            return ring.total if ring else 0
+
+    def arrow_table(self, table: str) -> pa.Table:
+        """Return the kept records of a table, columns (raw, source, split, position, column, error), in split order."""
+        with self._lock:
+            ring = self._rings.get(table.lower())
+            records = sorted(ring.kept, key=lambda r: (r.split, r.position)) if ring else []
+        names = ERRORS_SCHEMA.names
+        return pa.table({name: [getattr(r, name) for r in records] for name in names}, schema=ERRORS_SCHEMA.to_arrow())
+
+    def forget(self, table: str) -> None:
+        """Drop what is kept of a table (it was dropped or created anew)."""
+        with self._lock:
+            self._rings.pop(table.lower(), None)

@@ -1,0 +1,83 @@
+"""The rows that came too late, kept in this process so that `<job>$late` can be read."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.operator import Services
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US
+from penstock.engine.metrics.operator_metrics import LateLog
+
+MAX_KEPT = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """Late rows of one operator and batch; ``watermarks`` and ``ends`` (of windows) int64 microseconds."""
+
+    operator: str
+    rows: pa.RecordBatch
+    watermarks: np.ndarray
+    ends: np.ndarray | None
+
+
+class LateRows:
+    """The service that keeps the last late rows of each job; what a restarted job reads again may be there twice."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, deque[_Kept]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, job_id: str, operator: str, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None) -> None:
+        """Keep rows of a job; beyond 10,000 the oldest go."""
+        first = max(0, rows.num_rows - MAX_KEPT)
+        kept = _Kept(operator, rows.slice(first), watermarks[first:], None if ends is None else ends[first:])
+        with self._lock:
+            held = self._kept.setdefault(job_id, deque())
+            held.append(kept)
+            total = sum(item.rows.num_rows for item in held)
+            while total > MAX_KEPT:
+                total -= held.popleft().rows.num_rows
+
+    def arrow_table(self, job_id: str, schema: Schema) -> pa.Table:
+        """Return the kept rows of a job: operator, window_end, watermark, then the columns of its operators by name, NULL where one has none."""
+        wanted = schema.to_arrow()
+        with self._lock:
+            held = list(self._kept.get(job_id, ()))
+        return pa.Table.from_batches([_shown(item, wanted) for item in held], wanted)
+
+
+def _shown(kept: _Kept, wanted: pa.Schema) -> pa.RecordBatch:
+    count = kept.rows.num_rows
+    ends = pa.nulls(count, pa.int64()) if kept.ends is None else pa.array(kept.ends)
+    known = {
+        "operator": pa.repeat(pa.scalar(kept.operator), count),
+        "window_end": ends.view(pa.timestamp("us")),
+        "watermark": array_of(kept.watermarks, kept.watermarks == MIN_WATERMARK_US).view(pa.timestamp("us")),
+    }
+    columns = []
+    for field in wanted:
+        index = kept.rows.schema.get_field_index(field.name)
+        if field.name in known:
+            columns.append(known[field.name])
+        elif index >= 0 and kept.rows.schema.field(index).type == field.type:
+            columns.append(kept.rows.column(index))
+        else:
+            columns.append(pa.nulls(count, field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
+
+
+def late_log(services: Services, job_id: str, operator: str) -> LateLog | None:
+    """Return where an operator's late rows go, None where nobody keeps them."""
+    try:
+        store: LateRows = services.get(LateRows)
+    except KeyError:
+        return None
+    return lambda rows, watermarks, ends: store.add(job_id, operator, rows, watermarks, ends)

@@ -1,0 +1,167 @@
+"""What materialized views hold: filled by the sinks of jobs barrier by barrier, read by anyone as whole states or followed change by change."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict, deque
+
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import Fold, negated
+
+SNAPSHOTS_KEPT = 16
+CHANGES_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a view has come: its version (0: nothing is known yet), and whether no other follows."""
+
+    version: int
+    finished: bool
+    error: PenstockError | None
+
+
+class MaterializedContents:
+    """The rows of one view. Every method may be called from any thread.
+
+    A new state is there when a checkpoint of the job is complete: it holds what came before its barrier from every subtask, and nothing else, so
+    it is the query's answer to one prefix of its inputs.
+    """
+
+    def __init__(self, name: str, schema: pa.Schema) -> None:
+        self.name = name
+        self.schema = schema
+        self._changed = threading.Condition()
+        self._fold = Fold(schema)
+        self._version = 0
+        self._begun: dict[int, list[Batch]] = {}
+        self._fresh = True
+        self._attempt = 0
+        self._staged: dict[int, list[Batch]] = {}
+        self._log: deque[tuple[int, list[Batch]]] = deque(maxlen=CHANGES_KEPT)
+        self._snapshots: OrderedDict[int, pa.Table] = OrderedDict()
+        self._finished = False
+        self._error: PenstockError | None = None
+
+    # -- the job's side
+
+    def begin(self, attempt: int, subtask: int, parallelism: int, rows: list[Batch]) -> None:
+        """Take what a subtask begins with, its part of the checkpoint it goes on from; with another attempt the job was deployed anew."""
+        with self._changed:
+            if attempt != self._attempt:
+                self._attempt, self._begun, self._staged, self._fresh = attempt, {}, {}, True
+            self._begun[subtask] = rows
+            if self._version == 0 and len(self._begun) == parallelism and any(batch.num_rows for part in self._begun.values() for batch in part):
+                self._advance([])
+
+    def stage(self, checkpoint_id: int, changes: list[Batch]) -> None:
+        """Take a subtask's changes before the barrier of a checkpoint."""
+        with self._changed:
+            self._staged.setdefault(checkpoint_id, []).extend(changes)
+
+    def complete(self, checkpoint_id: int) -> None:
+        """Make the state of a complete checkpoint the view's; said again it changes nothing."""
+        with self._changed:
+            due = sorted(number for number in self._staged if number <= checkpoint_id)
+            if due:
+                self._advance([batch for number in due for batch in self._staged.pop(number)])
+
+    def _advance(self, changes: list[Batch]) -> None:
+        delta = Fold(self.schema)
+        if self._fresh:  # the state before is that of another attempt, perhaps of another process
+            for batch in (*itertools.chain(*self._begun.values()), *map(negated, self._fold.weighted())):
+                delta.add(batch)
+            self._fresh = False
+        for batch in changes:
+            delta.add(batch)
+        summed = delta.weighted()
+        if summed or self._version == 0:
+            for batch in summed:
+                self._fold.add(batch)
+            self._version += 1
+            self._log.append((self._version, summed))
+            self._changed.notify_all()
+
+    def finish(self, error: PenstockError | None) -> None:
+        """Learn that the job has ended: well, or by an error."""
+        with self._changed:
+            self._finished, self._error = True, error
+            self._changed.notify_all()
+
+    # -- the readers' side
+
+    def standing(self) -> Standing:
+        """Return how far the view has come."""
+        with self._changed:
+            return Standing(self._version, self._finished, self._error)
+
+    def pin(self, timeout_s: float) -> int | None:
+        """Keep the state there is for a reader and return its version; wait for the first one. ``None`` when there is none in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version or self._finished, timeout_s)
+            if self._error is not None:
+                raise self._error
+            if not self._version and not self._finished:
+                return None
+            if self._version not in self._snapshots:
+                self._snapshots[self._version] = self._fold.rows()
+            self._snapshots.move_to_end(self._version)
+            while len(self._snapshots) > SNAPSHOTS_KEPT:
+                self._snapshots.popitem(last=False)
+            return self._version
+
+    def snapshot(self, version: int) -> pa.Table:
+        """Return a pinned state. DAT-4112 when it is kept no more."""
+        with self._changed:
+            if version not in self._snapshots:
+                message = f"state {version} of materialized view {self.name} is kept no more"
+                raise PenstockError("DAT-4112", message, hint="run the query again", kind=Kind.EXTERNAL)
+            return self._snapshots[version]
+
+    def since(self, version: int) -> tuple[int, list[Batch]] | None:
+        """Return the version now and the changes after an earlier one; ``None`` when they are kept no more (``state`` then tells all)."""
+        with self._changed:
+            if version <= 0 or (self._version > version and self._log[0][0] > version + 1):
+                return None
+            return self._version, [batch for number, changes in self._log if number > version for batch in changes]
+
+    def state(self) -> tuple[int, list[Batch]]:
+        """Return the version now and all rows with their weights."""
+        with self._changed:
+            return self._version, self._fold.weighted()
+
+
+class MaterializedTables:
+    """The service that finds the contents of a view by its name."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, MaterializedContents] = {}
+        self._lock = threading.Lock()
+
+    def create(self, name: str, schema: pa.Schema) -> MaterializedContents:
+        """Return new contents for a view."""
+        with self._lock:
+            made = self._contents[name.lower()] = MaterializedContents(name, schema)
+            return made
+
+    def find(self, name: str) -> MaterializedContents | None:
+        """Return the contents of a view, ``None`` when nothing fills it."""
+        with self._lock:
+            return self._contents.get(name.lower())
+
+    def contents(self, name: str) -> MaterializedContents:
+        """Return the contents of a view. DAT-4113 when nothing fills it."""
+        found = self.find(name)
+        if found is None:
+            raise PenstockError("DAT-4113", f"materialized view {name} was dropped", kind=Kind.EXTERNAL)
+        return found
+
+    def forget(self, name: str) -> None:
+        """Drop the contents of a view."""
+        with self._lock:
+            self._contents.pop(name.lower(), None)

@@ -1,0 +1,119 @@
+"""The source and the sink writer of each connector, imported with the first table that has it: a start waits for no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.sink import SinkRequest, SinkWriter
+from penstock.engine.api.source import ScanRequest, SourceConnector
+
+
+def _filesystem_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.filesystem.source import FilesystemSource
+
+    return FilesystemSource(request)
+
+
+def _datagen_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.generated.datagen_source import DatagenSource
+
+    return DatagenSource(request)
+
+
+def _nexmark_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.generated.nexmark_source import NexmarkSource
+
+    return NexmarkSource(request)
+
+
+def _registered_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.registered_source import RegisteredTableSource
+
+    return RegisteredTableSource(request)
+
+
+def _errors_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.bad_record_source import ErrorsSource
+
+    return ErrorsSource(request)
+
+
+def _materialized_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.materialized_view_source import MaterializedSource
+
+    return MaterializedSource(request)
+
+
+def _late_source(request: ScanRequest) -> SourceConnector:
+    from penstock.engine.connectors.in_process.late_row_source import LateSource
+
+    return LateSource(request)
+
+
+def _filesystem_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.filesystem.sink import FilesystemSink
+
+    return FilesystemSink(request)
+
+
+def _print_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.print_sink import PrintSink
+
+    return PrintSink(request)
+
+
+def _blackhole_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.blackhole_sink import BlackholeSink
+
+    return BlackholeSink(request)
+
+
+def _collect_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.in_process.collect_sink import CollectSink
+
+    return CollectSink(request)
+
+
+def _database_sink(request: SinkRequest) -> SinkWriter:
+    from penstock.engine.connectors.database.sink import DatabaseSink
+
+    return DatabaseSink(request)
+
+
+SOURCES: dict[str, Callable[[ScanRequest], SourceConnector]] = {
+    "filesystem": _filesystem_source,
+    "datagen": _datagen_source,
+    "nexmark": _nexmark_source,
+    "registered": _registered_source,
+    "errors": _errors_source,
+    "materialized": _materialized_source,
+    "late": _late_source,
+}
+SINKS: dict[str, Callable[[SinkRequest], SinkWriter]] = {
+    "filesystem": _filesystem_sink,
+    "print": _print_sink,
+    "blackhole": _blackhole_sink,
+    "collect": _collect_sink,
+    "postgres": _database_sink,
+    "sqlite": _database_sink,
+    "duckdb": _database_sink,
+}
+
+
+def source_connector(request: ScanRequest) -> SourceConnector:
+    """Return the connector that reads a table. SQL-1511 when its connector only writes."""
+    made = SOURCES.get(request.table.connector)
+    if made is None:
+        message = f"table {request.table.name} cannot be read: connector '{request.table.connector}' only writes"
+        raise PenstockError("SQL-1511", message, hint=f"these can be read: {', '.join(sorted(SOURCES))}")
+    return made(request)
+
+
+def sink_writer(request: SinkRequest) -> SinkWriter:
+    """Return the writer of one subtask for a table (the client when there is none). SQL-1512 when its connector only reads."""
+    name = "collect" if request.table is None else request.table.connector
+    made = SINKS.get(name)
+    if made is None:
+        raise PenstockError("SQL-1512", f"connector '{name}' only reads", hint=f"these can be written: {', '.join(sorted(SINKS))}")
+    return made(request)

@@ -1,1 +1,0 @@
-"""Databases of other systems, one a file, and what is done with any of them."""

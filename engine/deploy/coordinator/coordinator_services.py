@@ -1,0 +1,127 @@
+"""The coordinator's side of what tasks in workers use of this process: results, printed lines, kept rows, views, bounded queries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from penstock.engine.api.operator import Services
+from penstock.engine.api.threads import EngineThread
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.connectors.in_process.bad_record_store import BadRecords
+from penstock.engine.connectors.in_process.late_row_store import LateRows
+from penstock.engine.connectors.in_process.materialized_views import MaterializedTables
+from penstock.engine.connectors.in_process.result_channels import ResultChannels
+from penstock.engine.connectors.print_stream import PrintStream
+from penstock.engine.deploy.coordinator.bounded_prefetch import BoundedBefore
+from penstock.engine.deploy.protocol.error_codec import SentError
+from penstock.engine.deploy.protocol.messages import (
+    BadRecordsSeen,
+    BoundedRows,
+    BoundedTaken,
+    BoundedWanted,
+    LateRowsSeen,
+    Printed,
+    ResultCredit,
+    ResultEnded,
+    ResultRows,
+    ViewBegun,
+    ViewCompleted,
+    ViewStaged,
+)
+from penstock.planner.physical.operator_specs import BoundedSourceSpec, HistorySpec, JobGraph
+
+BATCHES_AHEAD = 4
+Reply = Callable[[Any], None]
+
+
+class JobStores:
+    """Acts for one deployment's tasks; ``take`` does not wait."""
+
+    def __init__(self, services: Services, graph: JobGraph, job_id: str, attempt: int, time_zone: str, before: BoundedBefore | None = None) -> None:
+        """``before``: bounded subplans whose rows are there already."""
+        self._services = services
+        self._before = before
+        self._job_id = job_id
+        self._attempt = attempt
+        self._time_zone = time_zone
+        specs = [spec for chain in graph.chains for spec in chain.operators]
+        self._bounded = {spec.operator_id: spec for spec in specs if isinstance(spec, BoundedSourceSpec | HistorySpec)}
+        self._queries: dict[tuple[int, int], RunningQuery] = {}
+
+    def take(self, worker: int, body: Any, reply: Reply) -> None:
+        """Act on what a task of a worker said; ``reply`` answers that worker's tasks."""
+        services = self._services
+        match body:
+            case ResultRows(operator_id, batch):
+                channel = services.get(ResultChannels).channel(operator_id)
+                if not channel.offer(batch, lambda: reply(ResultCredit(operator_id, 1))):
+                    reply(ResultCredit(operator_id, 1))  # nobody reads it: do not slow the job
+            case ResultEnded(operator_id, subtask, parallelism):
+                services.get(ResultChannels).channel(operator_id).subtask_ended(subtask, parallelism)
+            case Printed(text):
+                services.get(PrintStream).write(text)
+            case LateRowsSeen(operator, rows, watermarks, ends):
+                services.get(LateRows).add(self._job_id, operator, rows, watermarks, ends)
+            case BadRecordsSeen(table, records):
+                services.get(BadRecords).add(table, list(records))
+            case ViewBegun(view, subtask, parallelism, rows):
+                services.get(MaterializedTables).contents(view).begin(self._attempt, subtask, parallelism, list(rows))
+            case ViewStaged(view, checkpoint_id, changes):
+                services.get(MaterializedTables).contents(view).stage(checkpoint_id, list(changes))
+            case ViewCompleted(view, checkpoint_id):
+                services.get(MaterializedTables).contents(view).complete(checkpoint_id)
+            case BoundedWanted(query, operator_id, staging, splits):
+                self._queries[worker, query] = RunningQuery(query, partial(self._start, operator_id, staging, splits), reply)
+            case BoundedTaken(query, closed):
+                running = self._queries.get((worker, query))
+                if running is not None:
+                    running.taken(closed=closed)
+
+    def _start(self, operator_id: str, staging: Path | None, splits: tuple[str, ...]) -> BoundedResult:
+        if self._before is not None and operator_id in self._before.queries:
+            return self._before.run(operator_id, staging)
+        spec, backends = self._bounded[operator_id], self._services.get(BoundedBackends)
+        if isinstance(spec, HistorySpec):
+            return backends.run_history(spec, splits, time_zone=self._time_zone)
+        return backends.for_plan(spec.plan).run(spec.plan, staging_dir=staging, time_zone=self._time_zone)
+
+    def close(self) -> None:
+        """End the queries that still run."""
+        for query in list(self._queries.values()):
+            query.taken(closed=True)
+
+
+class RunningQuery:
+    """One bounded query: a thread sends its rows, a few batches ahead of the task that takes them."""
+
+    def __init__(self, query: int, start: Callable[[], BoundedResult], reply: Reply) -> None:
+        self._query = query
+        self._start = start
+        self._reply = reply
+        self._room = threading.Semaphore(BATCHES_AHEAD)
+        self._closed = False
+        EngineThread(target=self._run, name="bounded-rows").start()
+
+    def taken(self, *, closed: bool) -> None:
+        """A batch has been taken, or no more are wanted."""
+        self._closed = self._closed or closed
+        self._room.release()
+
+    def _run(self) -> None:
+        try:
+            result = self._start()
+            try:
+                for rows in result:
+                    self._room.acquire()
+                    if self._closed:
+                        return
+                    self._reply(BoundedRows(self._query, rows))
+            finally:
+                result.close()
+            self._reply(BoundedRows(self._query, ended=True))
+        except Exception as cause:  # noqa: BLE001 - told to the task that wants the rows
+            self._reply(BoundedRows(self._query, error=SentError.of(cause, "bounded query")))

@@ -1,0 +1,348 @@
+"""The workers of one job as processes: deploys to them, passes on what tasks and master say to each other, notices when one is lost."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.cluster_options import ClusterOptions
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.checkpoint.async_writer import (
+    CheckpointFailed,
+    EndWritten,
+    PartWritten,
+    StorageFailed,
+    WrittenElsewhere,
+)
+from penstock.engine.deploy.coordinator.bounded_prefetch import BoundedBefore
+from penstock.engine.deploy.coordinator.coordinator_services import JobStores
+from penstock.engine.deploy.coordinator.remote_task import RemoteTask
+from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess, WorkerState
+from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
+from penstock.engine.deploy.protocol.messages import (
+    Deployed,
+    DeploymentId,
+    DeployTasks,
+    FromTasks,
+    HeldTable,
+    MetricsTaken,
+    Peer,
+    PostToTask,
+    Prepare,
+    Prepared,
+    Released,
+    ReleaseTasks,
+    ResultRows,
+    TaskFailure,
+    ToTasks,
+    WriteFailure,
+)
+from penstock.engine.deploy.worker.python_modules import FunctionNames
+from penstock.engine.network.admission import Refusals
+from penstock.engine.task.messages import (
+    TaskFailed,
+    TaskId,
+    TaskMessage,
+    TaskReport,
+    TasksReleased,
+    TasksStarted,
+)
+from penstock.engine.task_manager.task_deployment import Deployment
+from penstock.engine.task_manager.task_manager import IoThread, run_io
+
+PEER_LOSS_WAIT_S = 0.6
+RELEASE_S = 30.0
+_REPORTS = get_args(TaskReport)
+Later = Callable[[float, Callable[[], None]], None]
+
+
+@dataclass
+class Member:
+    """A worker's part in a deployment; ``address`` is where the others find it."""
+
+    process: WorkerProcess
+    slots: tuple[int, ...]
+    address: tuple[Any, ...] | None = None
+    deployed: bool = False
+    released: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the other workers call it."""
+        return f"worker-{self.process.number}"
+
+
+@dataclass
+class Underway:
+    """One deployment under way."""
+
+    id: DeploymentId
+    deployment: Deployment
+    tasks: dict[TaskId, RemoteTask]
+    members: list[Member]
+    stores: JobStores
+    sent: bool = False
+    releasing: bool = False
+    unsent: list[tuple[Member, PostToTask]] = field(default_factory=list)
+
+
+class ProcessWorkers:
+    """Runs the tasks of one job in worker processes. Each worker runs ``slots`` subtask numbers; slot i is subtask i of every chain.
+
+    ``later`` calls after so many seconds.
+    Fencing: what belongs to another deployment than the one under way is dropped and counted; a lost worker is dead before it is replaced.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        post: Callable[[Any], None],
+        io: IoThread,
+        state: Path | None,
+        tables: tuple[HeldTable, ...],
+        scratch: Path,
+        later: Later | None = None,
+        bounded: BoundedBefore | None = None,
+        probe: tuple[Path, str] | None = None,
+    ) -> None:
+        """``bounded``: subplans whose rows are there already; ``probe``: what workers must see of the job's directory."""
+        self.stale = 0
+        self._pool = pool
+        self._post = post
+        self._io = io
+        self._state = state
+        self._tables = tables
+        self.scratch = scratch
+        self._later = later or _later
+        self._bounded = bounded
+        self._probe = probe
+        self._lock = threading.RLock()
+        self._processes: list[WorkerProcess] = []
+        self._underway: Underway | None = None
+        self.lost: list[str] = []
+
+    def deploy(self, deployment: Deployment) -> Sequence[RemoteTask]:
+        deployer = deployment.deployer
+        graph, options = deployer.graph, deployer.options
+        slots = max(chain.parallelism for chain in graph.chains)
+        count = -(-slots // options.task_slots)
+        tasks = {
+            task.task_id: task
+            for chain in graph.chains
+            for task in (
+                RemoteTask(chain, subtask, is_source=not graph.inputs_of(chain.chain_id), send=self._send_to_task)
+                for subtask in range(chain.parallelism)
+            )
+        }
+        identity = DeploymentId(deployer.job_id, deployment.epoch, deployment.attempt)
+        with self._lock:
+            self._processes = self._enough(count, options.heartbeat_timeout_ms)
+            members = [
+                Member(process, tuple(range(number * options.task_slots, min(slots, (number + 1) * options.task_slots))))
+                for number, process in enumerate(self._processes)
+            ]
+            stores = JobStores(deployer.services, graph, deployer.job_id, deployment.attempt, options.time_zone, self._bounded)
+            self._underway = Underway(identity, deployment, tasks, members, stores)
+        return list(tasks.values())
+
+    def start(self) -> None:
+        with self._lock:
+            underway = self._underway
+            assert underway is not None, "deployed before it is started"
+            members, modules = underway.members, underway.deployment.deployer.options.python_modules
+            token = secrets.token_hex(32)
+            for member in members:
+                member.process.belongs_to(self._on_message, self._on_lost)
+            for member in members:
+                prepare = Prepare(member.name, token, len(members) > 1, modules, tuple(sys.path), self._probe)
+                member.process.send(ToTasks(underway.id, prepare))
+            for member in members:
+                if member.process.state is WorkerState.LOST:  # before it was ours to hear of
+                    self._on_lost(member.process)
+
+    def release(self) -> None:
+        with self._lock:
+            underway = self._underway
+            if underway is None:
+                return
+            underway.releasing = True
+            underway.stores.close()
+            for member in underway.members:
+                if not member.released:
+                    member.process.send(ToTasks(underway.id, ReleaseTasks()))
+                    member.released = member.process.state is WorkerState.STARTING  # it has no tasks, and may never come to say so
+            self._end_when_released(underway)
+        if self._underway is not None:
+            self._later(RELEASE_S, lambda: self._lose_unreleased(underway))
+
+    def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        run_io(self._io, self._post, work, failed)
+
+    def close(self) -> None:
+        """Give the workers back: the job has ended."""
+        with self._lock:
+            processes, self._processes = self._processes, []
+        self._pool.give_back(processes)
+
+    def members(self) -> list[Member]:
+        """Return the workers of the deployment under way with their slots."""
+        underway = self._underway
+        return [] if underway is None else list(underway.members)
+
+    @property
+    def stale_messages(self) -> int:
+        """How many messages were refused because their deployment was over, here and by the workers there are."""
+        return self.stale + sum(process.stale for process in self._processes)
+
+    @property
+    def refusals(self) -> Refusals:
+        """Whom the listeners for workers, of this process and of the workers, have refused."""
+        return sum((process.refusals for process in self._processes), self._pool.admission.refusals)
+
+    def processes(self) -> list[WorkerProcess]:
+        """Return the workers of the job."""
+        return list(self._processes)
+
+    def _enough(self, count: int, timeout_ms: float) -> list[WorkerProcess]:
+        """Return so many workers: those the job has, without the lost ones, and others."""
+        kept = [process for process in self._processes if process.state is not WorkerState.LOST]
+        self._pool.give_back([process for process in self._processes if process not in kept[:count]])
+        return [*kept[:count], *self._pool.take(max(0, count - len(kept)), timeout_ms)]
+
+    def _send_to_task(self, task: TaskId, message: TaskMessage) -> None:
+        with self._lock:
+            underway = self._underway
+            if underway is None or underway.releasing:
+                return
+            member = next(member for member in underway.members if task.subtask in member.slots)
+            body = PostToTask(task, message)
+            if underway.sent:
+                member.process.send(ToTasks(underway.id, body))
+            else:
+                underway.unsent.append((member, body))
+
+    # What workers say; called from their reader threads.
+
+    def _on_message(self, process: WorkerProcess, message: FromTasks) -> None:
+        with self._lock:
+            underway = self._underway
+            member = None if underway is None else next((member for member in underway.members if member.process is process), None)
+            if underway is None or member is None or message.deployment != underway.id or member.released:
+                self.stale += 1
+                return
+            self._on_body(underway, member, message.body)
+
+    def _on_body(self, underway: Underway, member: Member, body: Any) -> None:
+        attempt = underway.id.attempt
+        match body:
+            case Prepared(address):
+                member.address = address
+                if all(each.address is not None for each in underway.members) and not underway.releasing:
+                    self._send_tasks(underway)
+            case Deployed():
+                member.deployed = True
+                if all(each.deployed for each in underway.members):
+                    self._post(TasksStarted(attempt))
+            case _ if isinstance(body, _REPORTS):
+                self._post(body)
+            case PartWritten() | EndWritten():
+                self._post(WrittenElsewhere(body))
+            case WriteFailure(checkpoint_id, error):
+                failed = StorageFailed(attempt, error.raised()) if checkpoint_id is None else CheckpointFailed(attempt, checkpoint_id, error.raised())
+                self._post(WrittenElsewhere(failed))
+            case TaskFailure(task, error, peer):
+                self._on_failure(underway, task, error.raised(), peer)
+            case MetricsTaken(tasks):
+                for figures in tasks:
+                    underway.tasks[TaskId(figures.chain, figures.subtask)].counted(figures)
+            case Released():
+                member.released = True
+                self._end_when_released(underway)
+            case _:
+                if isinstance(body, ResultRows):
+                    self._count_delivered(underway, member, body)
+                identity = underway.id
+                underway.stores.take(member.process.number, body, lambda answer: member.process.send(ToTasks(identity, answer)))
+
+    def _count_delivered(self, underway: Underway, member: Member, body: ResultRows) -> None:
+        """Rows that reached the client count from here on, whether or not the worker lives to say so."""
+        for task in underway.tasks.values():
+            if task.task_id.subtask in member.slots and any(body.operator_id == spec.operator_id for spec in task.operators):
+                task.delivered(body.operator_id, body.batch.num_rows)
+                return
+
+    def _on_failure(self, underway: Underway, task: TaskId, error: Exception, peer: str | None) -> None:
+        failure = TaskFailed(underway.id.attempt, task, error)
+        if peer is None:
+            self._post(failure)
+            return
+        # A link breaks when the worker at its other end dies, and that is the news: wait whether it comes.
+        self._later(PEER_LOSS_WAIT_S, lambda: self._post(failure))
+
+    def _on_lost(self, process: WorkerProcess) -> None:
+        with self._lock:
+            underway = self._underway
+            why = f"worker {process.number} lost: {process.why_lost}"
+            self.lost.append(why)
+            member = None if underway is None else next((member for member in underway.members if member.process is process), None)
+            if underway is None or member is None or member.released:
+                return
+            member.released = True
+            if not underway.releasing:
+                error = process.error or PenstockError("RUN-2910", why, kind=Kind.EXTERNAL, retriable=True, sqlstate="58000")
+                task = next(task for task in underway.tasks if task.subtask in member.slots)
+                self._post(TaskFailed(underway.id.attempt, task, error))
+            self._end_when_released(underway)
+
+    def _send_tasks(self, underway: Underway) -> None:
+        """All are ready: send each its part, and behind it what was posted meanwhile."""
+        deployment, deployer = underway.deployment, underway.deployment.deployer
+        functions = FunctionNames(deployer.options.python_modules)
+        for member in underway.members:
+            peers = tuple(Peer(other.name, other.address or (), other.slots) for other in underway.members if other is not member)
+            body = DeployTasks(
+                graph=deployer.graph,
+                options=_sent(deployer.options),
+                slots=member.slots,
+                peers=peers,
+                last_checkpoint_id=deployment.last_checkpoint_id,
+                keep_snapshots=deployer.keep_snapshots,
+                state=self._state,
+                manifest=None if deployment.restore is None else deployment.restore.manifest,
+                scratch=self.scratch,
+                tables=self._tables,
+                owner=deployer.owner,
+            )
+            member.process.send(ToTasks(underway.id, body), functions.name)
+        underway.sent = True
+        for member, post in underway.unsent:
+            member.process.send(ToTasks(underway.id, post))
+        underway.unsent.clear()
+
+    def _lose_unreleased(self, underway: Underway) -> None:
+        """Kill workers that are alive but do not get their tasks closed: one may be in a step that never ends."""
+        for member in underway.members:
+            if self._underway is underway and not member.released:
+                member.process.lose(f"its tasks were not closed within {RELEASE_S:g} s")
+
+    def _end_when_released(self, underway: Underway) -> None:
+        if underway.releasing and self._underway is underway and all(member.released for member in underway.members):
+            self._underway = None
+            self._post(TasksReleased(underway.id.attempt))
+
+
+def _sent(options: JobOptions) -> JobOptions:
+    """Return options as workers need them, where paths mean the same in every working directory."""
+    return replace(options, record=None, cluster=ClusterOptions(), state_dir=None if options.state_dir is None else options.state_dir.absolute())
+
+
+def _later(delay_s: float, call: Callable[[], None]) -> None:
+    timer = threading.Timer(delay_s, call)
+    timer.daemon = True
+    timer.start()

@@ -1,0 +1,124 @@
+"""Jobs on worker processes: what may run there, what is kept for it, and the workers it is given."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Services
+from penstock.engine.connectors.in_process.registered import RegisteredTables
+from penstock.engine.deploy.coordinator.bounded_prefetch import computed_before
+from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
+from penstock.engine.deploy.coordinator.launcher import WorkerHost
+from penstock.engine.deploy.coordinator.shared_storage_probe import leave_probe
+from penstock.engine.deploy.coordinator.subprocess_launcher import OwnProcesses
+from penstock.engine.deploy.coordinator.worker_pool import WorkerPool
+from penstock.engine.deploy.protocol.codec import encode
+from penstock.engine.deploy.protocol.messages import HeldTable
+from penstock.engine.deploy.worker.python_modules import FunctionNames
+from penstock.engine.storage.local import make_private, open_private
+from penstock.engine.task_manager.task_manager import IoThread
+from penstock.planner.physical.operator_specs import HistorySpec, JobGraph, SourceSpec
+
+_ELSEWHERE = {
+    "materialized": "reads a materialized view, which this process holds",
+    "errors": "reads the records that could not be read, which this process holds",
+    "late": "reads late rows, which this process holds",
+}
+HOSTED = "hosted"
+"""What of a job's directory is there only while workers of Spark run it."""
+_HINT = "SET 'deployment' = 'embedded' runs it in this process"
+
+
+class ProcessRuntime:
+    """The pool of workers of one job manager, made with the first job that wants one."""
+
+    def __init__(self, clock: Clock, services: Services, io: IoThread, options: JobOptions) -> None:
+        self._on_spark = options.deployment == "spark"
+        self.pool = WorkerPool(clock, _spark_tasks(options) if self._on_spark else OwnProcesses())
+        self._services = services
+        self._io = io
+
+    def state_dir(self, job_id: str) -> Path:
+        """Return where the checkpoints of a job lie that has no directory for them: as long as the session lives."""
+        return self.pool.scratch / "jobs" / job_id / "state"
+
+    def workers(self, job_id: str, graph: JobGraph, options: JobOptions, state: Path | None, post: Callable[[Any], None]) -> ProcessWorkers:
+        """Return the workers of a job. RUN-2912 and RUN-2913 for what only this process can run."""
+        check(graph, options)
+        if self._on_spark:
+            check_history(graph)
+        scratch = self.pool.scratch / "jobs" / job_id
+        if self._on_spark and state is not None and options.state_dir is not None:
+            state, scratch = state.absolute(), state.absolute() / HOSTED  # where all machines find it, if they find anything
+            shutil.rmtree(scratch, ignore_errors=True)
+        held = self._held(graph, scratch)
+        bounded, probe = None, None
+        if self._on_spark:
+            bounded = computed_before(self._services, graph, scratch / "bounded", options.time_zone)
+            probe = leave_probe(scratch) if state is not None or held or bounded.queries else None
+        return ProcessWorkers(self.pool, post, self._io, state, held, scratch, bounded=bounded, probe=probe)
+
+    def ended(self, job_id: str, workers: ProcessWorkers) -> None:
+        """Take back the workers of a job that has ended; its checkpoints can still be copied."""
+        workers.close()
+        shutil.rmtree(workers.scratch / "tables", ignore_errors=True)
+        if workers.scratch.name == HOSTED:
+            shutil.rmtree(workers.scratch, ignore_errors=True)
+
+    def close(self) -> None:
+        """End all workers."""
+        self.pool.close()
+
+    def _held(self, graph: JobGraph, scratch: Path) -> tuple[HeldTable, ...]:
+        """Write the registered tables a job reads where workers find them; an iterable that ends when it likes is refused."""
+        names = {
+            str(spec.table.options["name"])
+            for chain in graph.chains
+            for spec in chain.operators
+            if isinstance(spec, SourceSpec) and spec.table.connector == "registered"
+        }
+        held = []
+        for number, name in enumerate(sorted(names)):
+            table = self._services.get(RegisteredTables).source(name).table
+            if table is None:
+                message = f"'{name}' is an iterator of this program and cannot be read by worker processes"
+                raise PenstockError("RUN-2912", message, hint=f"register an Arrow table or a list, or {_HINT}", sqlstate="0A000")
+            path = scratch / "tables" / f"{number}.arrow"
+            make_private(path.parent)
+            with open_private(path) as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+            held.append(HeldTable(name, path))
+        return tuple(held)
+
+
+def check_history(graph: JobGraph) -> None:
+    """Refuse histories that Spark computes while workers hold its cores: RUN-2924."""
+    for chain in graph.chains:
+        for spec in chain.operators:
+            if isinstance(spec, HistorySpec) and spec.backend == "spark":
+                message = f"the history of {spec.name} would be computed by Spark, whose cores the job's own workers hold: it could wait for ever"
+                raise PenstockError("RUN-2924", message, hint="SET 'bounded.backend' = 'duckdb', or another deployment", sqlstate="0A000")
+
+
+def _spark_tasks(options: JobOptions) -> WorkerHost:
+    from penstock.engine.deploy.spark.launcher import SparkTasks  # pyspark and ssl: not before a job is to run on Spark
+
+    return SparkTasks(options.cluster)
+
+
+def check(graph: JobGraph, options: JobOptions) -> None:
+    """Refuse what cannot run in other processes: RUN-2912 for rows of this process, RUN-2913 for Python functions a worker cannot import."""
+    for chain in graph.chains:
+        for spec in chain.operators:
+            why = _ELSEWHERE.get(spec.table.connector) if isinstance(spec, SourceSpec) else None
+            if why is not None and isinstance(spec, SourceSpec):
+                raise PenstockError("RUN-2912", f"{spec.table.name} {why}: worker processes cannot", hint=_HINT, sqlstate="0A000")
+    encode(graph, FunctionNames(options.python_modules).name)

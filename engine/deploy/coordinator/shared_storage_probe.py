@@ -1,0 +1,37 @@
+"""Whether a worker sees the directory a job keeps its files in: the coordinator leaves a probe there, and the worker reads it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from pathlib import Path
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.storage.local import make_private, open_private
+
+_NAME = "probe"
+
+
+def leave_probe(directory: Path) -> tuple[Path, str]:
+    """Write a file into a directory, made if need be, and return it with its text."""
+    make_private(directory)
+    path, text = directory.absolute() / _NAME, secrets.token_hex(16)
+    with open_private(path) as file:
+        file.write(text.encode("ascii"))
+    return path, text
+
+
+def check_probe(path: Path, text: str) -> None:
+    """Raise RUN-2922 unless the file is there with that text."""
+    try:
+        found = path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        found = ""
+    if found != text:
+        raise PenstockError(
+            "RUN-2922",
+            f"the worker on {socket.gethostname()} does not see the job's directory {path.parent}",
+            hint="SET 'execution.checkpointing.dir' to a directory of a file system that all machines share",
+            kind=Kind.USER,
+            sqlstate="58030",
+        )

@@ -1,0 +1,1 @@
+"""Control messages and their codec."""

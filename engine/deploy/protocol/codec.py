@@ -1,0 +1,211 @@
+"""The job codec: job graphs, options and messages as JSON text and back, over a closed list of classes; no code and no name to import is in it.
+
+A text is a list of nodes in which each node refers to earlier ones only, so that reading it needs no recursion and what is shared stays shared.
+Rows and columns of numbers are not in the text but attached to it, as Arrow IPC streams and int64.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.python_functions import PythonFunction
+from penstock.engine.deploy.protocol.codec_registry import fields_of, name_of, registered_classes
+
+NODES_MAX = 2_000_000
+BYTES_MAX = 256 << 20
+DEPTH_MAX = 900
+
+Node = list[Any]
+Attachment = bytes | memoryview
+_ATTACHED = ("rows", "numbers")
+NameFunction = Callable[[PythonFunction], str]
+FindFunction = Callable[[str], PythonFunction]
+
+
+def no_functions(function: PythonFunction | str) -> Any:
+    """Refuse Python functions: where none are expected."""
+    raise PenstockError("INT-9031", "a Python function cannot be sent here", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def encode(value: Any, name_function: NameFunction = no_functions, attached: list[Attachment] | None = None) -> bytes:
+    """Return a value of registered classes and plain data as bytes; ``name_function`` says by which name the reader finds a Python function.
+
+    Rows are added to ``attached``. Raises INT-9031 for anything else, and for what is nested more than ``DEPTH_MAX`` deep.
+    """
+    encoder = _Encoder(name_function, attached)
+    root = encoder.word(value, 0)
+    return json.dumps({"root": root, "nodes": encoder.nodes}, separators=(",", ":"), allow_nan=False).encode()
+
+
+def decode(
+    data: Attachment,
+    find_function: FindFunction = no_functions,
+    attached: Sequence[Attachment] = (),
+    only: Collection[type[Any]] | None = None,
+) -> Any:
+    """Return what ``encode`` was given, made of the classes in ``only`` when that is given.
+
+    INT-9032 for text that is too long, of an unknown class, or not of this form.
+    """
+    if len(data) > BYTES_MAX:
+        raise _damaged(f"{len(data)} bytes, at most {BYTES_MAX}")
+    known = registered_classes() if only is None else {name_of(each): each for each in only}
+    try:
+        text = json.loads(bytes(data))
+        root, nodes = text["root"], text["nodes"]
+        if len(nodes) > NODES_MAX:
+            raise _damaged(f"{len(nodes)} nodes, at most {NODES_MAX}")
+        made: list[Any] = []
+        for node in nodes:
+            made.append(_read_attached(node, attached) if node[0] in _ATTACHED else _made(node, made, find_function, known))
+        return _value(root, made)
+    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RecursionError, pa.ArrowException, OSError) as cause:
+        raise _damaged(f"{type(cause).__name__}: {cause}") from cause
+
+
+def _damaged(why: str) -> PenstockError:
+    return PenstockError("INT-9032", f"a job that was sent cannot be read: {why}"[:300], kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+class _Encoder:
+    """Gathers nodes; equal ones are written once. A word is a scalar as JSON has it, or ``[n]``: node n."""
+
+    def __init__(self, name_function: NameFunction, attached: list[Attachment] | None) -> None:
+        self.nodes: list[Node] = []
+        self._attached = attached
+        self._known: dict[str, int] = {}
+        self._name_function = name_function
+
+    def word(self, value: Any, depth: int) -> Any:
+        if depth > DEPTH_MAX:
+            raise PenstockError("INT-9031", f"the plan is nested more than {DEPTH_MAX} deep", kind=Kind.INTERNAL, sqlstate="XX000")
+        kind = type(value)
+        if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+            return value
+        node = self._node(value, depth + 1)
+        text = json.dumps(node)
+        number = self._known.get(text)
+        if number is None:
+            number = self._known[text] = len(self.nodes)
+            self.nodes.append(node)
+        return [number]
+
+    def _node(self, value: Any, depth: int) -> Node:
+        plain = _WRITERS.get(type(value))
+        if plain is not None:
+            tag, write = plain
+            return [tag, write(value)]
+        if isinstance(value, Enum):
+            return ["enum", _registered(type(value)), value.name]
+        if isinstance(value, Path):
+            return ["path", str(value)]
+        if isinstance(value, PythonFunction):
+            return ["function", self._name_function(value)]
+        if type(value) is tuple:
+            return ["tuple", *(self.word(item, depth) for item in value)]
+        if type(value) is frozenset:
+            return ["set", *sorted((self.word(item, depth) for item in value), key=str)]
+        if type(value) is dict:
+            return ["map", *(self.word(part, depth) for item in value.items() for part in item)]
+        if self._attached is not None and isinstance(value, pa.RecordBatch | np.ndarray):
+            rows = isinstance(value, pa.RecordBatch)
+            self._attached.append(_stream_of(value) if rows else np.ascontiguousarray(value, np.int64).data.cast("B"))
+            return ["rows" if rows else "numbers", len(self._attached) - 1]
+        name = _registered(type(value))
+        return ["object", name, *(self.word(getattr(value, field), depth) for field in fields_of(type(value)))]
+
+
+def _stream_of(rows: pa.RecordBatch) -> Attachment:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_batch(rows)
+    return memoryview(sink.getvalue())
+
+
+def _read_attached(node: Node, attached: Sequence[Attachment]) -> pa.RecordBatch | np.ndarray:
+    tag, number = node
+    data = attached[number]
+    if tag == "numbers":
+        return np.frombuffer(data, np.int64)
+    rows = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    rows.validate(full=True)
+    return rows
+
+
+def _registered(made: type[Any]) -> str:
+    name = name_of(made)
+    if registered_classes().get(name) is not made:
+        raise PenstockError("INT-9031", f"{name} cannot be sent to a worker", kind=Kind.INTERNAL, sqlstate="XX000")
+    return name
+
+
+def _value(word: Any, made: list[Any]) -> Any:
+    if type(word) is not list:
+        return word
+    (number,) = word
+    if not 0 <= number < len(made):
+        raise IndexError(f"node {number} of {len(made)}")
+    return made[number]
+
+
+def _made(node: Node, made: list[Any], find_function: FindFunction, known: Mapping[str, type[Any]]) -> Any:
+    tag, *rest = node
+    read = _READERS.get(tag)
+    if read is not None:
+        return read(rest[0])
+    match tag:
+        case "function":
+            return find_function(rest[0])
+        case "tuple":
+            return tuple(_value(word, made) for word in rest)
+        case "set":
+            return frozenset(_value(word, made) for word in rest)
+        case "map":
+            words = [_value(word, made) for word in rest]
+            return dict(zip(words[::2], words[1::2], strict=True))
+        case "enum":
+            return _class_of(known, rest[0], Enum)[rest[1]]
+        case "object":
+            wanted = _class_of(known, rest[0], object)
+            values = [_value(word, made) for word in rest[1:]]
+            return wanted(**dict(zip(fields_of(wanted), values, strict=True)))
+    raise _damaged(f"node {tag!r}")
+
+
+def _class_of(known: Mapping[str, type[Any]], name: str, base: type[Any]) -> Any:
+    found = known.get(name)
+    if found is None or not issubclass(found, base) or (base is object and issubclass(found, Enum)):
+        raise _damaged(f"class {name!r} is not known")
+    return found
+
+
+_WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    float: ("float", repr),  # not finite: JSON has no word for it
+    bytes: ("bytes", bytes.hex),
+    Decimal: ("decimal", str),
+    datetime: ("datetime", datetime.isoformat),
+    date: ("date", date.isoformat),
+    time: ("time", time.isoformat),
+    timedelta: ("interval", lambda value: [value.days, value.seconds, value.microseconds]),
+}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "float": float,
+    "bytes": bytes.fromhex,
+    "decimal": Decimal,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "interval": lambda parts: timedelta(*parts),
+    "path": Path,
+}

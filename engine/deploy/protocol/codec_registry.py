@@ -1,0 +1,156 @@
+"""The closed list of what may stand in an encoded job or message: frozen dataclasses and enums, of the catalog, the planner and the job's life."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from enum import Enum
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import penstock.catalog.errors
+import penstock.catalog.python_functions
+import penstock.catalog.schema
+import penstock.catalog.tables
+import penstock.catalog.types
+import penstock.engine.api.cluster_options
+import penstock.engine.api.operator_events
+import penstock.engine.api.restart_strategy
+import penstock.engine.checkpoint.async_writer
+import penstock.engine.checkpoint.manifest
+import penstock.engine.checkpoint.snapshot_format
+import penstock.engine.deploy.protocol.error_codec
+import penstock.engine.deploy.protocol.messages
+import penstock.engine.deploy.worker.registration
+import penstock.engine.metrics.latency_histogram
+import penstock.engine.metrics.task_metrics
+import penstock.engine.task.messages
+import penstock.planner.binder.expressions.python_aggregate_calls
+import penstock.planner.expressions.lambdas
+import penstock.planner.expressions.nodes
+import penstock.planner.expressions.python_calls
+import penstock.planner.expressions.row_pattern
+import penstock.planner.logical.condition_program
+import penstock.planner.logical.distribution
+import penstock.planner.logical.emit
+import penstock.planner.logical.emit_strategy
+import penstock.planner.logical.history_scan
+import penstock.planner.logical.interval_join
+import penstock.planner.logical.late_rows
+import penstock.planner.logical.match_recognize
+import penstock.planner.logical.over
+import penstock.planner.logical.pattern_nfa
+import penstock.planner.logical.plan
+import penstock.planner.logical.processing_time
+import penstock.planner.logical.replicate_rows
+import penstock.planner.logical.snapshot_join
+import penstock.planner.logical.temporal_join
+import penstock.planner.logical.temporal_sort
+import penstock.planner.logical.unnest
+import penstock.planner.logical.windows
+import penstock.planner.physical.operator_specs
+import penstock.planner.physical.runtime_filter
+import penstock.planner.physical.state_compatibility
+from penstock.catalog.namespaces import Place
+from penstock.catalog.python_functions import PythonFunction
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.connectors.in_process.bad_record_store import RejectedRecord
+from penstock.engine.metrics.busy_time import TimeShares
+from penstock.engine.metrics.operator_metrics import SplitProgress
+from penstock.engine.network.admission import Refusals
+
+_MODULES: tuple[ModuleType, ...] = (
+    penstock.catalog.errors,
+    penstock.catalog.schema,
+    penstock.catalog.tables,
+    penstock.catalog.types,
+    penstock.engine.checkpoint.async_writer,
+    penstock.engine.deploy.protocol.messages,
+    penstock.engine.api.cluster_options,
+    penstock.engine.deploy.protocol.error_codec,
+    penstock.engine.deploy.worker.registration,
+    penstock.engine.task.messages,
+    penstock.engine.metrics.latency_histogram,
+    penstock.engine.checkpoint.manifest,
+    penstock.engine.api.operator_events,
+    penstock.engine.api.restart_strategy,
+    penstock.engine.checkpoint.snapshot_format,
+    penstock.engine.metrics.task_metrics,
+    penstock.planner.logical.distribution,
+    penstock.planner.logical.emit_strategy,
+    penstock.planner.logical.emit,
+    penstock.planner.expressions.nodes,
+    penstock.planner.expressions.lambdas,
+    penstock.planner.logical.history_scan,
+    penstock.planner.logical.late_rows,
+    penstock.planner.logical.plan,
+    penstock.planner.logical.match_recognize,
+    penstock.planner.logical.over,
+    penstock.planner.physical.operator_specs,
+    penstock.planner.logical.processing_time,
+    penstock.planner.binder.expressions.python_aggregate_calls,
+    penstock.planner.expressions.python_calls,
+    penstock.planner.logical.replicate_rows,
+    penstock.planner.logical.pattern_nfa,
+    penstock.planner.expressions.row_pattern,
+    penstock.planner.logical.condition_program,
+    penstock.planner.physical.runtime_filter,
+    penstock.planner.logical.snapshot_join,
+    penstock.planner.physical.state_compatibility,
+    penstock.planner.logical.temporal_join,
+    penstock.planner.logical.temporal_sort,
+    penstock.planner.logical.interval_join,
+    penstock.planner.logical.unnest,
+    penstock.planner.logical.windows,
+)
+_SINGLE: tuple[type, ...] = (
+    Place,
+    JobOptions,
+    RejectedRecord,
+    Batch,
+    Refusals,
+    SplitProgress,
+    TimeShares,
+)
+
+
+@cache
+def registered_classes() -> dict[str, type[Any]]:
+    """Return the classes by the name they are written with."""
+    found: dict[str, type[Any]] = {}
+    for made in (*_SINGLE, *(made for module in _MODULES for made in vars(module).values())):
+        if not inspect.isclass(made) or not _is_value(made):
+            continue
+        if made.__module__ not in {module.__name__ for module in _MODULES} and made not in _SINGLE:
+            continue
+        found[name_of(made)] = made
+    return found
+
+
+def name_of(made: type[Any]) -> str:
+    """Return the name a class is written with."""
+    return f"{made.__module__}.{made.__name__}"
+
+
+def fields_of(made: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields that are given to a class's constructor."""
+    return _fields(name_of(made))
+
+
+@cache
+def _fields(name: str) -> tuple[str, ...]:
+    made = registered_classes()[name]
+    if issubclass(made, tuple):
+        return made._fields  # type: ignore[attr-defined]  # a named tuple
+    return tuple(field.name for field in dataclasses.fields(made) if field.init)
+
+
+def _is_value(made: type[Any]) -> bool:
+    """Return whether objects of a class are plain values: members of an enum, or frozen fields."""
+    if issubclass(made, Enum):
+        return True
+    if made in _SINGLE:
+        return True
+    return dataclasses.is_dataclass(made) and vars(made)["__dataclass_params__"].frozen and not issubclass(made, PythonFunction)

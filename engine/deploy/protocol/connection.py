@@ -1,0 +1,136 @@
+"""The control connection between the coordinator and a worker: messages in the order they were sent, each way by a thread of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import struct
+import threading
+from collections.abc import Collection
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.deploy.protocol.codec import (
+    Attachment,
+    FindFunction,
+    NameFunction,
+    decode,
+    encode,
+    no_functions,
+)
+from penstock.engine.network.frame_kinds import FIRST_CONTROL
+from penstock.engine.network.frames import Frame, FrameReader, FrameWriter
+from penstock.engine.network.tls_stream import SecureStream
+
+MESSAGE = FIRST_CONTROL
+MAX_MESSAGE_BYTES = 1 << 31
+MAX_HELLO_BYTES = 4096
+_ALIGNMENT = 64
+_COUNT = struct.Struct("<I")
+_LENGTH = struct.Struct("<Q")
+
+
+def pack(message: Any, name_function: NameFunction = no_functions) -> list[Attachment]:
+    """Return a message as the parts of a frame: how many parts and how long, then its text and what is attached, each aligned for Arrow."""
+    attached: list[Attachment] = []
+    text = encode(message, name_function, attached)
+    parts = [text, *attached]
+    head = _COUNT.pack(len(parts)) + b"".join(_LENGTH.pack(len(part)) for part in parts)
+    packed: list[Attachment] = [head + bytes(-len(head) % _ALIGNMENT)]
+    for part in parts:
+        packed += [part, bytes(-len(part) % _ALIGNMENT)]
+    return packed
+
+
+def unpack(payload: memoryview, find_function: FindFunction = no_functions, only: Collection[type[Any]] | None = None) -> Any:
+    """Return the message of a frame's payload, of the classes in ``only`` when given. INT-9032 when it is none."""
+    try:
+        (count,) = _COUNT.unpack_from(payload)
+        lengths = [_LENGTH.unpack_from(payload, _COUNT.size + _LENGTH.size * number)[0] for number in range(count)]
+    except struct.error as cause:
+        raise _unreadable(str(cause)) from cause
+    position = _COUNT.size + _LENGTH.size * count
+    parts = []
+    for length in lengths:
+        position += -position % _ALIGNMENT
+        if position + length > len(payload):
+            raise _unreadable("it is shorter than it says")
+        parts.append(payload[position : position + length])
+        position += length
+    if not parts:
+        raise _unreadable("it is empty")
+    return decode(parts[0], find_function, parts[1:], only)
+
+
+def _unreadable(why: str) -> PenstockError:
+    return PenstockError("INT-9032", f"a control message cannot be read: {why}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+class ControlConnection:
+    """One side of a control connection over a connected socket.
+
+    ``send`` never waits: a thread writes what is queued. ``receive`` is the other direction, for one thread of the owner's.
+    ``stranger``: nobody knows yet who connects: until ``trust`` is called, no message may be longer than a hello.
+    """
+
+    def __init__(self, connected: socket.socket | SecureStream, name: str, *, stranger: bool = False) -> None:
+        connected.settimeout(None)
+        self._socket = connected
+        self._frames = FrameWriter()
+        self._reader = FrameReader(MAX_HELLO_BYTES if stranger else MAX_MESSAGE_BYTES)
+        self._queue: queue.SimpleQueue[list[Attachment] | None] = queue.SimpleQueue()
+        self._received: list[Frame] = []
+        self.find_function: FindFunction = no_functions
+        self._writer = threading.Thread(target=self._write, name=name, daemon=True)
+        self._writer.start()
+
+    def send(self, message: Any, name_function: NameFunction = no_functions) -> None:
+        """Queue a message; one that can no longer be sent is dropped, for the peer is gone. Raises INT-9031 for what cannot be sent at all."""
+        self._queue.put(pack(message, name_function))
+
+    def trust(self) -> None:
+        """Take messages of any size from now on: the peer has shown that it belongs here."""
+        self._reader.max_payload = MAX_MESSAGE_BYTES
+
+    def receive(self, timeout_s: float | None = None, only: Collection[type[Any]] | None = None) -> Any | None:
+        """Wait for the next message, of the classes in ``only`` when given, and return it; ``None`` when none follows.
+
+        NET-50xx or INT-9032 for what is no message, TimeoutError when nothing came for so long.
+        """
+        self._socket.settimeout(timeout_s)
+        while not self._received:
+            try:
+                count = self._socket.recv_into(self._reader.room())
+            except TimeoutError:
+                raise
+            except OSError:  # closed here, or torn down by the peer's death
+                return None
+            if not count:
+                return None
+            self._received = self._reader.received(count)
+        frame = self._received.pop(0)
+        if frame.kind != MESSAGE:
+            raise _unreadable(f"kind {frame.kind}")
+        return unpack(frame.payload, self.find_function, only)
+
+    def finish(self, timeout_s: float) -> None:
+        """Send what is queued, wait for that at most so long, and close."""
+        self._queue.put(None)
+        self._writer.join(timeout_s)
+        self.close()
+
+    def close(self) -> None:
+        """Close at once; both threads end."""
+        self._queue.put(None)
+        with contextlib.suppress(OSError):  # the peer may have closed first
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def _write(self) -> None:
+        while (parts := self._queue.get()) is not None:
+            try:
+                for view in self._frames.encode(MESSAGE, parts=[part for part in parts if len(part)]):
+                    self._socket.sendall(view)
+            except OSError:  # whoever reads this connection learns of its end
+                return

@@ -1,0 +1,1 @@
+"""Workers inside Spark's executors."""

@@ -1,0 +1,78 @@
+"""The function Spark's tasks run: it makes our packages importable there, and then is a worker until that is not wanted any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+SCHEMA = "worker long, said string"
+
+
+def worker_function(orders: dict[str, Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function; Spark sends it and ``orders``, plain values, to the task. It gives one row: the worker's number and how it ended.
+
+    It carries its imports along, for Spark's Python workers need not have penstock. The packages are taken from where this process has them if the
+    same files are there, else unpacked from what was shipped, once for a machine: kernels that were compiled beside them are found again.
+    """
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import shutil
+        import sys
+        import tempfile
+        import zipfile
+        import zlib
+        from pathlib import Path
+
+        import pyarrow as pa
+
+        def is_there(root: Path, archive: zipfile.ZipFile) -> bool:
+            def is_same(info: zipfile.ZipInfo) -> bool:
+                in_checkout = root / info.filename.removeprefix("penstock/")  # where the packages lie beside the folder penstock
+                path = next((path for path in (root / info.filename, in_checkout) if path.is_file()), None)
+                return path is not None and zlib.crc32(path.read_bytes()) == info.CRC
+
+            return all(is_same(info) for info in archive.infolist())
+
+        def root_of_code() -> Path:
+            shipped = next((Path(path).absolute() for path in sys.path if Path(path).name == orders["code"]), None)
+            if shipped is None or not shipped.is_file():
+                raise RuntimeError(f"{orders['code']} has not been shipped to this task")
+            with zipfile.ZipFile(shipped) as archive:
+                cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "penstock" / "code"
+                places = [Path(orders["root"]), cache / shipped.stem, shipped.parent / shipped.stem]
+                for place in places:
+                    if is_there(place, archive):
+                        return place
+                for place in places[1:]:
+                    try:
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        unpacked = Path(tempfile.mkdtemp(dir=place.parent))
+                        archive.extractall(unpacked)
+                        shutil.rmtree(place, ignore_errors=True)
+                        unpacked.rename(place)
+                    except OSError:  # not to be written, or another task was quicker
+                        pass
+                    if is_there(place, archive):
+                        return place
+            raise RuntimeError(f"{shipped} cannot be unpacked on this machine")
+
+        for _ in batches:
+            pass
+        root = str(root_of_code())
+        if not getattr(sys.modules.get("penstock"), "__file__", root).startswith(root):  # of another version, that this process ran before
+            for name in [name for name in sys.modules if name.partition(".")[0] == "penstock"]:
+                del sys.modules[name]
+        path = list(sys.path)
+        sys.path.insert(0, root)
+        try:
+            from penstock.engine.deploy.spark.worker import work_in_spark
+
+            said = work_in_spark(orders)
+        finally:
+            sys.path[:] = path
+        yield pa.RecordBatch.from_arrays([pa.array([orders["worker"]], pa.int64()), pa.array([said])], names=["worker", "said"])
+
+    return work

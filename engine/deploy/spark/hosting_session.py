@@ -1,0 +1,123 @@
+"""The Spark session that hosts workers: Spark is started with the first one, our packages are shipped once, jobs are tagged to be cancelled."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.bounded.spark.application import SparkPlace
+from penstock.engine.bounded.spark.class_data_archive import executors_options
+from penstock.engine.bounded.spark.errors import spark_failures
+from penstock.engine.bounded.spark.java_runtime import find_java
+from penstock.engine.bounded.spark.jvm_launcher import spark_home
+from penstock.engine.bounded.spark.sessions import SESSIONS
+from penstock.engine.deploy.spark import penstock_daemon
+from penstock.engine.deploy.spark.code_archive import ROOT, shipped
+
+_HOSTING = {"spark.speculation": "false", "spark.python.task.killTimeout": "100ms"}
+_OPTIONS = "spark.executor.defaultJavaOptions"
+_JAVA = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+"""Executors do little themselves and shall be up soon."""
+_ATTEMPTS = 4
+_LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*(\d+))?\])?")
+_DAEMON = "spark.python.daemon.module"
+_FILES = "spark.files"
+
+
+def hosting_additions(said: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what a Spark that is to host workers is started with besides ``said``; executors of a cluster fork workers from our daemon."""
+    wanted = {**_HOSTING, _OPTIONS: " ".join([*_JAVA, *_archived()])}
+    added = {key: value for key, value in wanted.items() if key not in said}
+    if _DAEMON not in said and _LOCAL.fullmatch(said.get("spark.master", "local")) is None:
+        files = [said[_FILES]] if said.get(_FILES) else []
+        added |= {_DAEMON: "penstock_daemon", _FILES: ",".join([*files, penstock_daemon.__file__])}
+        added |= {f"spark.executorEnv.{penstock_daemon.ROOT}": str(ROOT)}
+    return added
+
+
+class HostingSession:
+    """One session for all workers of a pool, made anew when Spark has died. May be used from any thread."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._settings = dict(settings)
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._profiles: dict[int, Any] = {}
+        self._place: SparkPlace | None = None
+        self._code = shipped()
+        self.code_name = self._code.name
+        self.attempts = _ATTEMPTS
+        """How often Spark runs a task."""
+
+    def begin(self, tag: str) -> Any:
+        """Return the session; what this thread runs in it has the tag. BND-50xx when there is no Spark, RUN-2923 when Spark speculates."""
+        with self._lock:
+            if self._place is None or self._place is not SESSIONS.place or not self._place.alive:
+                self._start()
+            assert self._place is not None
+            self._place.tag(self._session, tag)
+            return self._session
+
+    def cancel(self, tag: str) -> None:
+        """Cancel the jobs with a tag; without a Spark there are none."""
+        place, session = self._place, self._session
+        if place is not None and place.alive:
+            try:
+                place.cancel(session, tag)
+            except spark_failures():
+                return  # Spark ends just now, and its jobs with it
+
+    def profile(self, cores: int) -> Any:
+        """Return the resource profile of a task that takes so many cores; ``None`` where each takes what any task of this Spark takes."""
+        local = _LOCAL.fullmatch(str(self._session.conf.get("spark.master", "")))
+        if cores == int(self._session.conf.get("spark.task.cpus", "1")) or local is not None:
+            return None
+        with self._lock:
+            if cores not in self._profiles:
+                self._profiles[cores] = _profile(self._session, cores)
+            return self._profiles[cores]
+
+    def _start(self) -> None:
+        session = SESSIONS.new("UTC", self._settings, additions=hosting_additions)
+        if str(session.conf.get("spark.speculation", "false")).lower() == "true":
+            hint = "SET 'spark.speculation' = 'false' before Spark is started, or in spark-defaults.conf"
+            message = "Spark speculates: it would start a worker that takes long a second time, and a worker takes as long as its job"
+            raise PenstockError("RUN-2923", message, hint=hint, kind=Kind.USER, sqlstate="55000")
+        if _is_remote(session):
+            session.addArtifacts(str(self._code), pyfile=True)
+        else:
+            session.sparkContext.addPyFile(str(self._code))
+        self._session, self._place, self._profiles = session, SESSIONS.place, {}
+        local = _LOCAL.fullmatch(str(session.conf.get("spark.master", "")))
+        self.attempts = int(session.conf.get("spark.task.maxFailures", str(_ATTEMPTS))) if local is None else int(local[1] or 1)
+
+    def close(self) -> None:
+        """Let go of the session."""
+        with self._lock:
+            if self._place is not None and self._place is SESSIONS.place:
+                SESSIONS.release(self._session)
+            self._session = self._place = None
+
+
+def _archived() -> list[str]:
+    try:
+        return executors_options(find_java(), spark_home() / "jars")
+    except PenstockError:  # Spark may be elsewhere
+        return []
+
+
+def _profile(session: Any, cores: int) -> Any:
+    from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
+
+    profile = ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores)).build
+    if _is_remote(session):  # it is made by the session that is this thread's own, which none is yet
+        session._set_default_and_active_session(session)
+        assert profile.id
+    return profile
+
+
+def _is_remote(session: Any) -> bool:
+    return "connect" in type(session).__module__

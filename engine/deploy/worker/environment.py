@@ -1,0 +1,116 @@
+"""What a worker runs its tasks with: threads, connections, files and operators in a process; a simulation has others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from penstock.engine.api.clock import Clock
+from penstock.engine.exchange.channel import ConsumerChannel, ProducerChannel, Wakeup
+from penstock.engine.network.admission import Refusals, refusals_of
+from penstock.engine.network.data_plane import LOOPBACK, DataPlane
+from penstock.engine.network.handshake import Identity
+from penstock.engine.network.links import LinkLost
+from penstock.engine.network.listener_options import Listening
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.storage import Storage
+from penstock.engine.task.messages import TaskReport
+from penstock.engine.task.task import Task
+from penstock.engine.task_manager.task_deployment import BuildOperator, Deployment
+from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
+
+
+class Io(Protocol):
+    """Does blocking work elsewhere, in the order it was given."""
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Queue a piece of work."""
+
+
+class Slots(Protocol):
+    """Runs the tasks of one deployment that are here."""
+
+    def deploy(self, deployment: Deployment) -> Sequence[Task]:
+        """Make the tasks."""
+
+    def start(self) -> None:
+        """Run them."""
+
+    def release(self) -> None:
+        """Close all tasks."""
+
+
+class Plane(Protocol):
+    """The channels to the other workers of a deployment."""
+
+    @property
+    def address(self) -> tuple[Any, ...]:
+        """Where the others find this one."""
+
+    def connect(self, peer: str, address: tuple[str, int]) -> None:
+        """Have a connection with a peer."""
+
+    def sender(self, key: str, peer: str, wake_producer: Wakeup) -> ProducerChannel:
+        """Return the producer's end of a channel."""
+
+    def receiver(self, key: str, capacity: int, wake_consumer: Wakeup) -> ConsumerChannel:
+        """Return the consumer's end of a channel."""
+
+    def close(self) -> None:
+        """Say goodbye to the peers and end."""
+
+
+class WorkerMeans(Protocol):
+    """Makes, for each deployment on a worker, what it is run with."""
+
+    build: BuildOperator
+
+    def io(self) -> Io:
+        """Return who writes its snapshots."""
+
+    def slots(self, report: Callable[[TaskReport], None], io: Any) -> Slots:
+        """Return who runs its tasks; ``report`` hears what comes of them."""
+
+    def plane(self, identity: Identity, link_lost: LinkLost) -> Plane:
+        """Return its channels to other workers."""
+
+    def storage(self, directory: Path) -> Storage:
+        """Return where the job's checkpoints are."""
+
+    def services(self) -> tuple[Any, ...]:
+        """Return what operators find here besides what belongs to the worker."""
+
+    def refusals(self) -> Refusals:
+        """Return whom its channels have refused so far."""
+
+
+class ProcessMeans:
+    """Those of a process: a thread for each slot and one for I/O, sockets, a directory."""
+
+    def __init__(self, clock: Clock, listening: Listening = LOOPBACK) -> None:
+        self._clock = clock
+        self._listening = listening
+        self._refused: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self.build: BuildOperator = build_operator
+
+    def io(self) -> IoThread:
+        return IoThread("worker-io")
+
+    def slots(self, report: Callable[[TaskReport], None], io: IoThread) -> ThreadedWorkers:
+        return ThreadedWorkers("worker", self._clock, report, io)
+
+    def plane(self, identity: Identity, link_lost: LinkLost) -> DataPlane:
+        return DataPlane(identity, self._clock, link_lost, listening=self._listening, refused=self._refused, faults=self._faults)
+
+    def storage(self, directory: Path) -> LocalStorage:
+        return LocalStorage(directory)
+
+    def services(self) -> tuple[Any, ...]:
+        return ()
+
+    def refusals(self) -> Refusals:
+        return refusals_of(self._refused, self._faults)

@@ -1,0 +1,150 @@
+"""A worker process: ``python -m penstock.engine.deploy.worker.main``. Connects to its coordinator, runs the tasks it is given, and dies with it.
+
+One line of JSON on standard input says everything: where to connect, the token, and which worker this is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.api.clock import Clock, SystemClock
+from penstock.engine.deploy.protocol.connection import ControlConnection
+from penstock.engine.deploy.protocol.messages import (
+    VERSION,
+    Alive,
+    DeploymentId,
+    FromTasks,
+    Hello,
+    Prepare,
+    ReleaseTasks,
+    ToTasks,
+)
+from penstock.engine.deploy.worker.deployment import WorkerTasks
+from penstock.engine.deploy.worker.environment import ProcessMeans, WorkerMeans
+from penstock.engine.deploy.worker.parent_death import on_parents_death
+from penstock.engine.deploy.worker.python_modules import FunctionNames
+
+METRICS_EVERY_S = 0.2
+LEAVE_POLL_S = 0.02
+
+
+class Worker:
+    """Takes messages of the coordinator in their order. Of a job it knows the newest deployment, and refuses what belongs to an older one."""
+
+    def __init__(self, connection: ControlConnection, clock: Clock, means: WorkerMeans, *, fenced: bool = True) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._means = means
+        self._fenced = fenced
+        self._current: WorkerTasks | None = None
+        self._newest: dict[str, tuple[int, int]] = {}
+        self.stale = 0
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Take messages until the coordinator is gone."""
+        threading.Thread(target=self._beat_on, name="worker-beat", daemon=True).start()
+        while (message := self._next()) is not None:
+            self.take(message)
+        self._ended.set()
+
+    def leave(self, timeout_s: float) -> bool:
+        """Close the tasks, for the process goes on without them; return whether that was done in time."""
+        current, pause = self._current, threading.Event()
+        if current is None:
+            return True
+        current.release()
+        for _ in range(int(timeout_s / LEAVE_POLL_S)):
+            if current.ended:
+                break
+            pause.wait(LEAVE_POLL_S)
+        return current.ended
+
+    def _next(self) -> Any | None:
+        """Return the next message. One that cannot be read, as a function may not be importable here, is the failure of the deployment it is for."""
+        while True:
+            try:
+                return self._connection.receive()
+            except PenstockError as error:
+                if error.code.startswith("NET-") or self._current is None:
+                    raise
+                self._current.fail(error)
+
+    def take(self, message: Any) -> None:
+        """Act on one message."""
+        if not isinstance(message, ToTasks):
+            return
+        deployment = message.deployment
+        current = self._current
+        if current is not None and current.deployment == deployment:
+            self._give(current, message.body)
+            return
+        order = (deployment.epoch, deployment.attempt)
+        if self._fenced and order <= self._newest.get(deployment.job_id, (-1, -1)):
+            self.stale += 1
+            return
+        self._newest[deployment.job_id] = order
+        if current is not None:
+            current.release()  # a newer deployment has taken over; the coordinator no longer asks about this one
+        self._current = current = WorkerTasks(deployment, self._clock, self._sender(deployment), self._means)
+        self._give(current, message.body)
+
+    def _give(self, tasks: WorkerTasks, body: Any) -> None:
+        if isinstance(body, Prepare):
+            sys.path += [path for path in body.path if path not in sys.path]
+            self._connection.find_function = FunctionNames(body.modules).find
+        if isinstance(body, ReleaseTasks):
+            tasks.release()
+        else:
+            tasks.take(body)
+
+    def _sender(self, deployment: DeploymentId) -> Callable[[Any], None]:
+        return lambda body: self._connection.send(FromTasks(deployment, body))
+
+    def beat(self) -> None:
+        """Say that this process is alive, and how far its tasks are."""
+        self._connection.send(Alive(self.stale, self._means.refusals()))
+        current = self._current
+        if current is not None and not current.ended:
+            self._sender(current.deployment)(current.numbers())
+
+    def _beat_on(self) -> None:
+        while not self._ended.wait(METRICS_EVERY_S):
+            self.beat()
+
+
+def main() -> None:
+    """Run a worker until its coordinator is gone."""
+    orders = json.loads(sys.stdin.buffer.readline())
+    scratch = Path(orders["scratch"])
+
+    def leave() -> None:
+        gone = threading.Event()
+        for _ in range(20):  # the kernel closes the connection of a process that dies a moment before it gives its children away
+            if os.getppid() != orders["parent"]:
+                shutil.rmtree(scratch, ignore_errors=True)  # another worker may be at it too
+                break
+            gone.wait(0.02)
+        os._exit(0)  # slots may be in the middle of anything; nothing here has to be ended in order
+
+    on_parents_death(orders["parent"], leave)
+    connected = socket.create_connection(tuple(orders["address"]), timeout=5)
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection = ControlConnection(connected, "worker-control")
+    connection.send(Hello(orders["worker"], VERSION, orders["token"]))
+    clock = SystemClock()
+    Worker(connection, clock, ProcessMeans(clock)).run()
+    leave()
+
+
+if __name__ == "__main__":
+    main()

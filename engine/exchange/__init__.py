@@ -1,0 +1,1 @@
+"""Channels, input gate, record writers, rows in flight."""

@@ -1,0 +1,292 @@
+"""Record writers: how the rows of a chain's last operator get to the input channels of the next chain, per edge kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.stream_elements import (
+    Barrier,
+    Batch,
+    Element,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.exchange.batch_concat import gathered
+from penstock.engine.exchange.channel import ProducerChannel
+from penstock.engine.exchange.channel_state import Way
+from penstock.planner.logical.distribution import Broadcast, Edge, Forward, Partition, Shuffle
+
+
+class RecordWriter:
+    """Writes to the channels of one edge; ``targets`` are in subtask order. This base passes every batch to its only target.
+
+    ``way``: where the rows go, on an edge whose rows a barrier may overtake; ``None`` on one where it always waits its turn.
+    """
+
+    way: Way | None = None
+
+    def __init__(self, targets: Sequence[ProducerChannel]) -> None:
+        self._targets = tuple(targets)
+        self._marked = -1
+
+    @property
+    def deadline_ms(self) -> float | None:
+        """When buffered rows must be shipped, in monotonic milliseconds; ``None`` when nothing is buffered."""
+        return None
+
+    @property
+    def blocked(self) -> bool:
+        """Whether some target has no credit."""
+        for target in self._targets:  # noqa: SIM110  asked at every step: any() takes twice as long
+            if target.full:
+                return True
+        return False
+
+    def write(self, batch: Batch) -> None:
+        """Take rows."""
+        self._targets[0].put(batch)
+
+    def flush(self) -> None:
+        """Ship what is buffered."""
+
+    def control(self, element: Element) -> None:
+        """Ship what is buffered, then the element to every target."""
+        self.flush()
+        for target in self._targets:
+            target.put(element)
+            if isinstance(element, Barrier):
+                failpoint("W3")
+
+    def mark(self, marker: LatencyMarker) -> None:
+        """Put a latency marker behind the rows for one of the targets, each in turn: one for all would multiply with every exchange."""
+        self._marked = (self._marked + 1) % len(self._targets)
+        self._targets[self._marked].put(marker)
+
+    def barrier(self, barrier: Barrier, now_ms: float) -> list[Element]:
+        """Ship what is buffered, then a barrier, ahead of what waits if it may now; return what it has overtaken that had not left here."""
+        if self.way is None or now_ms < barrier.overtakes_at_ms:
+            self.control(barrier)
+            return []
+        self.flush()
+        overtaken = []
+        for target in self._targets:
+            overtaken += target.overtake(barrier)
+            failpoint("W3")
+        return overtaken
+
+    def holds(self, barrier: Barrier) -> bool:
+        """Whether a barrier that may some time overtake still waits here on some channel."""
+        return self.way is not None and any(target.holds(barrier) for target in self._targets)
+
+    def hurry(self, barrier: Barrier) -> list[Element]:
+        """Move a barrier that still waits here ahead of all else; return what it has overtaken."""
+        return [element for target in self._targets if target.holds(barrier) for element in target.overtake(barrier)]
+
+
+class ShuffleWriter(RecordWriter):
+    """Gives whole batches to the targets in turn."""
+
+    def __init__(self, targets: Sequence[ProducerChannel], first: int = 0) -> None:
+        super().__init__(targets)
+        self._next = first % len(self._targets)
+
+    def write(self, batch: Batch) -> None:
+        self._targets[self._next].put(batch)
+        self._next = (self._next + 1) % len(self._targets)
+
+
+class BroadcastWriter(RecordWriter):
+    """Gives every batch to every target."""
+
+    def write(self, batch: Batch) -> None:
+        for target in self._targets:
+            target.put(batch)
+
+
+class PartitionWriter(RecordWriter):
+    """Gives each row to the subtask that owns its key group, gathering small pieces per target.
+
+    A target's pieces are shipped when they hold ``max_rows``, and all of them when the oldest has waited ``timeout_ms`` (0: at once).
+    """
+
+    def __init__(
+        self, targets: Sequence[ProducerChannel], keys: tuple[int, ...], max_parallelism: int, clock: Clock, max_rows: int, timeout_ms: float
+    ) -> None:
+        from penstock.engine.kernels.partition import partition
+        from penstock.engine.kernels.stable_hash import stable_hash  # numba: only jobs that exchange rows pay for it
+
+        super().__init__(targets)
+        self._keys = keys
+        self._max_parallelism = max_parallelism
+        self._clock = clock
+        self._max_rows = max_rows
+        self._timeout_ms = timeout_ms
+        self._pieces: list[list[Batch]] = [[] for _ in self._targets]
+        self._rows = [0] * len(self._targets)
+        self._markers: list[list[LatencyMarker]] = [[] for _ in self._targets]
+        self._deadline_ms: float | None = None
+        self._hash, self._partition = stable_hash, partition
+
+    @property
+    def deadline_ms(self) -> float | None:
+        return self._deadline_ms
+
+    def write(self, batch: Batch) -> None:
+        columns = [batch.rows.column(key) for key in self._keys]
+        order, offsets = self._partition(self._hash(columns), len(self._targets), self._max_parallelism)
+        counts = np.diff(offsets)
+        whole = int(counts.argmax())
+        if counts[whole] == batch.num_rows:
+            self._hold(whole, batch)
+        else:
+            ordered = batch.take(order)
+            for target in np.flatnonzero(counts):
+                self._hold(int(target), ordered.slice(int(offsets[target]), int(counts[target])))
+        if self._timeout_ms <= 0:
+            self.flush()
+
+    def flush(self) -> None:
+        for target in range(len(self._targets)):
+            self._ship(target)
+        self._deadline_ms = None
+
+    def mark(self, marker: LatencyMarker) -> None:
+        self._marked = (self._marked + 1) % len(self._targets)
+        if self._pieces[self._marked]:
+            self._markers[self._marked].append(marker)
+        else:
+            self._targets[self._marked].put(marker)
+
+    def _hold(self, target: int, piece: Batch) -> None:
+        self._pieces[target].append(piece)
+        self._rows[target] += piece.num_rows
+        if self._rows[target] >= self._max_rows:
+            self._ship(target)
+            if not any(self._rows):
+                self._deadline_ms = None
+        elif self._deadline_ms is None:
+            self._deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+
+    def _ship(self, target: int) -> None:
+        pieces = self._pieces[target]
+        if not pieces:
+            return
+        self._pieces[target], self._rows[target] = [], 0
+        for batch in gathered(pieces):
+            self._targets[target].put(batch)
+        markers, self._markers[target] = self._markers[target], []
+        for marker in markers:
+            self._targets[target].put(marker)
+
+
+class TaskOutput:
+    """All record writers of a task: each element goes to every edge. ``bytes_out``: of the rows taken, about."""
+
+    def __init__(self, writers: Sequence[RecordWriter]) -> None:
+        self._writers = tuple(writers)
+        self.bytes_out = 0
+
+    @property
+    def is_end(self) -> bool:
+        """Whether rows leave the job here."""
+        return not self._writers
+
+    @property
+    def blocked(self) -> bool:
+        """Whether some channel has no credit."""
+        for writer in self._writers:  # noqa: SIM110  as above
+            if writer.blocked:
+                return True
+        return False
+
+    def ship_due(self, now_ms: float) -> float | None:
+        """Ship what has waited long enough; return when the next buffered rows fall due, or ``None``."""
+        earliest = None
+        for writer in self._writers:
+            deadline = writer.deadline_ms
+            if deadline is None:
+                continue
+            if deadline <= now_ms:
+                writer.flush()
+            elif earliest is None or deadline < earliest:
+                earliest = deadline
+        return earliest
+
+    def flush(self) -> None:
+        """Ship what is buffered."""
+        for writer in self._writers:
+            writer.flush()
+
+    def collect(self, batch: Batch) -> None:
+        """Write rows to every edge."""
+        if self._writers:
+            self.bytes_out += batch.size_bytes
+        for writer in self._writers:
+            writer.write(batch)
+
+    def watermark(self, time_us: int) -> None:
+        """Forward a watermark."""
+        self._control(Watermark(time_us))
+
+    def marker(self, marker: LatencyMarker) -> None:
+        """Forward a latency marker, behind the rows that are buffered."""
+        for writer in self._writers:
+            writer.mark(marker)
+
+    def idle(self) -> None:
+        """Forward that time stands still here."""
+        self._control(Idle())
+
+    def barrier(self, barrier: Barrier, now_ms: float) -> list[tuple[Way, list[Element]]]:
+        """Forward a barrier; return what it has overtaken that had not left here, by where it was going."""
+        return [(writer.way, overtaken) for writer in self._writers if (overtaken := writer.barrier(barrier, now_ms)) and writer.way is not None]
+
+    def holds(self, barrier: Barrier) -> bool:
+        """Whether a barrier that may some time overtake has not left here yet."""
+        return barrier.overtakes_at_ms < float("inf") and any(writer.holds(barrier) for writer in self._writers)
+
+    def hurry(self, barrier: Barrier) -> list[tuple[Way, list[Element]]]:
+        """Move a barrier that has not left ahead of all else; return what it has overtaken, by where it was going."""
+        return [(writer.way, writer.hurry(barrier)) for writer in self._writers if writer.way is not None]
+
+    def end(self) -> None:
+        """Say that nothing follows."""
+        self._control(EndOfInput())
+
+    def _control(self, element: Element) -> None:
+        for writer in self._writers:
+            writer.control(element)
+
+
+def record_writer(
+    edge: Edge,
+    targets: Sequence[ProducerChannel],
+    *,
+    subtask: int,
+    max_parallelism: int,
+    clock: Clock,
+    max_rows: int,
+    timeout_ms: float,
+    way: Way | None = None,
+) -> RecordWriter:
+    """Return the writer of an edge kind for one producing subtask; ``targets`` are its channels in the order of target subtasks."""
+    writer: RecordWriter
+    if isinstance(edge, Partition) and len(targets) > 1 and edge.keys:
+        writer = PartitionWriter(targets, edge.keys, max_parallelism, clock=clock, max_rows=max_rows, timeout_ms=timeout_ms)
+    elif isinstance(edge, Broadcast):
+        writer = BroadcastWriter(targets)
+    elif isinstance(edge, Shuffle) and len(targets) > 1:
+        writer = ShuffleWriter(targets, subtask)
+    elif isinstance(edge, Forward | Partition | Shuffle):
+        writer = RecordWriter(targets)
+    else:
+        raise PenstockError("INT-9013", f"no record writer for edge {edge.sign}", kind=Kind.INTERNAL, sqlstate="XX000")
+    writer.way = way
+    return writer

@@ -1,0 +1,243 @@
+"""Text read as other types. Arrow's own readers take the clean texts in one go; texts they refuse are cleaned and sorted out by pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import (
+    Binary,
+    Boolean,
+    DataType,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    Time,
+    Timestamp,
+    TimestampLtz,
+    is_integer,
+    to_arrow,
+)
+from penstock.engine.api.arrow_numpy import truths
+from penstock.engine.expressions.datetime.datetime_patterns import local_times
+from penstock.engine.expressions.datetime.time_zones import LOCAL, to_instant
+from penstock.engine.expressions.datum import array_of, values_of
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.numeric import decimals
+
+Reader = Callable[[pa.Array], pa.Array]
+
+_BLANKS = "".join(map(chr, range(33))) + "\x7f"
+_INTEGER = r"^[+-]?[0-9]+$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_DOUBLE = r"^([+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?|(?i:[+-]?(inf|infinity)|nan))$"
+_TRUE = ("t", "true", "y", "yes", "1")
+_FALSE = ("f", "false", "n", "no", "0")
+_DATE = r"^(?P<sign>[+-]?)(?P<y>[0-9]{4,7})(-(?P<mo>[0-9]{1,2})(-(?P<d>[0-9]{1,2})([T ].*)?)?)?$"
+_CLOCK = r"(?P<h>[0-9]{1,2})(:(?P<mi>[0-9]{1,2})(:(?P<s>[0-9]{1,2})(\.(?P<f>[0-9]*))?)?)?"
+_ZONE = (
+    r" *(?P<zone>Z|[+-][0-9]{1,2}(:?[0-9]{2}(:?[0-9]{2})?)?|(UTC|GMT|UT)([+-][0-9]{1,2}(:[0-9]{1,2}(:[0-9]{2})?)?)?|[A-Z][A-Za-z_]+/[A-Za-z_/+-]+)?"
+)
+_TIMESTAMP = rf"^(?P<sign>[+-]?)(?P<y>[0-9]{{4,6}})(-(?P<mo>[0-9]{{1,2}})(-(?P<d>[0-9]{{1,2}})([T ]({_CLOCK})?{_ZONE})?)?)?$"
+_TIME = rf"^{_CLOCK}$"
+
+
+def from_text(target: DataType, zone: str) -> Reader:
+    """Return a function from texts to values of a type, NULL where a text cannot be read."""
+    if isinstance(target, Boolean):
+        return _booleans
+    if is_integer(target):
+        return _fast(to_arrow(target), _integers, refuse="x")
+    if isinstance(target, Float | Double):
+        return _fast(to_arrow(target), _floats)
+    if isinstance(target, Decimal):
+        return _fast(to_arrow(target), lambda texts, _: _decimals(texts, target))
+    if isinstance(target, Date):
+        return _fast(to_arrow(target), _dates)
+    if isinstance(target, Timestamp):
+        return _fast(LOCAL, lambda texts, _: _timestamps(texts, None))
+    if isinstance(target, TimestampLtz):
+        return lambda texts: _instants(texts, zone)
+    if isinstance(target, Time):
+        return lambda texts: _times(texts, pa.time64("us"))
+    if isinstance(target, Binary):
+        return lambda texts: texts.cast(pa.binary())
+    raise bad_argument(f"STRING cannot be cast to {target}")
+
+
+def _fast(kind: pa.DataType, careful: Callable[[pa.Array, pa.DataType], pa.Array], refuse: str | None = None) -> Reader:
+    """Try Arrow's reader on the whole column; ``refuse`` is a small letter in texts that Arrow reads (hexadecimal) and SQL does not."""
+
+    def read(texts: pa.Array) -> pa.Array:
+        if refuse is None or not _has_letter(texts, refuse):
+            try:
+                return texts.cast(kind)
+            except pa.ArrowInvalid:
+                return careful(texts, kind)
+        return careful(texts, kind)
+
+    return read
+
+
+def _has_letter(texts: pa.Array, letter: str) -> bool:
+    """Whether a letter occurs in a column, in either case, by its bytes."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return False
+    first, last = np.frombuffer(offsets, np.int32)[[texts.offset, texts.offset + len(texts)]]
+    return bool((np.frombuffer(data, np.uint8)[first:last] | 0x20 == ord(letter)).any())
+
+
+def _trimmed(texts: pa.Array) -> pa.Array:
+    return pc.utf8_trim(texts, characters=_BLANKS)
+
+
+def _matching(texts: pa.Array, pattern: str) -> pa.Array:
+    """The texts that match, NULL for the others."""
+    return pc.if_else(pc.match_substring_regex(texts, pattern), texts, pa.scalar(None, pa.string()))
+
+
+def _booleans(texts: pa.Array) -> pa.Array:
+    words = pc.utf8_lower(_trimmed(texts))
+    yes, no = pc.is_in(words, value_set=pa.array(_TRUE)), pc.is_in(words, value_set=pa.array(_FALSE))
+    return pc.if_else(pc.or_(yes, no), yes, pa.scalar(None, pa.bool_()))
+
+
+def _integers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    digits = _matching(_trimmed(texts), _INTEGER)
+    try:
+        return digits.cast(kind)
+    except pa.ArrowInvalid:
+        return _long_integers(digits, kind)
+
+
+def _long_integers(digits: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Digits with a plus sign, or more of them than fit."""
+    short = pc.replace_substring_regex(digits, r"^([+-]?)0+([0-9])", r"\1\2")
+    kept = pc.if_else(pc.less_equal(pc.binary_length(short), 20), short, pa.scalar(None, pa.string()))
+    wide = kept.cast(pa.decimal128(20, 0))
+    bounds = np.iinfo(kind.to_pandas_dtype())
+    low, high = pa.scalar(int(bounds.min), wide.type), pa.scalar(int(bounds.max), wide.type)
+    inside = pc.and_(pc.greater_equal(wide, low), pc.less_equal(wide, high))
+    return pc.if_else(inside, wide, pa.scalar(None, wide.type)).cast(kind)
+
+
+def _floats(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    numbers = _matching(_trimmed(texts), _DOUBLE)
+    plain = pc.replace_substring_regex(numbers, r"([0-9.])[dDfF]$", r"\1")
+    return plain.cast(kind)
+
+
+def _decimals(texts: pa.Array, target: Decimal) -> pa.Array:
+    """Numbers with at most 38 digits before the point; of those after it the 39th and on are cut."""
+    numbers = _matching(_trimmed(texts), _NUMBER)
+    cut = pc.replace_substring_regex(numbers, r"(\.[0-9]{38})[0-9]+", r"\1")
+    try:
+        return decimals.rescaled(cut.cast(pa.decimal256(76, 38)), target)
+    except pa.ArrowInvalid:
+        doubles = pc.abs(cut.cast(pa.float64()))
+        usable = pc.and_(pc.less(doubles, 1e38), pc.or_(pc.greater(doubles, 1e-20), pc.equal(doubles, 0.0)))
+        small = pc.if_else(pc.less_equal(doubles, 1e-20), pa.scalar("0"), pa.scalar(None, pa.string()))
+        short = pc.replace_substring_regex(cut, r"(\.[0-9]{18})[0-9]+", r"\1")
+        return decimals.rescaled(pc.if_else(usable, short, small).cast(pa.decimal256(76, 38)), target)
+
+
+def _fields(texts: pa.Array, pattern: str) -> tuple[dict[str, pa.Array], np.ndarray]:
+    found = pc.extract_regex(texts, _named(pattern))
+    fields = {field.name: pc.struct_field(found, field.name) for field in found.type}
+    return fields, truths(pc.is_null(found))
+
+
+def _named(pattern: str) -> str:
+    """Arrow extracts named groups only: the others do not capture."""
+    out: list[str] = []
+    for position, letter in enumerate(pattern):
+        out.append(letter)
+        if letter == "(" and pattern[position + 1] != "?" and pattern[position - 1 : position] != "\\":
+            out.append("?:")
+    return "".join(out)
+
+
+def _number(fields: dict[str, pa.Array], name: str, default: str) -> np.ndarray:
+    column = pc.fill_null(fields[name], default)
+    filled = pc.if_else(pc.equal(column, ""), default, column)
+    return values_of(filled.cast(pa.int64()))
+
+
+def _micros(fields: dict[str, pa.Array]) -> np.ndarray:
+    digits = pc.utf8_slice_codeunits(pc.utf8_rpad(pc.fill_null(fields["f"], ""), 6, "0"), 0, 6)
+    return values_of(digits.cast(pa.int64()))
+
+
+def _years(fields: dict[str, pa.Array]) -> np.ndarray:
+    negative = np.asarray(pc.fill_null(pc.equal(fields["sign"], "-"), False))
+    years = _number(fields, "y", "1970")
+    return np.where(negative, -years, years)
+
+
+def _dates(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    fields, missing = _fields(_trimmed(texts), _DATE)
+    times, real = local_times(_years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), 0, 0, 0, 0, len(texts))
+    return array_of(times // 86_400_000_000, missing | ~real, kind)
+
+
+def _clock(fields: dict[str, pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return _number(fields, "h", "0"), _number(fields, "mi", "0"), _number(fields, "s", "0")
+
+
+def _timestamps(texts: pa.Array, zone: str | None) -> pa.Array:
+    """Local times; the zone written in a text, if any, is left aside when ``zone`` is ``None`` and used otherwise."""
+    fields, missing = _fields(_trimmed(texts), _TIMESTAMP)
+    hour, minute, second = _clock(fields)
+    times, real = local_times(
+        _years(fields), _number(fields, "mo", "1"), _number(fields, "d", "1"), hour, minute, second, _micros(fields), len(texts)
+    )
+    local = array_of(times, missing | ~real, LOCAL)
+    return local if zone is None else _placed(local, pc.fill_null(fields["zone"], ""), zone)
+
+
+def _instants(texts: pa.Array, zone: str) -> pa.Array:
+    try:
+        return to_instant(texts.cast(LOCAL), zone)
+    except pa.ArrowInvalid:
+        return _timestamps(texts, zone)
+
+
+def _placed(local: pa.Array, names: pa.Array, session_zone: str) -> pa.Array:
+    """Instants of local times, each in the zone written beside it (the session's when there is none); one step for each distinct zone."""
+    result = to_instant(local, session_zone)
+    for name in pc.unique(names).to_pylist():
+        if not name:
+            continue
+        here = pc.equal(names, name)
+        part = local.filter(here)
+        offset = _offset_us(name)
+        placed = to_instant(part, name) if offset is None else array_of(values_of(part) - offset, truths(pc.is_null(part)), result.type)
+        result = pc.replace_with_mask(result, here, placed)
+    return result
+
+
+def _offset_us(name: str) -> int | None:
+    """Return the microseconds east of UTC of an offset such as ``Z``, ``+01:30``, ``UTC-5``; ``None`` for a region."""
+    rest = name.removeprefix("Z")
+    for prefix in ("UTC", "GMT", "UT"):
+        rest = rest.removeprefix(prefix)
+    if not rest:
+        return 0
+    if rest[0] not in "+-":
+        return None
+    body = rest[1:]
+    parts = body.split(":") if ":" in body or len(body) <= 2 else [body[i : i + 2] for i in range(0, len(body), 2)]
+    seconds = sum(int(part) * factor for part, factor in zip(parts, (3600, 60, 1), strict=False))
+    return (-seconds if rest[0] == "-" else seconds) * 1_000_000
+
+
+def _times(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    fields, missing = _fields(_trimmed(texts), _TIME)
+    hour, minute, second = _clock(fields)
+    real = (hour < 24) & (minute < 60) & (second < 60)
+    return array_of(((hour * 60 + minute) * 60 + second) * 1_000_000 + _micros(fields), missing | ~real, kind)

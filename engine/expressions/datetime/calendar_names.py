@@ -1,0 +1,146 @@
+"""Days by their names, months between days, times in other zones, seconds with their fraction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import TimestampLtz
+from penstock.engine.api.arrow_numpy import is_true, truths
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datetime.date_arithmetic import DAY_US
+from penstock.engine.expressions.datetime.time_zones import INSTANT, LOCAL, local_view, to_instant, to_local
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    array_of,
+    columnwise,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.evaluation_errors import bad_argument
+
+_DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMES = {name[:size]: number for number, name in enumerate(_DAYS) for size in (2, 3, len(name))}
+
+
+def _day_number(name: str) -> int:
+    number = _NAMES.get(name.strip().upper())
+    if number is None:
+        raise bad_argument(f"there is no day of the week {name!r}", "days are MO or MON or MONDAY, ..")
+    return number
+
+
+def _next_day(site: Site) -> Kernel:
+    numbers = by_value(_day_number, pa.int64())(site)
+
+    def kernel(d: pa.Array, name: pa.Array) -> pa.Array:
+        wanted = numbers(name)
+        days = values_of(d).astype(np.int64)
+        ahead = (values_of(wanted) - (days + 3) % 7 - 1) % 7 + 1  # 1970-01-01 was a Thursday
+        return array_of((days + ahead).astype(np.int32), nulls_of_any(d, wanted), pa.date32())
+
+    return columnwise(kernel)
+
+
+def _named(site: Site, names: list[str], number: Kernel) -> Kernel:
+    zone = site.context.zone
+    words = pa.array(names)
+
+    def kernel(t: pa.Array) -> pa.Array:
+        return words.take(number(local_view(t, zone) if pa.types.is_timestamp(t.type) else t))
+
+    return columnwise(kernel)
+
+
+def _dayname(site: Site) -> Kernel:
+    return _named(site, [name[:3].capitalize() for name in _DAYS], lambda t: pc.day_of_week(t, count_from_zero=True, week_start=1))
+
+
+def _monthname(site: Site) -> Kernel:
+    return _named(site, list(_MONTHS), lambda t: pc.subtract(pc.month(t), 1))
+
+
+def _exact_second(site: Site) -> Kernel:
+    zone = site.context.zone
+
+    def kernel(t: pa.Array) -> pa.Array:
+        micros = values_of(local_view(t, zone)) % 60_000_000
+        pairs = np.zeros((micros.size, 2), np.int64)
+        pairs[:, 0] = micros
+        valid = None if not t.null_count else pc.is_valid(t).buffers()[1]
+        whole = pa.Array.from_buffers(pa.decimal128(8, 6), micros.size, [None, pa.py_buffer(pairs)])
+        return whole if valid is None else pc.if_else(pc.is_valid(t), whole, pa.scalar(None, whole.type))
+
+    return columnwise(kernel)
+
+
+def _months_between(site: Site) -> Kernel:
+    """Whole months where both are the same day of their month or its last; else days count as thirty-firsts of one."""
+    zone = site.context.zone
+
+    def kernel(a: pa.Array, b: pa.Array, *rounds: pa.Array) -> pa.Array:
+        ends = [local_view(moment, zone) for moment in (a, b)]
+        (first, second), days = [values_of(end) for end in ends], [pc.day(end).to_numpy(zero_copy_only=False) for end in ends]
+        months = [pc.add(pc.multiply(pc.year(end), 12), pc.month(end)).to_numpy(zero_copy_only=False) for end in ends]
+        last = [
+            pc.day(pc.add(pc.ceil_temporal(end, unit="month", ceil_is_strictly_greater=True), pa.scalar(-DAY_US, pa.duration("us")))) for end in ends
+        ]
+        is_last = [truths(pc.equal(pc.day(end), final)) for end, final in zip(ends, last, strict=True)]
+        whole = (days[0] == days[1]) | (is_last[0].astype(bool) & is_last[1].astype(bool))
+        apart = months[0] - months[1]
+        rest = (days[0] - days[1]) * 86_400 + (first % DAY_US // 1_000_000 - second % DAY_US // 1_000_000)
+        found = np.where(whole, apart, apart + rest / (31 * 86_400))
+        rounded = np.round(found, 8)
+        if rounds:
+            rounded = np.where(is_true(rounds[0]), rounded, found)
+        return array_of(rounded, nulls_of_any(a, b, *rounds), pa.float64())
+
+    return columnwise(kernel)
+
+
+def _zone(site: Site, position: int) -> str:
+    zone = site.constant(position)
+    if not isinstance(zone, str):
+        raise bad_argument("the time zone must be a constant text")
+    try:
+        pc.assume_timezone(pa.array([0], LOCAL), zone)
+    except pa.ArrowInvalid:
+        raise bad_argument(f"there is no time zone {zone}", "write 'Europe/Berlin', '+02:00' or 'UTC'") from None
+    return zone
+
+
+def _shifted(forth: bool) -> Factory:
+    """``from_utc_timestamp`` and ``to_utc_timestamp``: the wall clock of a zone for that of UTC, or back."""
+
+    def factory(site: Site) -> Kernel:
+        zone, session, instants = _zone(site, 1), site.context.zone, isinstance(site.kinds[0], TimestampLtz)
+
+        def kernel(t: Datum, *_: Datum) -> Datum:
+            moved = to_local(t.view(INSTANT), zone) if forth else to_instant(t.view(LOCAL), zone).view(LOCAL)
+            return moved.view(INSTANT) if instants else moved
+
+        assert session
+        return columnwise(kernel)
+
+    return factory
+
+
+def _convert_timezone(site: Site) -> Kernel:
+    source, target = _zone(site, 0), _zone(site, 1)
+    return columnwise(lambda _, __, t: to_local(to_instant(t, source), target))
+
+
+CALENDAR_WORDS: dict[str, Factory] = {
+    "next_day": _next_day,
+    "dayname": _dayname,
+    "monthname": _monthname,
+    "exact_second": _exact_second,
+    "months_between": _months_between,
+    "from_utc_timestamp": _shifted(True),
+    "to_utc_timestamp": _shifted(False),
+    "convert_timezone": _convert_timezone,
+}

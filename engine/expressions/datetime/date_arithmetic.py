@@ -1,0 +1,87 @@
+"""Moving dates and timestamps: days and months in the calendar, microseconds on the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import DataType, Date, TimestampLtz, to_arrow
+from penstock.engine.expressions.datetime.time_zones import like, local_view
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    defined_values,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.evaluation_errors import out_of_range
+
+DAY_US = 86_400_000_000
+_INT32 = np.iinfo(np.int32)
+
+
+def shift_months(days: np.ndarray, months: np.ndarray) -> np.ndarray:
+    """Return dates (days since 1970) moved by months; a day the month does not have becomes its last."""
+    dates = days.astype("M8[D]")
+    first = dates.astype("M8[M]")
+    moved = first + months.astype("m8[M]")
+    last = (moved + np.timedelta64(1, "M")).astype("M8[D]") - np.timedelta64(1, "D")
+    return np.minimum(moved.astype("M8[D]") + (dates - first.astype("M8[D]")), last).astype(np.int64)
+
+
+def add_months_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
+    """Return the kernel of a date or timestamp plus (or minus) a year-month interval."""
+    arrow = to_arrow(kind)
+
+    def of_date(dates: pa.Array, months: pa.Array) -> pa.Array:
+        moved = shift_months(defined_values(dates).astype(np.int64), sign * defined_values(months).astype(np.int64))
+        return array_of(moved, nulls_of_any(dates, months), arrow)
+
+    def of_timestamp(times: pa.Array, months: pa.Array) -> pa.Array:
+        local = local_view(times, zone)
+        days, within = np.divmod(defined_values(local), DAY_US)
+        moved = shift_months(days, sign * defined_values(months).astype(np.int64)) * DAY_US + within
+        return like(array_of(moved, nulls_of_any(times, months), pa.timestamp("us")), arrow, zone)
+
+    return columnwise(of_date if isinstance(kind, Date) else of_timestamp)
+
+
+def add_interval_kernel(kind: DataType, sign: int, zone: str) -> Kernel:
+    """Return the kernel of a timestamp plus (or minus) a day-time interval; whole days of an instant are days of its zone."""
+    move = pc.add_checked if sign > 0 else pc.subtract_checked
+    if not isinstance(kind, TimestampLtz) or zone == "UTC":
+        return move
+
+    def kernel(times: pa.Array, interval: pa.Array) -> pa.Array:
+        days = (values_of(interval) // DAY_US) * DAY_US
+        missing = nulls_of_any(interval)
+        whole = array_of(days, missing, pa.duration("us"))
+        rest = array_of(values_of(interval) - days, missing, pa.duration("us"))
+        return move(like(move(local_view(times, zone), whole), times.type, zone), rest)
+
+    return columnwise(kernel)
+
+
+def add_days_kernel(sign: int, *, in_microseconds: bool) -> Kernel:
+    """Return the kernel of a date moved by days, counted or as a day-time interval of whole days."""
+
+    def kernel(dates: Datum, days: Datum) -> pa.Array:
+        dates, days = aligned(dates, days)
+        missing = nulls_of_any(dates, days)
+        by = defined_values(days).astype(np.int64)
+        moved = defined_values(dates).astype(np.int64) + sign * (by // DAY_US if in_microseconds else by)
+        if ((moved < _INT32.min) | (moved > _INT32.max)).any():
+            raise out_of_range("DATE")
+        return array_of(moved, missing, pa.date32())
+
+    return kernel
+
+
+def days_between(end: pa.Array, start: pa.Array) -> pa.Array:
+    """Return the day-time interval from one date to another."""
+    days = defined_values(end).astype(np.int64) - defined_values(start)
+    return array_of(days * DAY_US, nulls_of_any(end, start), pa.duration("us"))

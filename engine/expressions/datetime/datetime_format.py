@@ -1,0 +1,131 @@
+"""Functions between text and times: by pattern, by parts, by seconds since 1970."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import DATE, TIMESTAMP, TIMESTAMP_LTZ, DataType, String
+from penstock.engine.api.arrow_numpy import scalar_of
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.casts.cast import cast_kernel
+from penstock.engine.expressions.datetime.date_parts import unix_seconds_of
+from penstock.engine.expressions.datetime.datetime_patterns import (
+    compile_format,
+    compile_reader,
+    date_parts_fault,
+    local_times,
+)
+from penstock.engine.expressions.datetime.time_zones import INSTANT, local_view, to_instant, to_local
+from penstock.engine.expressions.datum import (
+    Kernel,
+    array_of,
+    columnwise,
+    defined_values,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.evaluation_errors import bad_argument, bad_cast
+from penstock.engine.expressions.numeric import decimals
+
+DEFAULT_PATTERN = "yyyy-MM-dd HH:mm:ss"
+
+
+def _pattern(site: Site, position: int) -> str:
+    pattern = site.constant(position) if len(site.kinds) > position else DEFAULT_PATTERN
+    if not isinstance(pattern, str):
+        raise bad_argument("the pattern must be a constant text")
+    return pattern
+
+
+def _date_format(site: Site) -> Kernel:
+    write, zone = compile_format(_pattern(site, 1)), site.context.zone
+    return columnwise(lambda t, _: write(local_view(t, zone)))
+
+
+def _from_unixtime(site: Site) -> Kernel:
+    write, zone = compile_format(_pattern(site, 1)), site.context.zone
+    micros = scalar_of(1_000_000, pa.int64())
+    return columnwise(lambda n, *_: write(to_local(pc.multiply_checked(n, micros).view(INSTANT), zone)))
+
+
+def _strict_reader(pattern: str, kind: DataType) -> Callable[[pa.Array], pa.Array]:
+    """A reader by pattern that faults on the first text it cannot read."""
+    read = compile_reader(pattern)
+
+    def strict(texts: pa.Array) -> pa.Array:
+        times = read(texts)
+        if times.null_count > texts.null_count:
+            bad = pc.and_(pc.is_valid(texts), pc.is_null(times))
+            raise bad_cast(texts.filter(bad)[0].as_py(), f"{kind} by the pattern {pattern!r}")
+        return times
+
+    return strict
+
+
+def _read(kind: DataType) -> Factory:
+    def factory(site: Site) -> Kernel:
+        if len(site.kinds) == 1:
+            if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String | type(TIMESTAMP_LTZ)):
+                return columnwise(lambda n: pc.multiply_checked(n, scalar_of(1000, pa.int64())).view(INSTANT))
+            return cast_kernel(site.kinds[0], kind, False, site.context.zone) or (lambda a: a)
+        if kind == TIMESTAMP_LTZ and not isinstance(site.kinds[0], String):
+            factor = scalar_of(1_000_000 if site.constant(1) == 0 else 1000, pa.int64())
+            return columnwise(lambda n, _: pc.multiply_checked(n, factor).view(INSTANT))
+        read = _strict_reader(_pattern(site, 1), kind)
+        if kind == DATE:
+            return columnwise(lambda s, _: pc.cast(read(s), pa.date32(), safe=False))
+        if kind == TIMESTAMP:
+            return columnwise(lambda s, _: read(s))
+        return columnwise(lambda s, _: to_instant(read(s), site.context.zone))
+
+    return factory
+
+
+def _unix_timestamp(site: Site) -> Kernel:
+    seconds = unix_seconds_of(site)
+    if len(site.kinds) == 1:
+        return seconds
+    read = _strict_reader(_pattern(site, 1), TIMESTAMP)
+    return columnwise(lambda s, _: seconds(read(s)))
+
+
+def _make_timestamp(*parts: pa.Array) -> pa.Array:
+    """The sixty-first second is the first of the next minute, as Spark has it."""
+    *whole, seconds = parts
+    missing = nulls_of_any(*parts)
+    year, month, day, hour, minute = (defined_values(part).astype(np.int64) for part in whole)
+    micros, _ = decimals.microseconds_of(seconds)
+    times, real = local_times(year, month, day, hour, minute, 0, micros, len(micros))
+    real = real & (micros >= 0) & (micros <= 60_000_000)
+    bad = ~real if missing is None else ~real & ~missing
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise bad_argument(f"there is no time {year[i]:04d}-{month[i]:02d}-{day[i]:02d} {hour[i]:02d}:{minute[i]:02d}:{micros[i] / 1e6:09.6f}")
+    return array_of(times, missing, pa.timestamp("us"))
+
+
+def _make_date(*parts: pa.Array) -> pa.Array:
+    missing = nulls_of_any(*parts)
+    year, month, day = (values_of(part).astype(np.int64) for part in parts)
+    times, real = local_times(year, month, day, 0, 0, 0, 0, len(year))
+    bad = ~real if missing is None else ~real & ~missing
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise date_parts_fault(int(year[i]), int(month[i]), int(day[i]))
+    return array_of(times // 86_400_000_000, missing, pa.date32())
+
+
+TIME_TEXT: dict[str, Factory] = {
+    "date_format": _date_format,
+    "from_unixtime": _from_unixtime,
+    "to_timestamp": _read(TIMESTAMP),
+    "to_timestamp_ltz": _read(TIMESTAMP_LTZ),
+    "to_date": _read(DATE),
+    "unix_timestamp": _unix_timestamp,
+    "make_timestamp": lambda site: columnwise(_make_timestamp),
+    "make_date": lambda site: columnwise(_make_date),
+}

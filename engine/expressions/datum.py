@@ -1,0 +1,111 @@
+"""Columns as kernels see them: an Arrow array or a scalar, its numpy values, its NULLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api import arrow_numpy as arrays
+from penstock.engine.expressions.evaluation_errors import MOST, check_sizes
+
+Datum: TypeAlias = "pa.Array | pa.Scalar"
+Kernel = Callable[..., Datum]
+
+_DTYPES: dict[pa.DataType, str] = {
+    pa.int8(): "i1",
+    pa.int16(): "i2",
+    pa.int32(): "i4",
+    pa.int64(): "i8",
+    pa.float32(): "f4",
+    pa.float64(): "f8",
+    pa.date32(): "i4",
+    pa.time64("us"): "i8",
+    pa.duration("us"): "i8",
+}
+
+
+def values_of(array: pa.Array) -> np.ndarray:
+    """Return the values of a fixed-width column without copying (booleans are unpacked); slots of NULLs hold anything."""
+    if pa.types.is_boolean(array.type):
+        return arrays.is_true(array)
+    data = array.buffers()[1]
+    dtype = np.dtype(_DTYPES.get(array.type, "i8"))
+    if data is None:
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(data, dtype, count=len(array), offset=array.offset * dtype.itemsize)
+
+
+def defined_values(array: pa.Array) -> np.ndarray:
+    """Return the values of a fixed-width column with zeros where it is NULL."""
+    values = values_of(array)
+    missing = nulls_of(array)
+    return values if missing is None else np.where(missing, np.zeros(1, values.dtype), values)
+
+
+def nulls_of(array: pa.Array) -> np.ndarray | None:
+    """Return a mask that is true where the column is NULL, or ``None`` when it never is."""
+    return arrays.truths(pc.is_null(array)) if array.null_count else None
+
+
+def nulls_of_any(*arrays: pa.Array) -> np.ndarray | None:
+    """Return a mask that is true where some column is NULL, or ``None``."""
+    result: np.ndarray | None = None
+    for array in arrays:
+        missing = nulls_of(array)
+        if missing is not None:
+            result = missing if result is None else result | missing
+    return result
+
+
+def either(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+    """Return the union of two masks."""
+    if a is None or b is None:
+        return a if b is None else b
+    return a | b
+
+
+def array_of(values: np.ndarray, missing: np.ndarray | None, kind: pa.DataType) -> pa.Array:
+    """Return a column of a fixed-width type from its values and the mask of its NULLs."""
+    if pa.types.is_boolean(kind):
+        return arrays.array_of(values, missing)
+    wanted = np.dtype(_DTYPES.get(kind, "i8"))
+    array = arrays.array_of(values if values.dtype == wanted else values.astype(wanted), missing)
+    return array if array.type == kind else array.view(kind)
+
+
+def lists_of(offsets: np.ndarray, flat: pa.Array) -> pa.Array:
+    """Return a list column from int32 offsets and the values of all its lists."""
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), flat)
+
+
+def repeated(value: pa.Scalar, count: int) -> pa.Array:
+    """Return a column of one value; Arrow itself has no nested one of no rows. Raises Fault RUN-2006 for a value too large for so many rows."""
+    if count > 1 and value.is_valid and isinstance(value, pa.ListScalar | pa.StringScalar | pa.BinaryScalar):
+        single, unit = (len(value.values), "elements") if isinstance(value, pa.ListScalar) else (value.as_buffer().size, "bytes")
+        if single * count > MOST[unit]:
+            check_sizes("a constant", np.full(count, single, np.int64), unit)
+    return pa.repeat(value, count) if count else pa.array([], value.type)
+
+
+def aligned(*data: Datum) -> list[pa.Array]:
+    """Return all arguments as columns of one length; when all are scalars the length is 1."""
+    length = next((len(datum) for datum in data if isinstance(datum, pa.Array)), 1)
+    return [datum if isinstance(datum, pa.Array) else repeated(datum, length) for datum in data]
+
+
+def columnwise(compute: Callable[..., pa.Array]) -> Kernel:
+    """Return a kernel that sees columns only: scalars among the arguments are repeated."""
+
+    def kernel(*data: Datum) -> pa.Array:
+        return compute(*aligned(*data))
+
+    return kernel
+
+
+def truth(mask: Datum) -> np.ndarray:
+    """Return a boolean column as a numpy mask, NULL as false."""
+    return arrays.is_true(mask)

@@ -1,0 +1,134 @@
+"""Faults of evaluation: what a value did wrong, translated once to the error a user sees, with the row that did it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.planner.expressions.nodes import Column, Expression
+
+_SHOWN_COLUMNS = 8
+_SHOWN_WIDTH = 80
+# What functions that make much of little may give for one batch, so that a slip of a digit does not take all memory.
+MOST = {"elements": 1 << 25, "bytes": 1 << 29}
+
+
+class Fault(Exception):
+    """A value an expression cannot take. ``expression`` is the innermost one that refused; the row is found later, by whoever holds the batch."""
+
+    def __init__(self, code: str, sqlstate: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.sqlstate = sqlstate
+        self.message = message
+        self.hint = hint
+        self.of_batch = False  # it is no single row's
+        self.expression: Expression | None = None
+
+    def within(self, expression: Expression) -> Fault:
+        """Name the expression the fault arose in; the innermost one stays."""
+        if self.expression is None:
+            self.expression = expression
+        return self
+
+
+class BatchTooLarge(PenstockError):
+    """RUN-2006 of a batch and of no single row: fewer rows at once may do."""
+
+
+def division_by_zero() -> Fault:
+    """Return the fault of ``x / 0``."""
+    return Fault("RUN-2001", "22012", "division by zero", "guard it: CASE WHEN divisor <> 0 THEN .. END, or NULLIF(divisor, 0)")
+
+
+def out_of_range(kind: object, value: object = None) -> Fault:
+    """Return the fault of a number too large for its type."""
+    shown = "value" if value is None else f"value {value}"
+    return Fault("RUN-2002", "22003", f"{shown} out of range for {kind}", "CAST the operands to a wider type first")
+
+
+def bad_cast(value: object, kind: object) -> Fault:
+    """Return the fault of a value that cannot be read as a type."""
+    shown = repr(value) if isinstance(value, str) else str(value)
+    return Fault("RUN-2003", "22018", f"cannot cast {_cut(shown)} to {kind}", "write TRY_CAST to get NULL for what cannot be read")
+
+
+def bad_argument(message: str, hint: str | None = None) -> Fault:
+    """Return the fault of an argument no function of that name can take."""
+    return Fault("RUN-2004", "22023", message, hint)
+
+
+def check_sizes(function: str, sizes: np.ndarray, unit: str) -> None:
+    """Refuse a call that would give more ``unit`` (elements or bytes) for a row, or for all rows of the batch, than is let be; sizes are int64."""
+    most = MOST[unit]
+    if not sizes.size or int(sizes.sum(dtype=np.float64)) <= most:
+        return
+    largest = int(sizes.max())
+    if largest > most:
+        raise Fault("RUN-2006", "54000", f"{function} would give {largest:,} {unit}, over the limit of {most:,}", "check the size before the call")
+    fault = Fault("RUN-2006", "54000", f"{function} would give {int(sizes.sum()):,} {unit} for {sizes.size:,} rows, over the limit of {most:,}")
+    fault.hint = "SET 'execution.batch.max-rows' to fewer rows"
+    fault.of_batch = True
+    raise fault
+
+
+def out_of_memory(expression: Expression) -> Fault:
+    """Return the fault of a value there is no memory for."""
+    fault = Fault("RUN-2006", "53200", f"there is not enough memory for a value of {expression.type}", "SET 'execution.batch.max-rows' to fewer rows")
+    fault.of_batch = True
+    return fault.within(expression)
+
+
+def is_capacity(error: pa.ArrowException) -> bool:
+    """Return whether Arrow refuses because no array holds so much; kernels say it in two ways."""
+    return isinstance(error, pa.ArrowCapacityError) or "offset overflow" in str(error)
+
+
+def over_capacity() -> Fault:
+    """Return the fault of more text or elements than one array of Arrow holds."""
+    hint = "SET 'execution.batch.max-rows' to fewer rows"
+    fault = Fault("RUN-2006", "54000", "the values of one batch would take more than 2 GB", hint)
+    fault.of_batch = True
+    return fault
+
+
+def from_arrow(error: pa.ArrowException, expression: Expression) -> Fault:
+    """Return the fault that an Arrow kernel's refusal means."""
+    text = str(error)
+    if is_capacity(error):
+        return over_capacity().within(expression)
+    if "divide by zero" in text:
+        return division_by_zero().within(expression)
+    if "overflow" in text or "out of bounds" in text or "fit in precision" in text:
+        return out_of_range(expression.type).within(expression)
+    return bad_argument(text.split("\n", maxsplit=1)[0]).within(expression)
+
+
+def to_error(fault: Fault, whole: Expression, row: pa.RecordBatch | None) -> PenstockError:
+    """Return the user's error for a fault of ``whole`` on one row (a batch of length 1, or unknown)."""
+    part = fault.expression if fault.expression is not None else whole
+    facts = [f"in {_cut(str(part), 200)}"]
+    if row is not None:
+        shown = [f"{_name(row, whole, index)} = {_shown(row.column(index)[0])}" for index in sorted(whole.columns())[:_SHOWN_COLUMNS]]
+        if shown:
+            facts.append("row: " + ", ".join(shown))
+    span = part.span if part.span is not None else whole.span
+    kind = BatchTooLarge if fault.of_batch else PenstockError
+    return kind(fault.code, fault.message, detail="\n".join(facts), hint=fault.hint, span=span, sqlstate=fault.sqlstate)
+
+
+def _name(row: pa.RecordBatch, whole: Expression, index: int) -> str:
+    names = (node.name for node in whole.walk() if isinstance(node, Column) and node.index == index and node.name)
+    return next(names, row.schema.field(index).name)
+
+
+def _shown(value: pa.Scalar) -> str:
+    if not value.is_valid:
+        return "NULL"
+    plain = value.cast(pa.string(), safe=False).as_py() if pa.types.is_temporal(value.type) else value.as_py()
+    return _cut(repr(plain) if isinstance(plain, str) else str(plain))
+
+
+def _cut(text: str, width: int = _SHOWN_WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,266 @@
+"""FROM_JSON: texts as rows, arrays and maps of a declared type, as Spark reads them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import (
+    Array,
+    Binary,
+    Boolean,
+    DataType,
+    Double,
+    Float,
+    Map,
+    Row,
+    String,
+    is_integer,
+    to_arrow,
+)
+from penstock.catalog.types import Decimal as DecimalType
+from penstock.engine.expressions.call_site import Site
+from penstock.engine.expressions.casts.cast import cast_kernel
+from penstock.engine.expressions.datum import Datum, Kernel, aligned
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.json.fast_path import rows_of_lines
+
+Reader = Callable[[Any], Any]
+"""From a parsed value that is not null to the value of a type; raises ValueError for what is none."""
+
+_NAMED = {"NaN": math.nan, "Infinity": math.inf, "+Infinity": math.inf, "+INF": math.inf, "-Infinity": -math.inf, "-INF": -math.inf}
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'((?:[^'\\]|\\.)*)'")
+
+
+def from_json(site: Site) -> Kernel:
+    """Return the kernel of a call; a batch of plain rows goes through Arrow's reader, any other is parsed once for each different text."""
+    kind = site.call.type
+    strict = site.constant(2) == "FAILFAST"
+    wire = _wire(kind)
+    read, convert = _document(kind, strict), cast_kernel(wire, kind, not strict, site.context.zone)
+
+    def kernel(text: Datum, *_: Datum) -> Datum:
+        (column,) = aligned(text)
+        found = rows_of_lines(column, to_arrow(wire)) if isinstance(wire, Row) else None
+        if found is None:
+            found = _by_text(column, read, to_arrow(wire))
+        return found if convert is None else convert(found)
+
+    return kernel
+
+
+def _by_text(column: pa.Array, read: Reader, kind: pa.DataType) -> pa.Array:
+    encoded = pc.dictionary_encode(column)
+    values = pa.array([read(text) for text in encoded.dictionary.to_pylist()], kind)
+    return values.take(encoded.indices)
+
+
+def _wire(kind: DataType) -> DataType:
+    """The type values are read as before they are cast: times, which have forms of their own, as texts."""
+    match kind:
+        case Array(element):
+            return Array(_wire(element))
+        case Map(key, value):
+            return Map(key, _wire(value))
+        case Row(fields):
+            return Row(tuple((name, _wire(part)) for name, part in fields))
+        case Boolean() | Double() | Float() | DecimalType() | Binary():
+            return kind
+    return kind if is_integer(kind) else String()
+
+
+def _document(kind: DataType, strict: bool) -> Reader:
+    """The reader of a whole text: NULL where it is blank, a row of NULLs (else NULL) where it cannot be read, unless that raises."""
+    read = _reader(kind, strict)
+    nothing = {name: None for name, _ in kind.fields} if isinstance(kind, Row) else None
+    single = isinstance(kind, Array) and isinstance(kind.element, Row)
+
+    def whole(text: str | None) -> Any:
+        if text is None or not text.strip():
+            return None
+        try:
+            value = parsed(text)
+            return read([value] if single and isinstance(value, dict) else value)
+        except (ValueError, RecursionError):
+            if strict:
+                raise bad_argument(f"from_json cannot read {text[:80]!r}", "leave FAILFAST out to get NULL") from None
+            return nothing
+
+    return whole
+
+
+def parsed(text: str) -> Any:
+    """Return the first value in a text; names and texts may stand in single quotes. ValueError where there is none."""
+    begun = text.lstrip(" \t\r\n")
+    try:
+        return _DECODER.raw_decode(begun)[0]
+    except ValueError:
+        if "'" not in begun:
+            raise
+    return _DECODER.raw_decode(_QUOTED.sub(_double_quoted, begun))[0]
+
+
+def _double_quoted(found: re.Match[str]) -> str:
+    single = found.group(1)
+    return found.group() if single is None else '"' + re.sub(r'(?<!\\)"', r"\\" + '"', single) + '"'
+
+
+def _reader(kind: DataType, strict: bool) -> Reader:
+    match kind:
+        case Row(fields):
+            return _row([(name, _reader(part, strict)) for name, part in fields], strict)
+        case Array(element):
+            return _array(_reader(element, strict))
+        case Map(_, value):
+            return _map(_reader(value, strict))
+        case Boolean():
+            return _boolean
+        case Double() | Float():
+            return _double
+        case DecimalType():
+            return _decimal(kind)
+        case String():
+            return text_of
+        case Binary():
+            return _bytes
+    return _integer(kind) if is_integer(kind) else _string
+
+
+def _row(fields: list[tuple[str, Reader]], strict: bool) -> Reader:
+    """A field that is no value of its type is NULL, the others stay."""
+
+    def read(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise ValueError
+        row = {}
+        for name, part in fields:
+            found = value.get(name)
+            try:
+                row[name] = None if found is None else part(found)
+            except ValueError:
+                if strict:
+                    raise
+                row[name] = None
+        return row
+
+    return read
+
+
+def _array(element: Reader) -> Reader:
+    def read(value: Any) -> list[Any]:
+        if not isinstance(value, list):
+            raise ValueError
+        return [None if part is None else element(part) for part in value]
+
+    return read
+
+
+def _map(element: Reader) -> Reader:
+    def read(value: Any) -> list[tuple[str, Any]]:
+        if not isinstance(value, dict):
+            raise ValueError
+        return [(key, None if part is None else element(part)) for key, part in value.items()]
+
+    return read
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _integer(kind: DataType) -> Reader:
+    limits = np.iinfo(to_arrow(kind).to_pandas_dtype())
+    low, high = int(limits.min), int(limits.max)
+
+    def read(value: Any) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError
+        return value
+
+    return read
+
+
+def _double(value: Any) -> float:
+    if isinstance(value, str) and value in _NAMED:
+        return _NAMED[value]
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise ValueError
+    return float(value)
+
+
+def _decimal(kind: DecimalType) -> Reader:
+    step, limit = Decimal(1).scaleb(-kind.scale), Decimal(1).scaleb(kind.precision - kind.scale)
+
+    def read(value: Any) -> Decimal:
+        if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
+            raise ValueError
+        try:
+            number = Decimal(value)
+            if not abs(number) < limit:
+                raise ValueError
+            rounded = number.quantize(step, ROUND_HALF_UP)
+        except InvalidOperation:
+            raise ValueError from None
+        if not abs(rounded) < limit:
+            raise ValueError
+        return rounded
+
+    return read
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    import base64
+
+    return base64.b64decode(_string(value), validate=True)
+
+
+def text_of(value: Any) -> str:
+    """Return a parsed value as a STRING: a text as it is, anything else as JSON without blanks."""
+    if not isinstance(value, str):
+        return _written(value)
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_quoted(key)}:{_written(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_written, value)) + "]"
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float | Decimal):
+        return _number(float(value))
+    return json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return text_of(json.dumps(text, ensure_ascii=False))
+
+
+def _number(value: float) -> str:
+    """A DOUBLE as Java prints it."""
+    if not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{rest}E{exponent + len(digits) - 1}"

@@ -1,0 +1,83 @@
+"""JSON in texts: values, parts and keys by a path, computed by DuckDB."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datum import Kernel
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.json.from_json import from_json
+from penstock.engine.expressions.json.schema_of_json import schema_of_json
+from penstock.engine.expressions.json.to_json import json_array, json_object, to_json
+
+_PATH = re.compile(r"\$(?:\.[^.\[\]*]+|\[\d+\]|\['[^']*'\])*")
+_STEP = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
+
+
+def _path(site: Site) -> str | None:
+    """Return the constant path as DuckDB writes it, every name quoted; None for one that is no path."""
+    path = site.constant(1)
+    if not isinstance(path, str):
+        raise bad_argument("the JSON path must be a constant text", "write '$.name[0]'")
+    path = re.sub(r"^(lax|strict) ", "", path.strip())
+    if "*" in path:
+        raise bad_argument(f"the JSON path {path!r} has a *, which is not offered", "name one field or element")
+    if not _PATH.fullmatch(path):
+        return None
+    steps = [f'."{name or quoted}"' if name or quoted else f"[{index}]" for name, index, quoted in _STEP.findall(path)]
+    return ("$" + "".join(steps)).replace("'", "''").replace("{", "{{").replace("}", "}}")
+
+
+def _by_path(found: str, kind: pa.DataType) -> Factory:
+    """The factory of a DuckDB expression of ``{json}``, which is NULL where the text is no JSON, and of ``path``."""
+
+    def factory(site: Site) -> Kernel:
+        path = _path(site)
+        if path is None:
+            return duckdb_kernel("NULL", kind)
+        valid = "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"
+        kernel = duckdb_kernel(found.replace("#json", valid).replace("#path", f"'{path}'"), kind)
+        return lambda text, *_: kernel(text)
+
+    return factory
+
+
+def _whole(found: str, kind: pa.DataType) -> Factory:
+    return lambda site: duckdb_kernel(found.replace("#json", "(CASE WHEN json_valid({0}) THEN {0}::JSON END)"), kind)
+
+
+def _is_json(site: Site) -> Kernel:
+    """Whether the text is JSON, of a kind that a constant names."""
+    among = _KINDS.get(str(site.constant(1)))
+    found = "json_valid({0})" if among is None else f"CASE WHEN json_valid({{0}}) THEN json_type({{0}}) {among} ELSE false END"
+    kernel = duckdb_kernel(found, pa.bool_())
+    return lambda text, *_: kernel(text)
+
+
+_KINDS = {"object": "= 'OBJECT'", "array": "= 'ARRAY'", "scalar": "NOT IN ('OBJECT', 'ARRAY')"}
+_LENGTH = (
+    "CASE json_type(#json) WHEN 'ARRAY' THEN json_array_length(#json)::INT WHEN 'OBJECT' THEN len(json_keys(#json))::INT "
+    "ELSE CASE WHEN #json IS NOT NULL THEN 1 END END"
+)
+_SCALAR = "CASE WHEN json_type(#json, #path) NOT IN ('OBJECT', 'ARRAY', 'NULL') THEN json_extract_string(#json, #path) END"
+_PART = "CASE WHEN json_type(#json, #path) IN ('OBJECT', 'ARRAY') THEN json_extract_string(#json, #path) END"
+
+JSON_TEXTS: dict[str, Factory] = {
+    "get_json_object": _by_path("json_extract_string(#json, #path)", pa.string()),
+    "json_value": _by_path(_SCALAR, pa.string()),
+    "json_query": _by_path(_PART, pa.string()),
+    "json_exists": _by_path("coalesce(json_exists(#json, #path), false)", pa.bool_()),
+    "json_array_length": _whole("CASE WHEN json_type(#json) = 'ARRAY' THEN json_array_length(#json)::INT END", pa.int32()),
+    "json_object_keys": _whole("CASE WHEN json_type(#json) = 'OBJECT' THEN json_keys(#json) END", pa.list_(pa.string())),
+    "json_length": _whole(_LENGTH, pa.int32()),
+    "is_json": _is_json,
+    "from_json": from_json,
+    "schema_of_json": schema_of_json,
+    "to_json": to_json,
+    "json_object": json_object,
+    "json_array": json_array,
+}

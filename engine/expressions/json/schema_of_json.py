@@ -1,0 +1,93 @@
+"""SCHEMA_OF_JSON: the type of a constant, as FROM_JSON takes it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    NULL,
+    STRING,
+    Array,
+    DataType,
+    Null,
+    Row,
+    is_numeric,
+)
+from penstock.catalog.types import Decimal as DecimalType
+from penstock.engine.expressions.call_site import Site
+from penstock.engine.expressions.datum import Kernel
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.json.from_json import parsed
+
+_LONGEST = 38
+
+
+def schema_of_json(site: Site) -> Kernel:
+    """Return the kernel of the constant's type."""
+    text = str(site.constant(0))
+    try:
+        kind = _kind(parsed(text))
+    except (ValueError, RecursionError):
+        raise bad_argument(f"{text[:80]!r} is no JSON") from None
+    return lambda _: pa.scalar(_shown(kind))
+
+
+def _kind(value: Any) -> DataType:
+    if isinstance(value, dict):
+        return Row(tuple((name, _kind(value[name])) for name in sorted(value)))
+    if isinstance(value, list):
+        kind: DataType = NULL
+        for part in value:
+            kind = _common(kind, _kind(part))
+        return Array(kind)
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        digits = len(str(abs(value)))
+        return BIGINT if -(2**63) <= value < 2**63 else DecimalType(digits, 0) if digits <= _LONGEST else DOUBLE
+    if isinstance(value, float | Decimal):
+        return DOUBLE
+    return NULL if value is None else STRING
+
+
+def _common(a: DataType, b: DataType) -> DataType:
+    """The type of both: rows take the fields of both, different scalars are texts."""
+    match a, b:
+        case Null(), _:
+            return b
+        case _, Null():
+            return a
+        case Array(mine), Array(theirs):
+            return Array(_common(mine, theirs))
+        case Row(mine), Row(theirs):
+            left, right = dict(mine), dict(theirs)
+            return Row(tuple((name, _common(left.get(name, NULL), right.get(name, NULL))) for name in sorted(left | right)))
+    if a == b:
+        return a
+    if is_numeric(a) and is_numeric(b):
+        return DOUBLE if DOUBLE in (a, b) else a if isinstance(a, DecimalType) else b
+    return STRING
+
+
+def _shown(kind: DataType) -> str:
+    match kind:
+        case Null():
+            return "STRING"
+        case Array(element):
+            return f"ARRAY<{_shown(element)}>"
+        case Row(fields):
+            return f"STRUCT<{', '.join(f'{_name(name)}: {_shown(part)}' for name, part in fields)}>"
+        case DecimalType():
+            return f"DECIMAL({kind.precision},{kind.scale})"
+    return str(kind)
+
+
+def _name(name: str) -> str:
+    plain = name.isascii() and name.isidentifier()
+    return name if plain else "`" + name.replace("`", "``") + "`"

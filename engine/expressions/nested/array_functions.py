@@ -1,0 +1,228 @@
+"""Functions of arrays: search, order, cutting and joining."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import Array
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    columnwise,
+    either,
+    nulls_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
+from penstock.engine.expressions.nested.comparison import sort_keys
+from penstock.engine.expressions.nested.lists import (
+    Lists,
+    codes_of,
+    elements_like,
+    firsts,
+    interleaved,
+    lists_of,
+    picked,
+)
+from penstock.engine.expressions.text.strings import octets
+
+
+def _size(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return arrow_numpy.array_of(lists.lengths.astype(np.int32), lists.missing)
+
+
+def _found(data: Datum, value: Datum) -> tuple[Lists, np.ndarray, np.ndarray | None]:
+    """The lists, which of their elements are the row's value, and which rows have a NULL for either."""
+    if not isinstance(data, pa.Array):
+        data, value = aligned(data, value)
+    lists = lists_of(data)
+    unknown = nulls_of(value) if isinstance(value, pa.Array) else None if value.is_valid else np.ones(len(data), np.bool_)
+    return lists, elements_like(lists, lists.flat, value), either(lists.missing, unknown)
+
+
+def _contains(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
+    found = lists.any(same)
+    unknown = nulls_of(lists.flat)
+    if unknown is not None:
+        missing = either(missing, lists.any(unknown) & ~found)
+    return arrow_numpy.array_of(found, missing)
+
+
+def _position(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
+    result = np.zeros(lists.lengths.size, np.int64)
+    hits = np.flatnonzero(same)[::-1]
+    result[lists.parents[hits]] = lists.nth[hits] + 1
+    return arrow_numpy.array_of(result, missing)
+
+
+def _remove(data: Datum, value: Datum) -> pa.Array:
+    lists, same, missing = _found(data, value)
+    kept = lists.kept(~same if missing is None else ~same & ~missing[lists.parents])
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _extended(column: pa.Array, value: pa.Array, at_end: bool) -> pa.Array:
+    one = Lists(value, np.ones(len(value), np.int64))
+    lists = lists_of(column)
+    return interleaved([lists, one] if at_end else [one, lists]).column()
+
+
+def _distinct(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.kept(firsts(lists.parents, codes_of(lists.flat))).column()
+
+
+def _compact(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.kept(arrow_numpy.truths(lists.flat.is_valid())).column()
+
+
+def _concat(*columns: pa.Array) -> pa.Array:
+    return interleaved([lists_of(column) for column in columns]).column()
+
+
+def order_in_lists(lists: Lists, ascending: np.ndarray | bool = True, nulls_last: bool = False) -> np.ndarray:
+    """Return the positions of all elements, list by list, each list in order; NULLs first (last where descending), NaN the greatest."""
+    rank = _ranks(lists.flat)
+    placed = np.where(np.broadcast_to(ascending, lists.lengths.shape)[lists.parents], rank, -rank)
+    if nulls_last:
+        placed = np.where(arrow_numpy.truths(lists.flat.is_valid()), placed, rank.size)
+    return np.lexsort((placed, lists.parents))
+
+
+def _ranks(values: pa.Array) -> np.ndarray:
+    columns: list[pa.Array] = []
+    for key in sort_keys(values):
+        columns.append(key.is_valid().cast(pa.int8()))
+        if pa.types.is_floating(key.type):
+            columns.append(pc.fill_null(pc.is_nan(key), False).cast(pa.int8()))
+        columns.append(key.cast(pa.int8()) if pa.types.is_boolean(key.type) else key)
+    names = [f"k{i}" for i in range(len(columns))]
+    table = pa.RecordBatch.from_arrays(columns, names=names)
+    rank = np.empty(len(values), np.int64)
+    rank[pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]).to_numpy()] = np.arange(len(values))
+    return rank
+
+
+def _sort_array(*columns: pa.Array) -> pa.Array:
+    missing = nulls_of_any(*columns)
+    lists = lists_of(columns[0])
+    ascending = arrow_numpy.is_true(columns[1]) if len(columns) > 1 else True
+    result = lists.ordered(order_in_lists(lists, ascending))
+    if missing is not None:
+        result = result.kept(~missing[result.parents])
+    return Lists(result.flat, result.lengths, missing).column()
+
+
+def _array_sort(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    return lists.ordered(order_in_lists(lists, nulls_last=True)).column()
+
+
+def _extreme(largest: bool) -> Kernel:
+    def extreme(column: pa.Array) -> pa.Array:
+        lists = lists_of(column).kept(arrow_numpy.truths(lists_of(column).flat.is_valid()))
+        order = order_in_lists(lists)
+        place = lists.starts[1:] - 1 if largest else lists.starts[:-1]
+        empty = lists.lengths == 0
+        return picked(lists.flat, order[np.where(empty, 0, place)] if order.size else place, empty)
+
+    return columnwise(extreme)
+
+
+def _repeat(value: pa.Array, times: pa.Array) -> pa.Array:
+    missing = nulls_of(times)
+    counts = np.maximum(values_of(times).astype(np.int64), 0)
+    lengths = counts if missing is None else np.where(missing, 0, counts)
+    check_sizes("array_repeat", lengths, "elements")
+    if pa.types.is_list(value.type):
+        check_sizes("array_repeat", lists_of(value).lengths * lengths, "elements")
+    elif pa.types.is_string(value.type):
+        check_sizes("array_repeat", octets(value) * lengths, "bytes")
+    return Lists(value.take(arrow_numpy.array_of(np.repeat(np.arange(len(value)), lengths))), lengths, missing).column()
+
+
+def _slice(column: pa.Array, start: pa.Array, length: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    missing = nulls_of_any(column, start, length)
+    known = np.ones(len(column), np.bool_) if missing is None else ~missing
+    first, count = values_of(start).astype(np.int64), values_of(length).astype(np.int64)
+    if (known & (first == 0)).any():
+        raise bad_argument("slice: the start is 0; elements count from 1, or from -1 at the end")
+    if (known & (count < 0)).any():
+        raise bad_argument("slice: the length is below zero")
+    begin = np.where(first > 0, first - 1, lists.lengths + first)
+    nth, parents = lists.nth, lists.parents
+    inside = (begin[parents] >= 0) & (nth >= begin[parents]) & (nth < begin[parents] + count[parents]) & known[parents]
+    kept = lists.kept(inside)
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _flatten(column: pa.Array) -> pa.Array:
+    outer = lists_of(column)
+    inner = lists_of(outer.flat)
+    missing = outer.missing
+    if inner.missing is not None:
+        holds_null = outer.any(inner.missing)
+        missing = holds_null if missing is None else missing | holds_null
+    lengths = np.zeros(len(column), np.int64)
+    np.add.at(lengths, outer.parents, inner.lengths)
+    lists = Lists(inner.flat, lengths)
+    if missing is None:
+        return lists.column()
+    kept = lists.kept(~missing[lists.parents])
+    return Lists(kept.flat, kept.lengths, missing).column()
+
+
+def _reverse(site: Site) -> Kernel:
+    if not isinstance(site.kinds[0], Array):
+        return pc.utf8_reverse
+
+    def reverse(column: pa.Array) -> pa.Array:
+        lists = lists_of(column)
+        return lists.ordered(lists.starts[lists.parents + 1] - 1 - lists.nth).column()
+
+    return columnwise(reverse)
+
+
+def concatenation(texts: Kernel) -> Factory:
+    """Return the factory of ``concat``: of arrays here, of texts by another kernel."""
+    arrays_joined = columnwise(_concat)
+    return lambda site: arrays_joined if isinstance(site.call.type, Array) else texts
+
+
+def _appended(at_end: bool) -> Kernel:
+    def extended(*data: Datum) -> pa.Array:
+        column, value = aligned(*data)
+        return _extended(column, value, at_end)
+
+    return extended
+
+
+ARRAY_FUNCTIONS: dict[str, Factory] = {
+    "size": plain(columnwise(_size)),
+    "array_contains": plain(_contains),
+    "array_position": plain(_position),
+    "array_remove": plain(_remove),
+    "array_append": plain(_appended(at_end=True)),
+    "array_prepend": plain(_appended(at_end=False)),
+    "array_distinct": plain(columnwise(_distinct)),
+    "array_compact": plain(columnwise(_compact)),
+    "sort_array": plain(columnwise(_sort_array)),
+    "array_sort": plain(columnwise(_array_sort)),
+    "array_min": plain(_extreme(largest=False)),
+    "array_max": plain(_extreme(largest=True)),
+    "array_repeat": plain(columnwise(_repeat)),
+    "slice": plain(columnwise(_slice)),
+    "flatten": plain(columnwise(_flatten)),
+    "reverse": _reverse,
+}

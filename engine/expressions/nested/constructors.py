@@ -1,0 +1,146 @@
+"""Building arrays, maps and rows, and reading their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import Map, Row, TimestampLtz, to_arrow
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datetime.time_zones import to_instant, to_local
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    either,
+    nulls_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.evaluation_errors import Fault, bad_argument
+from penstock.engine.expressions.nested.lists import Lists, elements_like, lists_of, picked
+from penstock.engine.expressions.nested.map_functions import checked_keys
+
+
+def _array(site: Site) -> Kernel:
+    kind = to_arrow(site.call.type).value_type
+
+    def kernel(*data: Datum) -> pa.Array:
+        columns = aligned(*data)
+        if not columns:
+            return pa.array([[]], pa.list_(kind))
+        return alternated([column if column.type == kind else column.cast(kind) for column in columns]).column()
+
+    return kernel
+
+
+def alternated(columns: Sequence[pa.Array]) -> Lists:
+    """Return lists of one element of each column."""
+    rows, width = len(columns[0]), len(columns)
+    flat = pa.concat_arrays(columns)
+    order = np.arange(rows * width).reshape(width, rows).T.reshape(-1)
+    return Lists(flat.take(array_of(order, None, pa.int64())), np.full(rows, width, np.int64))
+
+
+def _map(site: Site) -> Kernel:
+    kind = site.call.type
+    assert isinstance(kind, Map)
+
+    def kernel(*data: Datum) -> pa.Array:
+        columns = aligned(*data)
+        keys, values = alternated(columns[::2]), alternated(columns[1::2])
+        checked_keys(keys)
+        flat = pa.StructArray.from_arrays([keys.flat, values.flat], ["key", "value"])
+        return Lists(flat, keys.lengths).maps()
+
+    return kernel
+
+
+def _row(first: int, step: int) -> Factory:
+    """Rows of the arguments from ``first`` on, each ``step``-th."""
+
+    def factory(site: Site) -> Kernel:
+        kind = site.call.type
+        assert isinstance(kind, Row)
+        fields = list(to_arrow(kind))
+
+        def kernel(*data: Datum) -> pa.Array:
+            return pa.StructArray.from_arrays(aligned(*data)[first::step], fields=fields)
+
+        return kernel
+
+    return factory
+
+
+def _field(site: Site) -> Kernel:
+    position = site.constant(1)
+    return lambda row, _: pc.struct_field(row, position)
+
+
+def _element(outside: str, base: int = 1) -> Factory:
+    """An element of an array, ``base`` the position of the first; ``outside``: what a position without an element does."""
+
+    def factory(site: Site) -> Kernel:
+        if isinstance(site.kinds[0], Map):
+            return _value_of_key
+
+        def kernel(data: Datum, place: Datum) -> pa.Array:
+            column, places = aligned(data, place)
+            lists, wanted = lists_of(column), values_of(places).astype(np.int64)
+            unknown = nulls_of_any(column, places)
+            known = np.ones(wanted.size, np.bool_) if unknown is None else ~unknown
+            nth = wanted - base
+            if outside != "null":
+                if (known & (wanted == 0)).any():
+                    raise bad_argument("there is no element 0: elements count from 1, or from -1 at the end")
+                nth = np.where(wanted < 0, lists.lengths + wanted, nth)
+            inside = known & (nth >= 0) & (nth < lists.lengths)
+            if outside == "fail" and (known & ~inside).any():
+                raise _outside(wanted, lists.lengths, known & ~inside)
+            return picked(lists.flat, lists.starts[:-1] + nth, ~inside)
+
+        return kernel
+
+    return factory
+
+
+def _outside(places: np.ndarray, lengths: np.ndarray, wrong: np.ndarray) -> Fault:
+    row = int(np.flatnonzero(wrong)[0])
+    return bad_argument(f"there is no element {places[row]} in an array of {lengths[row]}", "write try_element_at(a, i) to get NULL")
+
+
+def _value_of_key(data: Datum, key: Datum) -> pa.Array:
+    if not isinstance(data, pa.Array):
+        data, key = aligned(data, key)
+    lists = lists_of(data)
+    hit = np.flatnonzero(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    positions = np.full(len(data), -1, np.int64)
+    positions[lists.parents[hit]] = hit
+    unknown = nulls_of(key) if isinstance(key, pa.Array) else None
+    missing = either(positions < 0, unknown)
+    return picked(pc.struct_field(lists.flat, 1), positions, missing)
+
+
+def _at_time_zone(site: Site) -> Kernel:
+    zone = str(site.constant(1))
+    if isinstance(site.kinds[0], TimestampLtz):
+        return lambda time, _: to_local(aligned(time)[0], zone)
+    return lambda time, _: to_instant(aligned(time)[0], zone)
+
+
+NESTED_ACCESS: dict[str, Factory] = {
+    "array": _array,
+    "map": _map,
+    "struct": _row(0, 1),
+    "named_struct": _row(1, 2),
+    "field": _field,
+    "element": _element("null"),
+    "element_at": _element("fail"),
+    "try_element_at": _element("end"),
+    "get": _element("null", 0),
+    "at_time_zone": _at_time_zone,
+}

@@ -1,0 +1,139 @@
+"""Lists as their elements in a row: what kernels of arrays and maps work on."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.datum import Datum, nulls_of, repeated
+from penstock.engine.expressions.evaluation_errors import check_sizes, over_capacity
+from penstock.engine.kernels.arrow_views import words
+from penstock.engine.kernels.nested_text import canonical_text, entries, lengths_of, starts_of
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A column of lists: ``flat`` holds the elements of all of them in order, ``lengths`` (int64) how many each has, ``missing`` which are NULL."""
+
+    flat: pa.Array
+    lengths: np.ndarray
+    missing: np.ndarray | None = None
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each list begins among the elements, and at last where the last one ends."""
+        return starts_of(self.lengths)
+
+    @cached_property
+    def parents(self) -> np.ndarray:
+        """The list of each element."""
+        return np.repeat(np.arange(self.lengths.size), self.lengths)
+
+    @cached_property
+    def nth(self) -> np.ndarray:
+        """The place of each element in its list, from 0."""
+        return np.arange(len(self.flat)) - self.starts[self.parents]
+
+    def column(self) -> pa.ListArray:
+        """Return the column."""
+        mask = None if self.missing is None else arrow_numpy.array_of(self.missing)
+        return pa.ListArray.from_arrays(self._offsets(), self.flat, mask=mask)
+
+    def _offsets(self) -> pa.Array:
+        if int(self.starts[-1]) > np.iinfo(np.int32).max:
+            raise over_capacity()
+        return arrow_numpy.array_of(self.starts.astype(np.int32))
+
+    def maps(self) -> pa.MapArray:
+        """Return lists of (key, value) as maps."""
+        mask = None if self.missing is None else arrow_numpy.array_of(self.missing)
+        keys, values = (pc.struct_field(self.flat, i) for i in range(2))
+        return pa.MapArray.from_arrays(self._offsets(), keys, values, mask=mask)
+
+    def kept(self, keep: np.ndarray) -> Lists:
+        """Return the lists with those elements only whose mask is true."""
+        if keep.all():
+            return self
+        lengths = np.bincount(self.parents[keep], minlength=self.lengths.size)
+        return Lists(self.flat.filter(arrow_numpy.array_of(keep)), lengths, self.missing)
+
+    def ordered(self, order: np.ndarray) -> Lists:
+        """Return the lists with their elements in another order, given as positions; elements stay in their lists."""
+        return Lists(self.flat.take(arrow_numpy.array_of(order)), self.lengths, self.missing)
+
+    def any(self, mask: np.ndarray) -> np.ndarray:
+        """Return for each list whether the mask is true for some element."""
+        found = np.zeros(self.lengths.size, np.bool_)
+        found[self.parents[mask]] = True
+        return found
+
+
+def lists_of(column: pa.Array) -> Lists:
+    """Return a column of arrays or maps (lists of key and value) as lists; a slice is read as such."""
+    if pa.types.is_map(column.type):
+        column = entries(column)
+    return Lists(column.flatten(), lengths_of(column), nulls_of(column))
+
+
+def picked(flat: pa.Array, positions: np.ndarray, missing: np.ndarray | None) -> pa.Array:
+    """Return the elements at positions, NULL where ``missing``."""
+    return flat.take(arrow_numpy.array_of(np.where(missing, 0, positions) if missing is not None else positions, missing))
+
+
+def codes_of(values: pa.Array) -> np.ndarray:
+    """Return a small number per value, equal for equal values: NULL equals NULL, NaN equals NaN, -0.0 equals 0.0."""
+    if pa.types.is_nested(values.type):
+        values = canonical_text(values)
+    elif pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0.0, values.type))
+    elif pa.types.is_null(values.type):
+        return np.zeros(len(values), np.int64)
+    return words(values.dictionary_encode(null_encoding="encode").indices)
+
+
+def firsts(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return which elements are the first of their value in their list."""
+    keep = np.zeros(codes.size, np.bool_)
+    if codes.size:
+        _, first = np.unique(parents * (int(codes.max()) + 1) + codes, return_index=True)
+        keep[first] = True
+    return keep
+
+
+def common_codes(*values: pa.Array) -> list[np.ndarray]:
+    """Return the numbers of the values of several columns of one type, equal across them."""
+    codes = codes_of(pa.concat_arrays(list(values)))
+    return np.split(codes, np.cumsum([len(column) for column in values])[:-1])
+
+
+def interleaved(parts: list[Lists]) -> Lists:
+    """Return lists joined one behind the other, row by row; NULL where one is NULL."""
+    lengths = np.sum([part.lengths for part in parts], axis=0)
+    check_sizes("concat", lengths, "elements")
+    flat = pa.concat_arrays([part.flat for part in parts])
+    parents = np.concatenate([part.parents for part in parts])
+    missing = None
+    for part in parts:
+        if part.missing is not None:
+            missing = part.missing if missing is None else missing | part.missing
+    joined = Lists(flat.take(arrow_numpy.array_of(np.argsort(parents, kind="stable"))), lengths, None)
+    if missing is None:
+        return joined
+    kept = joined.kept(~missing[joined.parents])
+    return Lists(kept.flat, kept.lengths, missing)
+
+
+def elements_like(lists: Lists, elements: pa.Array, value: Datum) -> np.ndarray:
+    """Return which elements (one per element of the lists) equal the value of their row; a constant is compared as such."""
+    simple = not pa.types.is_nested(elements.type) and not pa.types.is_floating(elements.type)
+    if isinstance(value, pa.Scalar):
+        if simple and value.is_valid:
+            return arrow_numpy.is_true(pc.equal(elements, value))
+        value = repeated(value, lists.lengths.size)
+    mine, theirs = common_codes(elements, value)
+    return mine == theirs[lists.parents]

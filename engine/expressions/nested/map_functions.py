@@ -1,0 +1,125 @@
+"""Functions of maps: keys, values, entries, maps of arrays and of texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    columnwise,
+    either,
+    nulls_of,
+    nulls_of_any,
+)
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.nested.lists import (
+    Lists,
+    codes_of,
+    elements_like,
+    firsts,
+    interleaved,
+    lists_of,
+    picked,
+)
+from penstock.engine.expressions.text.split_and_join import splitter
+
+
+def checked_keys(keys: Lists) -> None:
+    """Raise for a NULL among the keys of maps, or one key twice in a map."""
+    if keys.flat.null_count:
+        raise bad_argument("a key of a map is NULL")
+    first = firsts(keys.parents, codes_of(keys.flat))
+    if not first.all():
+        twice = keys.flat[int(np.flatnonzero(~first)[0])].as_py()
+        raise bad_argument(f"the key {twice!r} stands twice in a map")
+
+
+def _part(index: int) -> Kernel:
+    def part(column: pa.Array) -> pa.Array:
+        lists = lists_of(column)
+        return Lists(pc.struct_field(lists.flat, index), lists.lengths, lists.missing).column()
+
+    return columnwise(part)
+
+
+def _entries(column: pa.Array) -> pa.Array:
+    return lists_of(column).column()
+
+
+def _contains_key(data: Datum, key: Datum) -> pa.Array:
+    if not isinstance(data, pa.Array):
+        data, key = aligned(data, key)
+    lists = lists_of(data)
+    found = lists.any(elements_like(lists, pc.struct_field(lists.flat, 0), key))
+    unknown = nulls_of(key) if isinstance(key, pa.Array) else None if key.is_valid else np.ones(len(data), np.bool_)
+    return arrow_numpy.array_of(found, either(lists.missing, unknown))
+
+
+def _from_arrays(keys: pa.Array, values: pa.Array) -> pa.Array:
+    missing = nulls_of_any(keys, values)
+    mine, theirs = lists_of(keys), lists_of(values)
+    if missing is not None:
+        mine, theirs = (Lists(part.flat, part.lengths).kept(~missing[part.parents]) for part in (mine, theirs))
+    if (mine.lengths != theirs.lengths).any():
+        raise bad_argument("map_from_arrays: the arrays differ in length")
+    checked_keys(mine)
+    flat = pa.StructArray.from_arrays([mine.flat, theirs.flat], ["key", "value"])
+    return Lists(flat, mine.lengths, missing).maps()
+
+
+def _from_entries(column: pa.Array) -> pa.Array:
+    lists = lists_of(column)
+    unknown = nulls_of(lists.flat)
+    missing = lists.missing
+    if unknown is not None:
+        without = lists.any(unknown)
+        missing = without if missing is None else missing | without
+        lists = lists.kept(~without[lists.parents])
+    keys, values = (pc.struct_field(lists.flat, i) for i in range(2))
+    checked_keys(Lists(keys, lists.lengths))
+    return Lists(pa.StructArray.from_arrays([keys, values], ["key", "value"]), lists.lengths, missing).maps()
+
+
+def _concat(*columns: pa.Array) -> pa.Array:
+    joined = interleaved([lists_of(column) for column in columns])
+    checked_keys(Lists(pc.struct_field(joined.flat, 0), joined.lengths))
+    return joined.maps()
+
+
+def _str_to_map(site: Site) -> Kernel:
+    pairs, keys = (site.constant(i) if len(site.kinds) > i else sign for i, sign in ((1, ","), (2, ":")))
+    if not isinstance(pairs, str) or not isinstance(keys, str):
+        raise bad_argument("the separators of str_to_map are constant texts")
+    by_pair, by_key = splitter(pairs), splitter(keys, 2)
+
+    def kernel(text: Datum, *_: Datum) -> pa.Array:
+        (column,) = aligned(text)
+        missing = nulls_of(column)
+        pieces = lists_of(by_pair(pc.fill_null(column, "")))
+        if missing is not None:
+            pieces = pieces.kept(~missing[pieces.parents])
+        halves = lists_of(by_key(pieces.flat))
+        found = picked(halves.flat, halves.starts[:-1], None)
+        values = picked(halves.flat, halves.starts[:-1] + 1, halves.lengths < 2)
+        checked_keys(Lists(found, pieces.lengths))
+        return Lists(pa.StructArray.from_arrays([found, values], ["key", "value"]), pieces.lengths, missing).maps()
+
+    return kernel
+
+
+MAP_FUNCTIONS: dict[str, Factory] = {
+    "map_keys": plain(_part(0)),
+    "map_values": plain(_part(1)),
+    "map_entries": plain(columnwise(_entries)),
+    "map_contains_key": plain(_contains_key),
+    "map_from_arrays": plain(columnwise(_from_arrays)),
+    "map_from_entries": plain(columnwise(_from_entries)),
+    "map_concat": plain(columnwise(_concat)),
+    "str_to_map": _str_to_map,
+}

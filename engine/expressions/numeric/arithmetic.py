@@ -1,0 +1,189 @@
+"""Arithmetic on numbers: checked, so that overflow and division by zero fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import (
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    YearMonthInterval,
+    is_integer,
+    is_timestamp,
+    to_arrow,
+)
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datetime.date_arithmetic import (
+    add_days_kernel,
+    add_interval_kernel,
+    add_months_kernel,
+    days_between,
+)
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.evaluation_errors import division_by_zero, out_of_range
+from penstock.engine.expressions.numeric import decimals
+from penstock.planner.expressions.nodes import Call
+
+_CHECKED = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
+
+
+def _numbers(operator: str, site: Site) -> Kernel:
+    left, right = site.kinds
+    result = site.call.type
+    if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(result, Decimal):
+        return decimals.exact_kernel(operator, left, right, result)
+    if isinstance(result, Float | Double):
+        return {"add": pc.add, "subtract": pc.subtract, "multiply": pc.multiply}[operator]
+    return _CHECKED[operator]
+
+
+def _moved(site: Site, sign: int) -> Kernel | None:
+    """The kernel of a date or timestamp (left operand) moved by an interval or by days; ``None`` for other operands."""
+    left, right = site.kinds
+    if isinstance(right, YearMonthInterval) and (is_timestamp(left) or isinstance(left, Date)):
+        return add_months_kernel(left, sign, site.context.zone)
+    if is_timestamp(left) and isinstance(right, DayTimeInterval):
+        return add_interval_kernel(left, sign, site.context.zone)
+    if isinstance(left, Date):
+        return add_days_kernel(sign, in_microseconds=isinstance(right, DayTimeInterval))
+    return None
+
+
+def _add(site: Site) -> Kernel:
+    left, right = site.kinds
+    if isinstance(left, DayTimeInterval | YearMonthInterval) and right != left:
+        mirrored = Site(_mirrored(site), site.constants[::-1], site.context)
+        kernel = _moved(mirrored, 1)
+        assert kernel is not None
+        return lambda a, b: kernel(b, a)
+    return _moved(site, 1) or _numbers("add", site)
+
+
+def _mirrored(site: Site) -> Call:
+    return replace(site.call, args=site.call.args[::-1])
+
+
+def _subtract(site: Site) -> Kernel:
+    left, right = site.kinds
+    if isinstance(left, Date) and isinstance(right, Date):
+        return columnwise(days_between)
+    if is_timestamp(left) and is_timestamp(right):
+        return pc.subtract_checked
+    return _moved(site, -1) or _numbers("subtract", site)
+
+
+def _multiply(site: Site) -> Kernel:
+    left, right = site.kinds
+    if isinstance(left, DayTimeInterval | YearMonthInterval):
+        return _scaled(to_arrow(left), np.multiply)
+    if isinstance(right, DayTimeInterval | YearMonthInterval):
+        kernel = _scaled(to_arrow(right), np.multiply)
+        return lambda a, b: kernel(b, a)
+    return _numbers("multiply", site)
+
+
+def _scaled(kind: pa.DataType, compute: np.ufunc) -> Kernel:
+    """An interval times or divided by a number, rounded half away from zero."""
+
+    def kernel(interval: pa.Array, factor: pa.Array) -> pa.Array:
+        missing = nulls_of_any(interval, factor)
+        values, by = values_of(interval), values_of(factor)
+        if compute is np.divide:
+            _refuse_zero(by, missing)
+        elif by.dtype.kind == "i":
+            return pc.multiply_checked(interval.view(_integer(kind)), factor.cast(_integer(kind))).view(kind)
+        with np.errstate(all="ignore"):
+            exact = compute(values, by, dtype=np.float64)
+        bounds = np.iinfo(np.int32 if kind == pa.int32() else np.int64)
+        good = (exact >= bounds.min) & (exact < bounds.max) if missing is None else missing | ((exact >= bounds.min) & (exact < bounds.max))
+        if not good.all():
+            raise out_of_range("INTERVAL")
+        rounded = np.trunc(exact + np.copysign(0.5, exact))
+        return array_of(np.where(np.isfinite(rounded), rounded, 0).astype(np.int64), missing, kind)
+
+    return columnwise(kernel)
+
+
+def _integer(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if kind == pa.int32() else pa.int64()
+
+
+def _divide(site: Site) -> Kernel:
+    left, right = site.kinds
+    if isinstance(left, Decimal) and isinstance(right, Decimal) and isinstance(site.call.type, Decimal):
+        return decimals.divide_kernel(left, right, site.call.type)
+    if isinstance(left, DayTimeInterval | YearMonthInterval):
+        return _scaled(to_arrow(left), np.divide)
+    return pc.divide_checked
+
+
+def _integral_divide(site: Site) -> Kernel:
+    return decimals.integral_divide_kernel() if isinstance(site.kinds[0], Decimal) else pc.divide_checked
+
+
+def _refuse_zero(divisor: np.ndarray, missing: np.ndarray | None) -> None:
+    zero = divisor == 0
+    if (zero if missing is None else zero & ~missing).any():
+        raise division_by_zero()
+
+
+def _remainder(positive: bool) -> Factory:
+    def factory(site: Site) -> Kernel:
+        if isinstance(site.call.type, Decimal):
+            return decimals.remainder_kernel(site.call.type, positive)
+        kind = to_arrow(site.call.type)
+
+        def kernel(a: Datum, b: Datum) -> pa.Array:
+            left, right = aligned(a, b)
+            missing = nulls_of_any(left, right)
+            divisor = values_of(right)
+            _refuse_zero(divisor, missing)
+            with np.errstate(all="ignore"):
+                rest = np.fmod(values_of(left), divisor)
+                if positive:
+                    rest = np.where(rest < 0, np.fmod(rest + divisor, divisor), rest)
+            return array_of(rest, missing, kind)
+
+        return kernel
+
+    return factory
+
+
+def _negate(site: Site) -> Kernel:
+    kind = site.call.type
+    if isinstance(kind, Decimal | Float | Double):
+        return pc.negate
+    return pc.negate_checked
+
+
+def _absolute(site: Site) -> Kernel:
+    kind = site.call.type
+    return pc.abs_checked if is_integer(kind) or isinstance(kind, DayTimeInterval | YearMonthInterval) else pc.abs
+
+
+ARITHMETIC: dict[str, Factory] = {
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "div": _integral_divide,
+    "mod": _remainder(positive=False),
+    "pmod": _remainder(positive=True),
+    "negate": _negate,
+    "abs": _absolute,
+}

@@ -1,0 +1,130 @@
+"""Bits of integers, and integers written in other bases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import BigInt
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.datum import Kernel, array_of, columnwise, nulls_of_any, values_of
+from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.evaluation_errors import bad_argument, over_capacity
+
+_ALL = (1 << 64) - 1
+_HEX = np.frombuffer(b"".join(b"%02X" % code for code in range(256)), np.uint8).reshape(256, 2)
+
+
+def _shift(compute: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Factory:
+    """A shift by a number of bits, of which as many count as the integer has room for."""
+
+    def kernel(values: pa.Array, by: pa.Array) -> pa.Array:
+        numbers = values_of(values)
+        shifted = compute(numbers, (values_of(by) & (numbers.itemsize * 8 - 1)).astype(numbers.dtype))
+        return array_of(shifted, nulls_of_any(values, by), values.type)
+
+    return plain(columnwise(kernel))
+
+
+def _unsigned(values: np.ndarray, by: np.ndarray) -> np.ndarray:
+    unsigned = values.view(f"u{values.itemsize}") >> by.view(f"u{values.itemsize}")
+    return unsigned.view(values.dtype)
+
+
+def _bit_count(values: pa.Array) -> pa.Array:
+    words = values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values
+    return array_of(np.bitwise_count(values_of(words).astype(np.int64).view(np.uint64)).astype(np.int32), nulls_of_any(values), pa.int32())
+
+
+def _getbit(values: pa.Array, place: pa.Array) -> pa.Array:
+    numbers, at, missing = values_of(values), values_of(place), nulls_of_any(values, place)
+    outside = (at < 0) | (at >= numbers.itemsize * 8)
+    if (outside if missing is None else outside & ~missing).any():
+        raise bad_argument(f"a bit of an integer of {numbers.itemsize * 8} bits has a number from 0 to {numbers.itemsize * 8 - 1}")
+    bits = (numbers.astype(np.int64) >> np.where(outside, 0, at).astype(np.int64)) & 1
+    return array_of(bits.astype(np.int8), missing, pa.int8())
+
+
+def _hex(site: Site) -> Kernel:
+    if isinstance(site.kinds[0], BigInt):
+        return by_value(lambda number: f"{number & _ALL:X}", pa.string())(site)
+    return columnwise(_hex_of_bytes)
+
+
+def _hex_of_bytes(column: pa.Array) -> pa.Array:
+    """Two digits for each byte, by a table."""
+    _, offsets, data = column.buffers()
+    starts = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4)
+    held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)[starts[0] : starts[-1]]
+    places = (starts - starts[0]) * np.int64(2)
+    if int(places[-1]) > LIMITS.array_bytes:
+        raise over_capacity()
+    texts = pa.Array.from_buffers(pa.string(), len(column), [None, pa.py_buffer(places.astype(np.int32)), pa.py_buffer(_HEX[held].tobytes())])
+    return pc.if_else(pc.is_valid(column), texts, pa.scalar(None, pa.string())) if column.null_count else texts
+
+
+def _unhex(text: str) -> bytes:
+    digits = text if len(text) % 2 == 0 else "0" + text
+    try:
+        return bytes.fromhex(digits) if " " not in digits else _no_hex(text)
+    except ValueError:
+        return _no_hex(text)
+
+
+def _no_hex(text: str) -> bytes:
+    raise bad_argument(f"{text!r} is no hexadecimal text")
+
+
+_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _conv(text: str, source: int, target: int) -> str | None:
+    """A number of one base (2 to 36) in another, unsigned unless the target is below 0; as far as its digits go."""
+    if not (2 <= source <= 36 and 2 <= abs(target) <= 36):
+        return None
+    digits = text.strip(" ").upper()
+    if not digits:
+        return None
+    negative = digits.startswith("-")
+    number = 0
+    for digit in digits.removeprefix("-"):
+        value = _DIGITS.find(digit)
+        if not 0 <= value < source:
+            break
+        number = number * source + value
+    if number > _ALL:
+        raise bad_argument(f"{text!r} in base {source} has more than 64 bits")
+    number = -number & _ALL if negative else number
+    if target < 0 and (number >> 63 or (negative and not number)):
+        return "-" + _written(-number & _ALL, -target)
+    return _written(number, abs(target))
+
+
+def _written(number: int, base: int) -> str:
+    digits = ""
+    while True:
+        number, digit = divmod(number, base)
+        digits = _DIGITS[digit] + digits
+        if not number:
+            return digits
+
+
+BITS: dict[str, Factory] = {
+    "bitwise_and": plain(pc.bit_wise_and),
+    "bitwise_or": plain(pc.bit_wise_or),
+    "bitwise_xor": plain(pc.bit_wise_xor),
+    "bitwise_not": plain(pc.bit_wise_not),
+    "shiftleft": _shift(np.left_shift),
+    "shiftright": _shift(np.right_shift),
+    "shiftrightunsigned": _shift(_unsigned),
+    "bit_count": plain(columnwise(_bit_count)),
+    "getbit": plain(columnwise(_getbit)),
+    "bin": by_value(lambda number: f"{number & _ALL:b}", pa.string()),
+    "hex": _hex,
+    "unhex": by_value(_unhex, pa.binary()),
+    "conv": by_value(_conv, pa.string()),
+}

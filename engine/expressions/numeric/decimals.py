@@ -1,0 +1,205 @@
+"""DECIMAL arithmetic as Spark does it: computed exactly, rounded half up to the result's scale, overflow raises.
+
+Arrow derives the type of a result from the declared precisions of the operands, which the true values rarely fill. Where its rule asks for more
+digits than there are, the operands are relabelled: the same 256-bit integers under another precision and scale.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import Decimal
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of, nulls_of_any
+from penstock.engine.expressions.evaluation_errors import bad_argument, division_by_zero, out_of_range
+
+_WIDE = 76
+_HALF = 37
+_EXACT = {"add": pc.add_checked, "subtract": pc.subtract_checked, "multiply": pc.multiply_checked}
+_SMALL = 18
+_TRUNCATION_DIGITS = 4
+"""Arrow gives a quotient of DECIMAL(p, 0) by DECIMAL(1, 0) four digits after the point."""
+
+
+def _relabelled(array: pa.Array, precision: int, scale: int) -> pa.Array:
+    """Read the unscaled 256-bit integers of a column under another type, without copying."""
+    kind = pa.decimal256(precision, scale)
+    return pa.Array.from_buffers(kind, len(array), array.buffers(), array.null_count, array.offset)
+
+
+def widened(array: pa.Array) -> pa.Array:
+    """Return decimals with all the digits there are and their own scale."""
+    return array.cast(pa.decimal256(_WIDE, array.type.scale))
+
+
+def rescaled(array: pa.Array, result: Decimal) -> pa.Array:
+    """Return decimals in another decimal type, rounded half away from zero; what does not fit becomes NULL."""
+    wide = widened(array)
+    if array.type.scale > result.scale:
+        wide = pc.round(wide, result.scale, "half_towards_infinity").cast(pa.decimal256(_WIDE, result.scale))
+    fits = _fits(wide, result)
+    if not pc.all(fits, min_count=0).as_py():
+        wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
+    return wide.cast(pa.decimal128(result.precision, result.scale))
+
+
+def _fits(wide: pa.Array, result: Decimal) -> pa.Array:
+    """Whether values of at most the result's scale have no more digits than it holds."""
+    limit = pa.scalar(10 ** (result.precision - result.scale + wide.type.scale), pa.decimal256(_WIDE, 0))
+    return pc.less(pc.abs(_relabelled(wide, _WIDE, 0)), limit)
+
+
+def checked(array: pa.Array, result: Decimal) -> pa.Array:
+    """Return decimals in another decimal type, rounded; what does not fit faults."""
+    fitted = rescaled(array, result)
+    if fitted.null_count > array.null_count:
+        raise out_of_range(result)
+    return fitted
+
+
+def exact_kernel(operator: str, left: Decimal, right: Decimal, result: Decimal) -> Kernel:
+    """Return the kernel of ``add``, ``subtract`` or ``multiply``."""
+    compute = _EXACT[operator]
+    product = operator == "multiply"
+    scale = left.scale + right.scale if product else max(left.scale, right.scale)
+    width = left.precision + right.precision if product else max(left.precision - left.scale, right.precision - right.scale) + scale
+    if (width + 1, scale) == (result.precision, result.scale):
+        return compute
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        a, b = (widened(side) for side in aligned(a, b))
+        if product:
+            a, b = _relabelled(a, _HALF, left.scale), _relabelled(b, _HALF, right.scale)
+        else:
+            a, b = (_relabelled(_raised(side, scale - side.type.scale), _WIDE - 1, scale) for side in (a, b))
+        return checked(compute(a, b), result)
+
+    return kernel
+
+
+def _raised(wide: pa.Array, digits: int) -> pa.Array:
+    """Give decimals that many more digits after the point."""
+    return wide.cast(pa.decimal256(_WIDE, wide.type.scale + digits)) if digits else wide
+
+
+def _without_zeros(divisor: pa.Array, dividend: pa.Array) -> pa.Array:
+    """Fault on a zero divisor of a row that has both operands; return the divisor with no zeros left."""
+    zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+    if not pc.any(zero, min_count=0).as_py():
+        return divisor
+    if pc.any(pc.and_(zero, pc.is_valid(dividend)), min_count=0).as_py():
+        raise division_by_zero()
+    return pc.if_else(zero, pa.scalar(None, divisor.type), divisor)
+
+
+def divide_kernel(left: Decimal, right: Decimal, result: Decimal) -> Kernel:
+    """Return the kernel of ``/``: cut one digit behind the result's scale or later, then rounded half up."""
+    shift = left.scale - right.scale
+    digits = max(_TRUNCATION_DIGITS, result.scale + 1 - shift, -shift)
+    if left.precision + digits > _WIDE:
+        raise bad_argument(f"{left} / {right} has too many digits", "CAST an operand to a narrower DECIMAL or to DOUBLE")
+
+    power = result.scale - shift
+    small = power >= 0 and max(left.precision + power, right.precision) < _SMALL and result.precision <= _SMALL
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        if small:
+            first, second = aligned(a, b)
+            return _small_quotient(first, second, 10**power, result)
+        a, b = (widened(side) for side in aligned(a, b))
+        divisor = _relabelled(_without_zeros(b, a), 1, 0)
+        dividend = _relabelled(_raised(a, digits - _TRUNCATION_DIGITS), _WIDE - _TRUNCATION_DIGITS - 1, 0)
+        return checked(_relabelled(pc.divide(dividend, divisor), _WIDE, shift + digits), result)
+
+    return kernel
+
+
+def _small_quotient(a: pa.Array, b: pa.Array, factor: int, result: Decimal) -> pa.Array:
+    """Divide decimals whose digits all fit 64 bits: the same quotient, rounded half up, much faster."""
+    missing = nulls_of_any(a, b)
+    dividend, divisor = _words(a) * factor, _words(b)
+    zero = divisor == 0
+    if zero.any():
+        if (zero if missing is None else zero & ~missing).any():
+            raise division_by_zero()
+        divisor = np.where(zero, 1, divisor)
+    size = np.abs(divisor)
+    quotient = (np.abs(dividend) + size // 2) // size
+    return _from_words(np.where((dividend < 0) ^ (divisor < 0), -quotient, quotient), missing, result)
+
+
+def _words(array: pa.Array) -> np.ndarray:
+    """Return the low 64 bits of 128-bit decimals, which is all of one with at most 18 digits."""
+    return np.frombuffer(array.buffers()[1], "<i8", count=2 * len(array), offset=16 * array.offset)[::2]
+
+
+def _from_words(values: np.ndarray, missing: np.ndarray | None, kind: Decimal) -> pa.Array:
+    """Return 64-bit unscaled values as decimals; what has more digits than the type faults."""
+    outside = np.abs(values) >= 10**kind.precision
+    if (outside if missing is None else outside & ~missing).any():
+        raise out_of_range(kind)
+    pairs = np.empty((len(values), 2), "<i8")
+    pairs[:, 0] = values
+    pairs[:, 1] = values >> 63
+    arrow = pa.decimal128(kind.precision, kind.scale)
+    valid = None if missing is None else pa.array(~missing).buffers()[1]
+    return pa.Array.from_buffers(arrow, len(values), [valid, pa.py_buffer(pairs)])
+
+
+def _integers(a: Datum, b: Datum) -> tuple[pa.Array, pa.Array, int]:
+    """Return both operands as unscaled integers of one scale, the divisor without zeros, and the scale."""
+    left, right = (widened(side) for side in aligned(a, b))
+    scale = max(left.type.scale, right.type.scale)
+    left, right = (_relabelled(_raised(side, scale - side.type.scale), _WIDE, 0) for side in (left, right))
+    return left, _without_zeros(right, left), scale
+
+
+def _whole_quotient(a: pa.Array, b: pa.Array) -> pa.Array:
+    raw = pc.divide(_relabelled(a, _WIDE - _TRUNCATION_DIGITS - 1, 0), _relabelled(b, 1, 0))
+    return pc.round(_relabelled(raw, _WIDE, raw.type.scale), 0, "towards_zero").cast(pa.decimal256(_WIDE, 0))
+
+
+def _rest(a: pa.Array, b: pa.Array) -> pa.Array:
+    """Return the remainder of whole numbers, with the sign of the dividend."""
+    product = pc.multiply(_relabelled(_whole_quotient(a, b), _HALF, 0), _relabelled(b, _HALF, 0))
+    return _relabelled(pc.subtract(_relabelled(a, _WIDE - 1, 0), _relabelled(product, _WIDE - 1, 0)), _WIDE, 0)
+
+
+def integral_divide_kernel() -> Kernel:
+    """Return the kernel of ``DIV`` on decimals: BIGINT."""
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        left, right, _ = _integers(a, b)
+        quotient = _whole_quotient(left, right)
+        limits = (pa.scalar(-(2**63), quotient.type), pa.scalar(2**63 - 1, quotient.type))
+        if not pc.all(pc.and_(pc.greater_equal(quotient, limits[0]), pc.less_equal(quotient, limits[1])), min_count=0).as_py():
+            raise out_of_range("BIGINT")
+        return quotient.cast(pa.int64())
+
+    return kernel
+
+
+def remainder_kernel(result: Decimal, positive: bool) -> Kernel:
+    """Return the kernel of ``%`` (sign of the dividend) or, when ``positive``, of ``pmod``."""
+
+    def kernel(a: Datum, b: Datum) -> pa.Array:
+        left, right, scale = _integers(a, b)
+        rest = _rest(left, right)
+        if positive:
+            lifted = pc.add(_relabelled(rest, _WIDE - 1, 0), _relabelled(right, _WIDE - 1, 0))
+            rest = pc.if_else(pc.less(rest, pa.scalar(0, rest.type)), _rest(lifted, right), rest)
+        return checked(_relabelled(rest, _WIDE, scale), result)
+
+    return kernel
+
+
+def in_millionths(array: pa.Array) -> pa.Array:
+    """Return decimals times a million, cut towards zero."""
+    cut = pc.round(widened(array), 6, "towards_zero").cast(pa.decimal256(_WIDE, 6))
+    return _relabelled(cut, _WIDE, 0)
+
+
+def microseconds_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return DECIMAL(8, 6) seconds as int64 microseconds and the mask of NULLs."""
+    return _words(array), nulls_of(array)

@@ -1,0 +1,69 @@
+"""Hashes and checksums: CRC32, SHA-2, and the row hashes of Spark."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datum import Datum, Kernel, aligned
+from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.evaluation_errors import bad_argument
+
+_SEED = 42
+_SHA = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _sha2(site: Site) -> Kernel:
+    name = _SHA.get(site.constant(1))  # type: ignore[call-overload]  # any value may stand there
+    if name is None:
+        raise bad_argument(f"sha2 has no digest of {site.constant(1)} bits", "use 224, 256, 384 or 512")
+    return by_value(lambda value, _: hashlib.new(name, _bytes(value)).hexdigest(), pa.string())(site)
+
+
+def _row_hash(name: str) -> Factory:
+    """``hash`` or ``xxhash64``."""
+
+    def kernel(*data: Datum) -> pa.Array:
+        from penstock.engine.kernels import arrow_views as col  # numba is loaded where it is needed
+        from penstock.engine.kernels import spark_hash
+
+        words, texts = (spark_hash.murmur_words, spark_hash.murmur_bytes) if name == "hash" else (spark_hash.xx_words, spark_hash.xx_bytes)
+        columns = aligned(*data)
+        hashes = np.full(len(columns[0]), _SEED, np.uint64)
+        for column in columns:
+            if col.is_bytes(column.type):
+                texts(*col.string_parts(column), col.validity(column), hashes)
+            elif not pa.types.is_null(column.type):
+                words(_words(column, col.words), col.validity(column), _is_long(column.type), hashes)
+        return pa.array(hashes.astype(np.uint32).view(np.int32) if name == "hash" else hashes.view(np.int64))
+
+    return lambda site: kernel
+
+
+def _is_long(kind: pa.DataType) -> bool:
+    return pa.types.is_decimal(kind) or (kind.bit_width == 64)
+
+
+def _words(column: pa.Array, words: Callable[[pa.Array], np.ndarray]) -> np.ndarray:
+    """The bits Spark hashes: those of a FLOAT are 32."""
+    if column.type != pa.float32():
+        return words(column)
+    values = column.fill_null(0).to_numpy() + np.float32(0)
+    return np.where(np.isnan(values), np.int32(0x7FC00000), values.view(np.int32)).astype(np.int64)
+
+
+DIGESTS: dict[str, Factory] = {
+    "crc32": by_value(lambda value: zlib.crc32(_bytes(value)), pa.int64()),
+    "sha2": _sha2,
+    "hash": _row_hash("hash"),
+    "xxhash64": _row_hash("xxhash64"),
+}

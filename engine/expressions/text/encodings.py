@@ -1,0 +1,92 @@
+"""Texts and bytes in other clothes: BASE64, character sets, URLs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from urllib.parse import quote_plus, unquote_plus
+
+import pyarrow as pa
+
+from penstock.engine.expressions.call_site import Factory
+from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.evaluation_errors import bad_argument
+
+_CHARSETS = {"US-ASCII": "ascii", "ISO-8859-1": "latin-1", "UTF-8": "utf-8", "UTF-16BE": "utf-16-be", "UTF-16LE": "utf-16-le", "UTF-16": "utf-16"}
+_URL = re.compile(
+    r"(?:(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):)?"
+    r"(?://(?P<authority>(?:(?P<userinfo>[^/?#@]*)@)?(?P<host>\[[^\]/?#]*\]|[^/?#:@]*)(?::[0-9]*)?))?"
+    r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<ref>.*))?",
+    re.DOTALL,
+)
+
+
+def _charset(name: str) -> str:
+    found = _CHARSETS.get(name.upper())
+    if found is None:
+        raise bad_argument(f"there is no character set {name}", f"sets are {', '.join(_CHARSETS)}")
+    return found
+
+
+def _encode(text: str, charset: str) -> bytes:
+    name = _charset(charset)
+    try:
+        return b"\xfe\xff" + text.encode("utf-16-be") if name == "utf-16" and text else text.encode(name)
+    except UnicodeEncodeError:
+        raise bad_argument(f"{text!r} has characters that {charset} has not") from None
+
+
+def _decode(data: bytes, charset: str) -> str:
+    try:
+        return data.decode(_charset(charset))
+    except UnicodeDecodeError:
+        raise bad_argument(f"bytes are no text in {charset}") from None
+
+
+def _base64(value: str | bytes) -> str:
+    return base64.b64encode(value.encode() if isinstance(value, str) else value).decode()
+
+
+def _unbase64(text: str) -> bytes:
+    digits = re.sub(r"\s", "", text)
+    try:
+        return base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise bad_argument(f"{text!r} is not in base 64") from None
+
+
+def _url_decode(text: str) -> str:
+    if re.search(r"%(?![0-9A-Fa-f]{2})", text):
+        raise bad_argument(f"{text!r} is no encoded part of a URL", "a % stands before two hexadecimal digits")
+    return unquote_plus(text)
+
+
+def _parse_url(url: str, part: str, key: str | None = None) -> str | None:
+    """A part of a URL by its name in capitals; of QUERY one key's value. A URL with characters it may not have has no parts."""
+    found = _URL.fullmatch(url)
+    if found is None or re.search(r"[\s<>\"{}|\\^`]", url):
+        raise bad_argument(f"{url!r} is no URL")
+    if found["protocol"] and found["authority"] is None and not found["path"].startswith("/"):
+        return found["protocol"] if part == "PROTOCOL" else None
+    if part == "FILE":
+        query = found["query"]
+        return found["path"] if query is None else f"{found['path']}?{query}"
+    if part not in ("PROTOCOL", "AUTHORITY", "USERINFO", "HOST", "PATH", "QUERY", "REF"):
+        return None
+    value = found[part.lower()]
+    if part == "QUERY" and key is not None:
+        match = re.search(rf"(?:&|^){re.escape(key)}=([^&]*)", value or "")
+        return None if match is None else match[1]
+    return None if part == "HOST" and not value else value
+
+
+ENCODINGS: dict[str, Factory] = {
+    "base64": by_value(_base64, pa.string()),
+    "unbase64": by_value(_unbase64, pa.binary()),
+    "encode": by_value(_encode, pa.binary()),
+    "decode": by_value(_decode, pa.string()),
+    "url_encode": by_value(lambda text: quote_plus(text, safe="*-._").replace("~", "%7E"), pa.string()),
+    "url_decode": by_value(_url_decode, pa.string()),
+    "parse_url": by_value(_parse_url, pa.string()),
+}

@@ -1,0 +1,158 @@
+"""LIKE and regular expressions: patterns are translated once; Arrow runs them (RE2)."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datum import Datum, Kernel, aligned
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.text.strings import check_replaced
+
+_ESCAPED_BY_ARROW = "\\"
+
+
+def _like_pattern(pattern: str, escape: str) -> str:
+    """Return a LIKE pattern with the backslash as its escape; refuse an escape before anything but ``%``, ``_`` and itself."""
+    out: list[str] = []
+    letters = iter(pattern)
+    for letter in letters:
+        if letter == escape:
+            follower = next(letters, None)
+            if follower is None or follower not in ("%", "_", escape):
+                raise bad_argument(f"the LIKE pattern {pattern!r} escapes {follower!r}", f"{escape} may stand before %, _ and {escape}")
+            out.append((_ESCAPED_BY_ARROW if follower in ("%", "_", _ESCAPED_BY_ARROW) else "") + follower)
+        else:
+            out.append(_ESCAPED_BY_ARROW * 2 if letter == _ESCAPED_BY_ARROW else letter)
+    return "".join(out)
+
+
+def _like(without_case: bool) -> Factory:
+    def factory(site: Site) -> Kernel:
+        escape = site.constant(2) if len(site.kinds) == 3 else "\\"
+        if not isinstance(escape, str) or len(escape) != 1:
+            raise bad_argument("the ESCAPE of LIKE must be one constant character")
+        pattern = site.constant(1)
+        if not isinstance(pattern, str):
+            name = "ILIKE" if without_case else "LIKE"
+            quoted = escape.replace("'", "''").replace("{", "{{").replace("}", "}}")
+            return duckdb_kernel(f"{{0}} {name} {{1}} ESCAPE '{quoted}'", pa.bool_())
+        translated = _like_pattern(pattern, escape)
+        return lambda s, *_: pc.match_like(s, translated, ignore_case=without_case)
+
+    return factory
+
+
+def usable_pattern(pattern: str) -> str:
+    """Return the pattern if RE2 takes it, else refuse it with RE2's reason."""
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as error:
+        reason = str(error).split("\n")[0].removeprefix("Invalid regular expression: ")
+        raise bad_argument(
+            f"the regular expression {pattern!r} cannot be used: {reason}", "look-around and back-references are not offered"
+        ) from None
+    return pattern
+
+
+def _rlike(site: Site) -> Kernel:
+    pattern = site.constant(1)
+    if not isinstance(pattern, str):
+        return duckdb_kernel("regexp_matches({0}, {1})", pa.bool_())
+    usable = usable_pattern(pattern)
+    return lambda s, _: pc.match_substring_regex(s, usable)
+
+
+def _replacement(text: str) -> str:
+    """Return Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``, ``\\\\``)."""
+    return re.sub(r"\\(.)|\$(\d)", lambda m: "\\" + m[2] if m[2] else ("\\\\" if m[1] == "\\" else m[1]), text)
+
+
+def _regexp_replace(site: Site) -> Kernel:
+    pattern, by = site.constant(1), site.constant(2)
+    if not isinstance(pattern, str) or not isinstance(by, str):
+        return duckdb_kernel(r"regexp_replace({0}, {1}, regexp_replace({2}, '\$(\d)', '\\\1', 'g'), 'g')", pa.string())
+    usable, replacement = usable_pattern(pattern), _replacement(by)
+
+    def kernel(s: Datum, *_: Datum) -> Datum:
+        (texts,) = aligned(s)
+        if len(by) > 1:
+            check_replaced("regexp_replace", texts, lambda: pc.count_substring_regex(texts, usable), by)
+        return pc.replace_substring_regex(texts, usable, replacement)
+
+    return kernel
+
+
+_NAMED = re.compile(r"\(\?P?<[A-Za-z_]")
+
+
+@dataclass(frozen=True)
+class NamedGroups:
+    """A regular expression in which every capturing group has a name (``g1``, ``g2``, ..), and their number."""
+
+    pattern: str
+    count: int
+
+
+def named_groups(pattern: str) -> NamedGroups:
+    """Return the pattern with its capturing groups named in order, as Arrow's extraction wants them."""
+    out: list[str] = []
+    count, position, in_class = 0, 0, False
+    while position < len(pattern):
+        letter = pattern[position]
+        if letter == "\\":
+            out.append(pattern[position : position + 2])
+            position += 2
+            continue
+        if letter == "[" and not in_class:
+            in_class = True
+        elif letter == "]" and in_class and pattern[position - 1] != "[":
+            in_class = False
+        if letter == "(" and not in_class:
+            if pattern[position + 1 : position + 2] != "?":
+                count += 1
+                letter = f"(?P<g{count}>"
+            elif _NAMED.match(pattern, position):
+                count += 1
+        out.append(letter)
+        position += 1
+    return NamedGroups("".join(out), count)
+
+
+def of_any_group(extraction: str, site: Site) -> str:
+    """Return DuckDB's extraction of the group the third argument says (1 where there is none), which DuckDB takes as a constant from 0 to 9 only."""
+    if len(site.kinds) < 3:
+        return extraction.format(1)
+    cases = " ".join(f"WHEN {group} THEN {extraction.format(group)}" for group in range(10))
+    return f"CASE {{2}} {cases} ELSE error('there is no group ' || {{2}} || ', only 0 to 9') END"
+
+
+def _regexp_extract(site: Site) -> Kernel:
+    pattern, group = site.constant(1), site.constant(2) if len(site.kinds) == 3 else 1
+    if not isinstance(pattern, str) or not isinstance(group, int):
+        return duckdb_kernel(of_any_group("regexp_extract({{0}}, {{1}}, {})", site), pa.string())
+    groups = named_groups(usable_pattern(pattern))
+    if not 0 <= group <= groups.count:
+        raise bad_argument(f"the regular expression {pattern!r} has {groups.count} groups, not {group}", "group 0 is the whole match")
+    whole = f"(?P<g0>{groups.pattern})"
+
+    def kernel(s: Datum, *_: Datum) -> pa.Array:
+        (column,) = aligned(s)
+        found = pc.fill_null(pc.struct_field(pc.extract_regex(column, whole), group), "")
+        return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.string())) if column.null_count else found
+
+    return kernel
+
+
+TEXT_PATTERNS: dict[str, Factory] = {
+    "like": _like(without_case=False),
+    "ilike": _like(without_case=True),
+    "rlike": _rlike,
+    "regexp_replace": _regexp_replace,
+    "regexp_extract": _regexp_extract,
+}

@@ -1,0 +1,90 @@
+"""Texts cut into arrays, and arrays joined to texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api import arrow_numpy
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, nulls_of_any
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import bad_argument, check_sizes
+from penstock.engine.expressions.nested.lists import Lists, lists_of
+from penstock.engine.expressions.text.like_and_regexp import usable_pattern
+from penstock.engine.expressions.text.strings import octets
+from penstock.engine.kernels.arrow_views import words
+
+_SPECIAL = frozenset("\\^$.|?*+()[]{}")
+_LIST = pa.list_(pa.string())
+_PIECE = duckdb_kernel("substring({0}, {1}, {2})", pa.string())
+
+
+def splitter(pattern: str, limit: int = -1) -> Callable[[pa.Array], pa.Array]:
+    """Return what cuts texts at the matches of a regular expression into at most ``limit`` pieces (0 and below: any number)."""
+    cuts = limit - 1 if limit > 0 else None
+    if not pattern:
+        return lambda texts: _characters(texts, limit)
+    if cuts == 0:
+        return lambda texts: Lists(texts, np.ones(len(texts), np.int64)).column()
+    if not _SPECIAL & set(pattern):
+        return lambda texts: pc.split_pattern(texts, pattern, max_splits=cuts)
+    usable = usable_pattern(pattern)
+    return lambda texts: pc.split_pattern_regex(texts, usable, max_splits=cuts)
+
+
+def _characters(texts: pa.Array, limit: int) -> pa.Array:
+    """Cut by nothing: the characters, the last piece the rest; an empty text is one piece."""
+    lengths = words(pc.fill_null(pc.utf8_length(texts), 0))
+    pieces = Lists(pa.nulls(0), np.maximum(lengths if limit <= 0 else np.minimum(lengths, limit), 1))
+    nth = np.arange(int(pieces.starts[-1])) - pieces.starts[pieces.parents]
+    rest = nth == pieces.lengths[pieces.parents] - 1
+    taken = np.where(rest, np.maximum(lengths[pieces.parents] - nth, 1), 1)
+    flat = texts.take(arrow_numpy.array_of(pieces.parents))
+    return Lists(_PIECE(flat, arrow_numpy.array_of(nth + 1), arrow_numpy.array_of(taken)), pieces.lengths).column()
+
+
+def _split(site: Site) -> Kernel:
+    pattern, limit = site.constant(1), site.constant(2) if len(site.kinds) == 3 else -1
+    if not isinstance(pattern, str) and len(site.kinds) == 2:
+        return duckdb_kernel("CASE WHEN {1} = '' THEN string_split({0}, {1}) ELSE string_split_regex({0}, {1}) END", _LIST)
+    if not isinstance(pattern, str) or not isinstance(limit, int):
+        raise bad_argument("split with a limit takes a constant pattern and a constant limit")
+    cut = splitter(pattern, limit)
+
+    def kernel(text: Datum, *_: Datum) -> pa.Array:
+        (column,) = aligned(text)
+        if not column.null_count:
+            return cut(column)
+        lists = lists_of(cut(pc.fill_null(column, "")))
+        missing = nulls_of_any(column)
+        assert missing is not None
+        kept = lists.kept(~missing[lists.parents])
+        return Lists(kept.flat, kept.lengths, missing).column()
+
+    return kernel
+
+
+def _array_join(site: Site) -> Kernel:
+    shows_null = len(site.kinds) == 3
+
+    def kernel(*data: Datum) -> pa.Array:
+        column, separator, *null = aligned(*data)
+        lists = lists_of(column)
+        if shows_null:
+            filled = pc.if_else(lists.flat.is_valid(), lists.flat, null[0].take(arrow_numpy.array_of(lists.parents)))
+            lists = Lists(filled, lists.lengths)
+        else:
+            lists = lists.kept(arrow_numpy.truths(lists.flat.is_valid()))
+        missing = nulls_of_any(column, separator, *null)
+        check_sizes("array_join", lists.lengths * octets(separator), "bytes")
+        text = pc.binary_join(Lists(lists.flat, lists.lengths).column(), separator)
+        return text if missing is None else pc.if_else(arrow_numpy.array_of(missing), pa.scalar(None, pa.string()), text)
+
+    return kernel
+
+
+TEXT_LISTS: dict[str, Factory] = {"split": _split, "array_join": _array_join}

@@ -1,0 +1,261 @@
+"""Text by the word and the letter: distances, sounds, pieces, numbers as texts."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import INT, SMALLINT, TINYINT, DataType
+from penstock.engine.expressions.call_site import Factory, Site
+from penstock.engine.expressions.datum import Datum, Kernel, aligned, columnwise
+from penstock.engine.expressions.distinct_evaluation import by_value
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.text.like_and_regexp import of_any_group, usable_pattern
+
+_TEXT, _INT = pa.string(), pa.int32()
+
+
+def _levenshtein(a: str, b: str, limit: int | None = None) -> int:
+    """How many letters must be put in, taken out or changed; -1 where that is more than ``limit``."""
+    row = list(range(len(b) + 1))
+    for i, letter in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != other))
+    return -1 if limit is not None and row[-1] > limit else row[-1]
+
+
+_SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
+
+
+def _soundex(text: str) -> str:
+    """The first letter and three digits of sounds; a text that does not begin with a letter of ASCII is itself."""
+    if not text or not ("A" <= text[0].upper() <= "Z" and text[0].isascii()):
+        return text
+    code, last = text[0].upper(), _SOUNDS[text[0].upper()]
+    for letter in text[1:].upper():
+        sound = _SOUNDS.get(letter, "0") if letter.isascii() else "0"
+        if sound == "7":
+            continue
+        if sound not in ("0", last):
+            code += sound
+        last = sound
+        if len(code) == 4:
+            break
+    return code.ljust(4, "0")
+
+
+def _overlay(text: str, by: str, start: int, length: int = -1) -> str:
+    """A piece of a text replaced; positions count from 1, a length below 0 is that of the replacement."""
+    length = length if length >= 0 else len(by)
+    return _piece(text, 1, start - 1) + by + _piece(text, start + length, 1 << 31)
+
+
+def _piece(text: str, start: int, length: int) -> str:
+    begin = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+    return text[max(begin, 0) : max(begin + length, 0)]
+
+
+def _substring_index(text: str, delimiter: str, count: int) -> str:
+    if not delimiter or not count:
+        return ""
+    return delimiter.join(text.split(delimiter)[:count]) if count > 0 else _last_pieces(text, delimiter, -count)
+
+
+def _last_pieces(text: str, delimiter: str, count: int) -> str:
+    at = len(text)
+    for _ in range(count):
+        at = text.rfind(delimiter, 0, max(0, at + len(delimiter) - 1)) if at >= 0 else -1
+        if at < 0:
+            return text
+    return text[at + len(delimiter) :]
+
+
+def _split_index(text: str, delimiter: str, index: int) -> str | None:
+    """The piece of a number from 0, NULL where there is none."""
+    pieces = text.split(delimiter) if delimiter else [text]
+    return pieces[index] if text and 0 <= index < len(pieces) else None
+
+
+def _format_number(number: int | float | Decimal, digits: int) -> str | None:
+    if digits < 0:
+        return None
+    if digits > _WIDEST:
+        raise bad_argument(f"format_number: {digits:,} digits are more than {_WIDEST:,}")
+    if isinstance(number, float) and math.isnan(number):
+        return "NaN"
+    if isinstance(number, float) and number in (float("inf"), float("-inf")):
+        return "∞" if number > 0 else "-∞"
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    return f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN):,f}" if exact.adjusted() + digits < 27 else f"{exact:,.{digits}f}"
+
+
+def _find_in_set(text: str, listed: str) -> int:
+    return 0 if "," in text or text not in (items := listed.split(",")) else items.index(text) + 1
+
+
+_WIDEST = 10_000
+_WIDTHS: dict[DataType, int] = {TINYINT: 8, SMALLINT: 16, INT: 32}
+_SLOT = re.compile(r"%(?:(\d+)\$)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
+
+
+def _format_string(site: Site) -> Kernel:
+    """Java's format: %s %d %f %e %x %o %c %b with width, precision and flags; NULL prints as null."""
+    template = site.constant(0)
+    if not isinstance(template, str):
+        raise bad_argument("the format must be a constant text")
+    if len(site.kinds) == 1:
+        return by_value(lambda text: _formatted(text, (), ()), _TEXT)(site)
+    masks = tuple((1 << _WIDTHS.get(kind, 64)) - 1 for kind in site.kinds[1:])
+
+    def compute(text: str, *values: object) -> str:
+        half = len(values) // 2
+        given = tuple(v if known else None for v, known in zip(values[:half], values[half:], strict=True))
+        return _formatted(text, given, masks)
+
+    def kernel(form: Datum, *data: Datum) -> Datum:
+        columns = aligned(*data)
+        filled = [pc.fill_null(column, _blank(column.type)) for column in columns]
+        return by_value(compute, _TEXT)(site)(form, *filled, *[pc.is_valid(column) for column in columns])
+
+    return kernel
+
+
+def _blank(kind: pa.DataType) -> pa.Scalar:
+    return pa.scalar("" if kind == _TEXT else False) if kind in (_TEXT, pa.bool_()) else pa.scalar(0).cast(kind)
+
+
+def _formatted(template: str, values: tuple[object, ...], masks: tuple[int, ...]) -> str:
+    turn = 0
+
+    def one(slot: re.Match[str]) -> str:
+        nonlocal turn
+        position, flags, width, precision, letter = slot.groups()
+        if max(int(width or 0), int(precision or 0)) > _WIDEST:
+            raise bad_argument(f"format_string: {slot[0]} is wider than {_WIDEST:,} letters")
+        if letter in "%n":
+            return "%" if letter == "%" else "\n"
+        index = int(position) - 1 if position else turn
+        turn += not position
+        if index >= len(values):
+            raise bad_argument(f"the format has no argument for {slot[0]}")
+        value = values[index]
+        if letter in "xXo" and isinstance(value, int) and not isinstance(value, bool):
+            value &= masks[index]
+        return _aligned(_written(value, flags, precision, width, letter, slot[0]), flags, width)
+
+    return _SLOT.sub(one, template)
+
+
+def _aligned(text: str, flags: str, width: str | None) -> str:
+    blanks = " " * (int(width or 0) - len(text.encode("utf-16-le")) // 2)
+    return text + blanks if "-" in flags else blanks + text
+
+
+def _cut(text: str, precision: str | None) -> str:
+    """The first so many units of UTF-16, in which Java counts."""
+    return text if precision is None else text.encode("utf-16-le")[: 2 * int(precision)].decode("utf-16-le", "ignore")
+
+
+def _written(value: object, flags: str, precision: str | None, width: str | None, letter: str, slot: str) -> str:
+    low = letter.lower()
+    if low == "b":
+        text = "false" if value is None else str(value).lower() if isinstance(value, bool) else "true"
+    elif value is None:
+        text = _cut("null", precision)
+    elif low == "s":
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = _cut(text, precision)
+    elif low == "c" and isinstance(value, int):
+        text = chr(value)
+    elif low in "dxo" and isinstance(value, int) and not isinstance(value, bool):
+        text = _whole(value, flags, width, low)
+    elif low in "fe" and isinstance(value, float | Decimal):
+        text = _real(value, flags, precision, width, low)
+    else:
+        raise bad_argument(f"the format {slot} does not take {value!r}")
+    return text.upper() if letter.isupper() else text
+
+
+def _sign(flags: str) -> str:
+    return "+" if "+" in flags else " " if " " in flags else "-"
+
+
+def _zeros(flags: str, width: str | None) -> str:
+    return f"0{width}" if "0" in flags and width else ""
+
+
+def _whole(value: int, flags: str, width: str | None, low: str) -> str:
+    if low != "d":
+        return f"{value:{_zeros(flags, width)}{low}}"
+    return f"{value:{_sign(flags)}{_zeros(flags, width)}{',' if ',' in flags else ''}d}"
+
+
+def _real(value: float | Decimal, flags: str, precision: str | None, width: str | None, low: str) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    exact = Decimal(repr(value)) if isinstance(value, float) else value
+    digits = int(precision) if precision else 6
+    if low == "e":
+        return f"{float(value):{_sign(flags)}{_zeros(flags, width)}.{digits}e}"
+    step = Decimal(1).scaleb(-digits)
+    exact = exact.quantize(step, "ROUND_HALF_UP") if exact.adjusted() + digits < 27 else exact
+    return f"{exact:{_sign(flags)}{_zeros(flags, width)}{',' if ',' in flags else ''}.{digits}f}"
+
+
+def _pattern(site: Site) -> str:
+    pattern = site.constant(1)
+    if not isinstance(pattern, str):
+        raise bad_argument("the regular expression must be a constant text")
+    return usable_pattern(pattern)
+
+
+def _regexp_count(site: Site) -> Kernel:
+    pattern = _pattern(site)
+    return lambda s, *_: pc.count_substring_regex(s, pattern)
+
+
+def _regexp_substr(site: Site) -> Kernel:
+    found = f"(?P<whole>{_pattern(site)})"
+    return columnwise(lambda s, *_: pc.struct_field(pc.extract_regex(s, found), "whole"))
+
+
+def _regexp_instr(site: Site) -> Kernel:
+    pattern = _pattern(site)
+    found = f"(?s)^(?P<before>.*?)(?P<whole>{pattern})"
+
+    def kernel(s: pa.Array, *_: pa.Array) -> pa.Array:
+        parts = pc.extract_regex(s, found)
+        position = pc.add(pc.utf8_length(pc.struct_field(parts, "before")), pa.scalar(1, _INT))
+        return pc.if_else(pc.is_valid(s), pc.fill_null(position, 0), pa.scalar(None, _INT))
+
+    return columnwise(kernel)
+
+
+def _regexp_extract_all(site: Site) -> Kernel:
+    """A group that has no part in a match is an empty text, as in ``regexp_extract``."""
+    if isinstance(pattern := site.constant(1), str):
+        usable_pattern(pattern)
+    extraction = "list_transform(regexp_extract_all({{0}}, {{1}}, {}), lambda found: coalesce(found, ''))"
+    return duckdb_kernel(of_any_group(extraction, site), pa.list_(_TEXT))
+
+
+TEXT_WORDS: dict[str, Factory] = {
+    "levenshtein": by_value(_levenshtein, _INT),
+    "soundex": by_value(_soundex, _TEXT),
+    "overlay": by_value(_overlay, _TEXT),
+    "substring_index": by_value(_substring_index, _TEXT),
+    "split_index": by_value(_split_index, _TEXT),
+    "format_number": by_value(_format_number, _TEXT),
+    "format_string": _format_string,
+    "find_in_set": by_value(_find_in_set, _INT),
+    "regexp_count": _regexp_count,
+    "regexp_substr": _regexp_substr,
+    "regexp_instr": _regexp_instr,
+    "regexp_extract_all": _regexp_extract_all,
+}

@@ -1,0 +1,294 @@
+"""Text: cutting, joining, padding, searching."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.expressions.call_site import Factory, Site, plain
+from penstock.engine.expressions.datum import (
+    Datum,
+    Kernel,
+    aligned,
+    array_of,
+    columnwise,
+    defined_values,
+    lists_of,
+    nulls_of_any,
+    values_of,
+)
+from penstock.engine.expressions.duckdb_fallback import duckdb_kernel
+from penstock.engine.expressions.evaluation_errors import MOST, bad_argument, check_sizes
+from penstock.engine.kernels.arrow_views import words
+
+_TEXT = pa.string()
+_INT = pa.int32()
+_LONGEST = 2**31 - 1
+
+
+def _trimmed(side: str) -> Factory:
+    """Blanks only, or the given characters; arguments that vary go to DuckDB."""
+    kernel = {"trim": pc.utf8_trim, "ltrim": pc.utf8_ltrim, "rtrim": pc.utf8_rtrim}[side]
+
+    def factory(site: Site) -> Kernel:
+        characters = " " if len(site.kinds) == 1 else site.constant(1)
+        if isinstance(characters, str) and characters:
+            return lambda s, *_: kernel(s, characters=characters)
+        return duckdb_kernel(f"{side}({{0}}, {{1}})", _TEXT)
+
+    return factory
+
+
+def _substr(site: Site) -> Kernel:
+    if not site.is_constant(1, 2):
+        begin = "CASE WHEN {1} > 0 THEN {1} WHEN {1} = 0 THEN 1 ELSE length({0}) + {1} + 1 END"
+        if len(site.kinds) == 2:
+            return duckdb_kernel(f"substring({{0}}, greatest({begin}, 1))", _TEXT)
+        end = f"least(({begin})::BIGINT + {{2}}::BIGINT, {_LONGEST})"
+        return duckdb_kernel(
+            f"CASE WHEN {{2}} <= 0 THEN '' ELSE substring({{0}}, greatest({begin}, 1), greatest({end} - greatest({begin}, 1), 0)) END", _TEXT
+        )
+    given, length = site.constant(1), site.constant(2)
+    assert isinstance(given, int)
+    start = given - 1 if given > 0 else given
+    if length is None:
+        return lambda s, *_: pc.utf8_slice_codeunits(s, start, None)
+    assert isinstance(length, int)
+    if length <= 0:
+        return _emptied
+    stop = start + length
+    if start < 0 and stop >= 0:
+        return lambda s, *_: pc.utf8_slice_codeunits(s, start, None)
+    return lambda s, *_: pc.utf8_slice_codeunits(s, start, stop)
+
+
+def _emptied(s: Datum, *_: Datum) -> Datum:
+    return pc.utf8_slice_codeunits(s, 0, 0)
+
+
+def _left(site: Site) -> Kernel:
+    n = site.constant(1)
+    if not isinstance(n, int):
+        return duckdb_kernel("left({0}, greatest({1}, 0))", _TEXT)
+    return lambda s, *_: pc.utf8_slice_codeunits(s, 0, max(n, 0))
+
+
+def _right(site: Site) -> Kernel:
+    n = site.constant(1)
+    if not isinstance(n, int):
+        return duckdb_kernel("right({0}, greatest({1}, 0))", _TEXT)
+    return _emptied if n <= 0 else lambda s, *_: pc.utf8_slice_codeunits(s, -n, None)
+
+
+def octets(texts: Datum) -> np.ndarray:
+    """Return how many bytes each text has, 0 for NULL."""
+    return words(pc.fill_null(pc.binary_length(texts), 0).cast(pa.int64()))
+
+
+def _repeat(s: pa.Array, n: pa.Array, name: str = "repeat") -> pa.Array:
+    check_sizes(name, octets(s) * np.maximum(words(pc.fill_null(n, 0).cast(pa.int64())), 0), "bytes")
+    return pc.binary_repeat(s, pc.max_element_wise(n, pa.scalar(0, n.type), skip_nulls=False))
+
+
+def _space(n: pa.Array) -> pa.Array:
+    return _repeat(pa.repeat(pa.scalar(" "), len(n)), n, "space")
+
+
+def _padded(side: str) -> Factory:
+    pad_arrow = pc.utf8_lpad if side == "lpad" else pc.utf8_rpad
+
+    def factory(site: Site) -> Kernel:
+        pad = padder(site)
+
+        def kernel(s: Datum, width: Datum, *fill: Datum) -> Datum:
+            letters, widths, *fills = aligned(s, width, *fill)
+            most = 1 if not fills or pc.all(pc.string_is_ascii(fills[0])).as_py() else 4  # bytes of a letter
+            check_sizes(side, np.maximum(defined_values(widths).astype(np.int64), 0) * most, "bytes")
+            return pad(letters, width, *fill)
+
+        return kernel
+
+    def padder(site: Site) -> Kernel:
+        width, fill = site.constant(1), " " if len(site.kinds) == 2 else site.constant(2)
+        if not isinstance(width, int) or not isinstance(fill, str) or len(fill) > 1:
+            last = "' '" if len(site.kinds) == 2 else "{2}"
+            text = f"CASE WHEN {last} = '' THEN left({{0}}, greatest({{1}}, 0)) ELSE {side}({{0}}, greatest({{1}}, 0), {last}) END"
+            return duckdb_kernel(text, _TEXT)
+        width = max(width, 0)
+        if not fill:
+            return lambda s, *_: pc.utf8_slice_codeunits(s, 0, width)
+        return lambda s, *_: pc.utf8_slice_codeunits(pad_arrow(s, width, fill), 0, width)
+
+    return factory
+
+
+def joined_texts(*data: Datum) -> Datum:
+    """Return texts joined, NULL where one is NULL."""
+    if sum(datum.nbytes for datum in data if isinstance(datum, pa.Array)) > MOST["bytes"]:
+        check_sizes("concat", np.sum([octets(column) for column in aligned(*data)], axis=0), "bytes")
+    return pc.binary_join_element_wise(*data, "", null_handling="emit_null")
+
+
+def _concat_ws(*data: pa.Array) -> pa.Array:
+    """NULLs are skipped, a NULL separator makes NULL. Arrow loses a row whose values are all NULL, so there the first is made empty."""
+    separator, *columns = data
+    if not columns:
+        return pc.if_else(pc.is_valid(separator), "", separator)
+    nothing = functools.reduce(pc.and_, map(pc.is_null, columns))
+    columns[0] = pc.if_else(nothing, "", columns[0])
+    joined = pc.binary_join_element_wise(*columns, pc.fill_null(separator, ""), null_handling="skip")
+    return pc.if_else(pc.is_valid(separator), joined, pa.scalar(None, _TEXT)) if separator.null_count else joined
+
+
+def _replace(site: Site) -> Kernel:
+    find, by = site.constant(1), site.constant(2) if len(site.kinds) == 3 else ""
+    if find == "":
+        return lambda s, *_: s
+    if isinstance(find, str) and isinstance(by, str):
+
+        def kernel(s: Datum, *_: Datum) -> Datum:
+            (texts,) = aligned(s)
+            if len(by) > len(find):
+                check_replaced("replace", texts, lambda: pc.count_substring(texts, find), by)
+            return pc.replace_substring(texts, find, by)
+
+        return kernel
+    last = "''" if len(site.kinds) == 2 else "{2}"
+    found = f"(strlen({{0}}) - strlen(replace({{0}}, {{1}}, ''))) // strlen({{1}}) * strlen({last})"
+    too_large = f"{found} > {MOST['bytes']} THEN error('replace would give ' || {found} || ' bytes, over the limit of {MOST['bytes']}')"
+    return duckdb_kernel(f"CASE WHEN {{1}} = '' THEN {{0}} WHEN {too_large} ELSE replace({{0}}, {{1}}, {last}) END", _TEXT)
+
+
+def check_replaced(function: str, texts: pa.Array, count: Callable[[], pa.Array], by: str) -> None:
+    """Refuse to put a long text in the place of many matches; they are counted only where that could be too much."""
+    own, added = octets(texts), len(by.encode())
+    if int(((own + 1) * float(added)).sum()) > MOST["bytes"]:
+        check_sizes(function, own + words(pc.fill_null(count(), 0).cast(pa.int64())) * added, "bytes")
+
+
+def _instr(site: Site) -> Kernel:
+    """Positions count characters; Arrow counts bytes, which is the same for ASCII."""
+    general = duckdb_kernel("instr({0}, {1})", _INT)
+    part = site.constant(1)
+    if part == "":
+        return lambda s, *_: pc.if_else(pc.is_valid(s), pa.scalar(1, _INT), pa.scalar(None, _INT))
+    if not isinstance(part, str):
+        return duckdb_kernel("CASE WHEN {1} = '' THEN 1 ELSE instr({0}, {1}) END", _INT)
+
+    def kernel(s: Datum, found: Datum) -> Datum:
+        (column,) = aligned(s)
+        if pc.all(pc.string_is_ascii(column), min_count=0).as_py():
+            return pc.add(pc.find_substring(column, part), pa.scalar(1, _INT))
+        return general(column, found)
+
+    return kernel
+
+
+def _position(site: Site) -> Kernel:
+    if len(site.kinds) == 2:
+        swapped = Site(site.call, site.constants[::-1], site.context)
+        kernel = _instr(swapped)
+        return lambda part, s: kernel(s, part)
+    found = "coalesce(nullif(instr(substring({1}, {2}), {0}), 0) + {2} - 1, 0)"
+    inside = f"CASE WHEN {{2}} < 1 THEN 0 WHEN {{0}} = '' THEN 1 WHEN {{2}} > length({{1}}) THEN 0 ELSE {found} END"
+    return duckdb_kernel(f"CASE WHEN {{2}} IS NULL THEN 0 WHEN {{0}} IS NOT NULL AND {{1}} IS NOT NULL THEN {inside} END", _INT, strict=False)
+
+
+def _split_part(site: Site) -> Kernel:
+    delimiter = site.constant(1)
+    if delimiter == "":
+        return columnwise(lambda s, _, n: _piece(pc.if_else(pc.is_valid(s), _whole(s), pa.scalar(None, pa.list_(_TEXT))), n))
+    if isinstance(delimiter, str):
+        return columnwise(lambda s, _, n: _piece(pc.split_pattern(s, delimiter), n))
+    general = duckdb_kernel("CASE WHEN {1} = '' THEN (CASE WHEN abs({2}) = 1 THEN {0} ELSE '' END) ELSE split_part({0}, {1}, {2}) END", _TEXT)
+
+    def kernel(s: pa.Array, by: pa.Array, n: pa.Array) -> pa.Array:
+        _refuse_zero(n)
+        return general(s, by, n)
+
+    return columnwise(kernel)
+
+
+def _whole(s: pa.Array) -> pa.Array:
+    return lists_of(np.arange(len(s) + 1), s)
+
+
+def _refuse_zero(n: pa.Array) -> None:
+    if pc.any(pc.equal(n, pa.scalar(0, n.type)), min_count=0).as_py():
+        raise bad_argument("split_part: the index 0 does not exist", "pieces count from 1, from the end below zero")
+
+
+def _piece(lists: pa.Array, n: pa.Array) -> pa.Array:
+    """Return the n-th value of each list, counted from the end below zero; an empty text when there is none."""
+    _refuse_zero(n)
+    offsets = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset : lists.offset + len(lists) + 1].astype(np.int64)
+    index = defined_values(n).astype(np.int64)
+    place = np.where(index > 0, offsets[:-1] + index - 1, offsets[1:] + index)
+    inside = (place >= offsets[:-1]) & (place < offsets[1:])
+    pieces = pc.fill_null(lists.values.take(pa.array(np.where(inside, place, 0), mask=~inside)), "")
+    missing = nulls_of_any(lists, n)
+    return pieces if missing is None else pc.if_else(pa.array(missing), pa.scalar(None, _TEXT), pieces)
+
+
+def _test(arrow: Kernel, duckdb_name: str) -> Factory:
+    def factory(site: Site) -> Kernel:
+        part = site.constant(1)
+        if isinstance(part, str):
+            return lambda s, _: arrow(s, part)
+        return duckdb_kernel(f"{duckdb_name}({{0}}, {{1}})", pa.bool_())
+
+    return factory
+
+
+def _initcap(s: pa.Array) -> pa.Array:
+    words = pc.split_pattern(s, " ")
+    capitals = pc.utf8_capitalize(words.values)
+    lists = pa.ListArray.from_arrays(words.offsets, capitals)
+    joined = pc.binary_join(lists, " ")
+    return pc.if_else(pc.is_valid(s), joined, pa.scalar(None, _TEXT)) if s.null_count else joined
+
+
+def _chr(site: Site) -> Kernel:
+    latin = pa.array([*(chr(code) for code in range(256)), ""])
+
+    def kernel(n: pa.Array) -> pa.Array:
+        codes = values_of(n)
+        return latin.take(array_of(np.where(codes < 0, 256, codes & 255), nulls_of_any(n), pa.int64()))
+
+    return columnwise(kernel)
+
+
+TEXT: dict[str, Factory] = {
+    "upper": plain(pc.utf8_upper),
+    "lower": plain(pc.utf8_lower),
+    "initcap": plain(columnwise(_initcap)),
+    "trim": _trimmed("trim"),
+    "ltrim": _trimmed("ltrim"),
+    "rtrim": _trimmed("rtrim"),
+    "length": plain(pc.utf8_length),
+    "octet_length": plain(pc.binary_length),
+    "substr": _substr,
+    "left": _left,
+    "right": _right,
+    "repeat": plain(columnwise(_repeat)),
+    "space": plain(columnwise(_space)),
+    "concat_ws": plain(columnwise(_concat_ws)),
+    "replace": _replace,
+    "translate": lambda site: duckdb_kernel("translate({0}, {1}, {2})", _TEXT),
+    "lpad": _padded("lpad"),
+    "rpad": _padded("rpad"),
+    "instr": _instr,
+    "position": _position,
+    "split_part": _split_part,
+    "starts_with": _test(pc.starts_with, "starts_with"),
+    "ends_with": _test(pc.ends_with, "ends_with"),
+    "contains": _test(pc.match_substring, "contains"),
+    "ascii": lambda site: duckdb_kernel("CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END", _INT),
+    "chr": _chr,
+    "md5": lambda site: duckdb_kernel("md5({0})", _TEXT),
+    "sha1": lambda site: duckdb_kernel("sha1({0})", _TEXT),
+}

@@ -1,0 +1,89 @@
+"""What a file reader gives: decoded rows with their ordinals in the file, and the records that could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+
+SHOWN_BYTES = 200
+
+
+@dataclass(frozen=True)
+class BadRecord:
+    """One record that could not be read: its ordinal and its byte position in the file (decompressed), where those are known."""
+
+    ordinal: int
+    raw: bytes
+    error: str
+    column: str | None = None
+    byte: int | None = None
+
+    @property
+    def shown(self) -> str:
+        """The record escaped and cut to a length a person can read."""
+        return escaped(self.raw)
+
+
+def escaped(raw: bytes) -> str:
+    """Return bytes as printable text of at most 200 bytes."""
+    text = raw[:SHOWN_BYTES].decode("utf-8", "backslashreplace")
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)[:SHOWN_BYTES]
+    return text + ("..." if len(raw) > SHOWN_BYTES else "")
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A decoded piece of a file.
+
+    ``rows``: the wanted columns in engine types. ``first``: ordinal of the first record of the piece; ``records``: how many it holds, bad ones
+    included. ``ordinals``: int64 ordinal per row, ``None`` when they simply follow ``first``. ``anchor``: where reading may begin again to
+    get this piece. ``weights``: int64 per row where records are changes; ``None`` means every row is +1.
+    """
+
+    rows: pa.RecordBatch
+    first: int
+    records: int
+    ordinals: np.ndarray | None = None
+    bad: list[BadRecord] = field(default_factory=list)
+    anchor: dict[str, Any] = field(default_factory=dict)
+    weights: np.ndarray | None = None
+
+    def whole_records(self, end: int) -> int:
+        """Return the row at or after ``end`` where a record begins, so that the rows of one change stay together."""
+        return end if self.ordinals is None or end >= len(self.ordinals) else int(np.searchsorted(self.ordinals, self.ordinals[end - 1], "right"))
+
+    def ordinal_of(self, row: int) -> int:
+        """Return the file ordinal of a row of the piece."""
+        return self.first + row if self.ordinals is None else int(self.ordinals[row])
+
+    def rows_before(self, ordinal: int) -> int:
+        """Return how many rows of the piece have a smaller ordinal."""
+        if self.ordinals is None:
+            return max(0, min(ordinal - self.first, self.rows.num_rows))
+        return int(np.searchsorted(self.ordinals, ordinal))
+
+
+class FileReader(Protocol):
+    """Decodes one file, or a range of it, piece by piece in order. Made by a format with where to begin (an anchor, or nothing)."""
+
+    def next(self) -> Decoded | None:
+        """Return the next piece; ``None`` at the end. Pieces never depend on who asks how often."""
+
+    def close(self) -> None:
+        """Release the file."""
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """Return a batch of no columns that still counts rows (what SELECT COUNT(*) needs of a file)."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
+
+
+def batch_of(arrays: list[pa.Array], fields: tuple[Field, ...], rows: int) -> pa.RecordBatch:
+    """Return a batch of these columns; ``rows`` counts when there are none."""
+    return pa.RecordBatch.from_arrays(arrays, schema=Schema(fields).to_arrow()) if fields else empty_columns(rows)

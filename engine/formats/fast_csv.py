@@ -1,0 +1,92 @@
+"""Blocks of CSV without quotes, read by our own kernels: values are found eight bytes at a time and only the wanted columns are read."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.schema import Field
+from penstock.catalog.types import String, Timestamp, is_integer, to_arrow
+from penstock.engine.api.arrow_numpy import array_of
+
+_MOST_BYTES = 1 << 30
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_WORTH_BYTES = 1 << 20
+"""So much is read by Arrow before the kernels are loaded, which takes a moment; once they are, all blocks are theirs."""
+_KERNELS = "penstock.engine.kernels.csv_fields"
+
+
+class PlainCsv:
+    """Reads whole numbers, timestamps and texts out of blocks of plain records. ``positions``: where each wanted column stands among ``width``."""
+
+    def __init__(self, wanted: tuple[Field, ...], positions: list[int], width: int, delimiter: str, quote: str, null_literal: str) -> None:
+        self._wanted = wanted
+        self._positions = positions
+        self._width = width
+        self._delimiter = np.uint8(ord(delimiter))
+        self._quote = quote.encode()
+        self._literal = np.frombuffer(null_literal.encode(), np.uint8)
+        self._seen = 0
+        self._ends = np.empty(0, np.int32)
+        self._ascii = False
+        self._usable = width > 1 and bool(wanted) and all(_is_plain(field) for field in wanted)
+
+    def columns(self, data: bytes) -> list[pa.Array] | None:
+        """Return the wanted columns of a block; ``None`` when anything in it is not plain: such a block is for Arrow's reader."""
+        begun, self._seen = self._seen >= _WORTH_BYTES or _KERNELS in sys.modules, self._seen + len(data)
+        if not begun or not self._usable or len(data) > _MOST_BYTES or self._quote in data or b"\r" in data:
+            return None
+        from penstock.engine.kernels.csv_fields import find_ends
+
+        view = np.frombuffer(data, np.uint8)
+        if len(self._ends) <= len(data):
+            self._ends = np.empty(len(data) + 1, np.int32)
+        bits = np.empty(1, np.uint64)
+        records = find_ends(view, view[: len(data) // 8 * 8].view(np.uint64), self._delimiter, self._width, self._ends, bits)
+        if records <= 0:
+            return None
+        self._ascii = not bits[0] & _HIGH_BITS
+        arrays = []
+        for field, position in zip(self._wanted, self._positions, strict=True):
+            array = self._column(field, position, view, records)
+            if array is None:
+                return None
+            arrays.append(array)
+        return arrays
+
+    def _column(self, field: Field, position: int, data: np.ndarray, records: int) -> pa.Array | None:
+        from penstock.engine.kernels.csv_fields import read_integers, read_timestamps
+
+        nulls = np.empty(records, np.uint8)
+        if isinstance(field.type, String):
+            return self._texts(position, data, records, nulls)
+        read = read_timestamps if isinstance(field.type, Timestamp) else read_integers
+        values = np.empty(records, np.int64)
+        count = read(data, self._ends, records, self._width, position, self._literal, values, nulls)
+        if count < 0:
+            return None
+        array = array_of(values, nulls.view(np.bool_) if count else None)
+        try:
+            return array.view(to_arrow(field.type)) if isinstance(field.type, Timestamp) else array.cast(to_arrow(field.type))
+        except pa.ArrowInvalid:  # a number too great for its type
+            return None
+
+    def _texts(self, position: int, data: np.ndarray, records: int, nulls: np.ndarray) -> pa.Array | None:
+        from penstock.engine.kernels.csv_fields import find_texts
+
+        bounds = np.empty(2 * records + 1, np.int32)
+        count = find_texts(data, self._ends, records, self._width, position, self._literal, bounds, nulls)
+        all_ = pa.Array.from_buffers(pa.string(), 2 * records, [None, pa.py_buffer(bounds), pa.py_buffer(data)])  # texts and what lies between
+        array = all_.take(array_of(np.arange(0, 2 * records, 2), nulls.view(np.bool_) if count else None))
+        try:
+            if not self._ascii:
+                array.validate(full=True)
+        except pa.ArrowInvalid:  # not UTF-8
+            return None
+        return array
+
+
+def _is_plain(field: Field) -> bool:
+    return isinstance(field.type, String | Timestamp) or is_integer(field.type)

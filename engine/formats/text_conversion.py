@@ -1,0 +1,104 @@
+"""Texts as values of the types the csv and json readers of Arrow do not read by themselves, by one rule for both formats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.types import (
+    Binary,
+    DataType,
+    DayTimeInterval,
+    String,
+    Timestamp,
+    TimestampLtz,
+    YearMonthInterval,
+    to_arrow,
+)
+from penstock.engine.expressions.casts import from_text as casts_from_text
+
+_ZONE = r":[0-9.]+(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+
+
+def from_text(texts: pa.Array, kind: DataType) -> pa.Array:
+    """Return a text column as values of a SQL type: what CAST reads is read; ArrowInvalid when one does not fit.
+
+    A TIMESTAMP_LTZ without zone is UTC; a TIMESTAMP with one is refused, for its meaning would be lost. Surrounding blanks are part of a STRING
+    and of BYTES, and of no other value.
+    """
+    if isinstance(kind, String | Binary):
+        return texts.cast(to_arrow(kind))
+    try:
+        if not pa.types.is_integer(to_arrow(kind)):
+            return _plainly(texts, kind)
+    except pa.ArrowInvalid:
+        if isinstance(kind, DayTimeInterval | YearMonthInterval):
+            raise
+    if isinstance(kind, Timestamp) and pc.any(pc.match_substring_regex(texts, _ZONE)).as_py():
+        raise pa.ArrowInvalid("a TIMESTAMP has no zone, TIMESTAMP_LTZ has")
+    values = casts_from_text.from_text(kind, "UTC")(texts)
+    if values.null_count > texts.null_count:
+        raise pa.ArrowInvalid(f"not a valid {kind}")
+    return values.cast(to_arrow(kind))
+
+
+def checked(column: pa.Array, raw: bytes) -> pa.Array:
+    """Return a column Arrow read from raw text by itself; ArrowInvalid where it read what SQL does not: hexadecimal, digits beyond a precision."""
+    if pa.types.is_decimal(column.type):
+        column.validate(full=True)
+    elif pa.types.is_integer(column.type) and _may_be_hexadecimal(raw):
+        raise pa.ArrowInvalid("there may be hexadecimal numbers")
+    return column
+
+
+def _may_be_hexadecimal(raw: bytes) -> bool:
+    """Return whether a nought stands before an x anywhere."""
+    view = np.frombuffer(raw, np.uint8)
+    return bool(np.any((view[:-1] == ord("0")) & ((view[1:] | 0x20) == ord("x"))))
+
+
+def _plainly(texts: pa.Array, kind: DataType) -> pa.Array:
+    """Read texts in the common spellings, which Arrow does in one go."""
+    arrow = to_arrow(kind)
+    if isinstance(kind, TimestampLtz):
+        return _instants(pc.utf8_trim_whitespace(texts), arrow)
+    if pa.types.is_time(arrow):
+        return _times(pc.utf8_trim_whitespace(texts))
+    if pa.types.is_duration(arrow):
+        return texts.cast(pa.int64()).cast(arrow)
+    return pc.utf8_trim_whitespace(texts).cast(arrow)
+
+
+def _instants(texts: pa.Array, arrow: pa.DataType) -> pa.Array:
+    zoned = pc.fill_null(pc.match_substring_regex(texts, _ZONE), False)
+    with_zone = pc.if_else(zoned, texts, None).cast(arrow)
+    without = pc.assume_timezone(pc.if_else(zoned, None, texts).cast(pa.timestamp("us")), "UTC")
+    return pc.coalesce(with_zone, without)
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    moments = pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us"))
+    return moments.cast(pa.int64()).cast(pa.time64("us"))
+
+
+def to_text(values: pa.Array) -> pa.Array:
+    """Return a column of plain values as texts the readers read back; NULL stays NULL."""
+    kind = values.type
+    if pa.types.is_string(kind):
+        return values
+    if pa.types.is_binary(kind):
+        return values.cast(pa.string())
+    if pa.types.is_duration(kind):
+        return values.cast(pa.int64()).cast(pa.string())
+    if pa.types.is_floating(kind):
+        return _floats(values)
+    return values.cast(pa.string())
+
+
+def _floats(values: pa.Array) -> pa.Array:
+    """Spell NaN and infinities as every reader of csv knows them."""
+    texts = values.cast(pa.string())
+    for ours, theirs in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+        texts = pc.if_else(pc.equal(texts, ours), theirs, texts)
+    return texts

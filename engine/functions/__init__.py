@@ -1,0 +1,1 @@
+"""Table functions and Python functions."""

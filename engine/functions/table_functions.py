@@ -1,0 +1,139 @@
+"""What computes table functions, a batch at a time: columns of arguments in, rows and the input row of each out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.types import Array, Map, Row, is_integer, to_arrow
+from penstock.engine.api import arrow_numpy
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.expressions.call_site import EvaluationContext, Site
+from penstock.engine.expressions.datum import aligned, nulls_of_any, values_of
+from penstock.engine.expressions.evaluation_errors import bad_argument
+from penstock.engine.expressions.nested.constructors import alternated
+from penstock.engine.expressions.nested.lists import Lists, lists_of
+from penstock.engine.expressions.registry import KERNELS
+from penstock.engine.functions.python_table_functions import Given, PythonTableRows
+from penstock.planner.expressions.nodes import Call
+from penstock.planner.logical.unnest import TableCall
+
+TableKernel = Callable[[list[pa.Array], int], Iterator[Given]]
+"""From the columns of the arguments and their length; what is only counted, not there yet, comes in pieces."""
+
+
+def table_kernel(call: TableCall, context: EvaluationContext) -> TableKernel:
+    """Return what computes a call; raises what its arguments' values do not allow as faults."""
+    if (body := call.body) is not None:
+        return PythonTableRows(body).pieces
+    maker = _MAKERS.get(call.function)
+    if maker is None:
+        raise PenstockError("INT-9002", f"table function {call.function} has no kernel", kind=Kind.INTERNAL, sqlstate="XX000")
+    return maker(call, context)
+
+
+def _unnested(call: TableCall, context: EvaluationContext) -> TableKernel:
+    kind = call.args[0].type
+    if isinstance(kind, Map) or (isinstance(kind, Array) and isinstance(kind.element, Row)):
+        return lambda columns, rows: iter([_with_fields(lists_of(columns[0]))])
+    return lambda columns, rows: iter([_whole(lists_of(columns[0]))])
+
+
+def _exploded(call: TableCall, context: EvaluationContext) -> TableKernel:
+    if isinstance(call.args[0].type, Map):
+        return lambda columns, rows: iter([_with_fields(lists_of(columns[0]))])
+    return lambda columns, rows: iter([_whole(lists_of(columns[0]))])
+
+
+def _numbered(call: TableCall, context: EvaluationContext) -> TableKernel:
+    explode = _exploded(call, context)
+
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+        for parents, given in explode(columns, rows):
+            yield parents, [arrow_numpy.array_of(lists_of(columns[0]).nth.astype(np.int32)), *given]
+
+    return run
+
+
+def _with_fields(lists: Lists) -> Given:
+    return lists.parents, [pc.struct_field(lists.flat, i) for i in range(lists.flat.type.num_fields)]
+
+
+def _whole(lists: Lists) -> Given:
+    return lists.parents, [lists.flat]
+
+
+def _stacked(call: TableCall, context: EvaluationContext) -> TableKernel:
+    width = len(call.columns)
+
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+        values = columns[1:]
+        short = -len(values) % width
+        values += [pa.nulls(rows, to_arrow(field.type)) for field in call.columns[width - short :]] if short else []
+        lists = [alternated(values[place::width]) for place in range(width)]
+        yield lists[0].parents, [part.flat for part in lists]
+
+    return run
+
+
+def _series(call: TableCall, context: EvaluationContext) -> TableKernel:
+    kind = call.columns[0].type
+    if not is_integer(kind):
+        return _moments(call, context)
+    return lambda columns, rows: _steps(columns, to_arrow(kind), inclusive=True)
+
+
+def _moments(call: TableCall, context: EvaluationContext) -> TableKernel:
+    """Points in time: the elements of ``sequence``, none where the step leads away."""
+    expression = Call(Array(call.columns[0].type), True, function="sequence", args=call.args)
+    kernel = KERNELS["sequence"](Site(expression, (None,) * len(call.args), context))
+
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+        first, last, step = (values_of(column).astype(np.int64) for column in columns)
+        reached = arrow_numpy.array_of((first == last) | ((first < last) == (step > 0)))
+        column = kernel(*(pc.if_else(reached, part, pa.scalar(None, part.type)) for part in columns))
+        yield _whole(lists_of(aligned(column)[0]))
+
+    return run
+
+
+def _range(call: TableCall, context: EvaluationContext) -> TableKernel:
+    def run(columns: list[pa.Array], rows: int) -> Iterator[Given]:
+        if len(columns) == 1:
+            columns = [arrow_numpy.array_of(np.zeros(len(columns[0]), np.int64)), columns[0]]
+        return _steps(columns, pa.int64(), inclusive=False)
+
+    return run
+
+
+def _steps(columns: list[pa.Array], kind: pa.DataType, inclusive: bool) -> Iterator[Given]:
+    missing = nulls_of_any(*columns)
+    first, last = (values_of(column).astype(np.int64) for column in columns[:2])
+    step = values_of(columns[2]).astype(np.int64) if len(columns) > 2 else np.ones(first.size, np.int64)
+    if ((step == 0) & (True if missing is None else ~missing)).any():
+        raise bad_argument("the step of a series is 0")
+    safe = np.where(step == 0, 1, step)
+    counts = (last - first) // safe + 1 if inclusive else -((first - last) // safe)
+    counts = np.maximum(counts if missing is None else np.where(missing, 0, counts), 0)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if ends.size else 0
+    for start in range(0, max(total, 1), LIMITS.piece_rows):
+        places = np.arange(start, min(start + LIMITS.piece_rows, total))
+        parents = np.searchsorted(ends, places, side="right")
+        nth = places - (ends[parents] - counts[parents])
+        values = arrow_numpy.array_of(first[parents] + nth * step[parents])
+        yield parents, [values if kind == pa.int64() else values.view(kind)]
+
+
+_MAKERS: dict[str, Callable[[TableCall, EvaluationContext], TableKernel]] = {
+    "unnest": _unnested,
+    "explode": _exploded,
+    "posexplode": _numbered,
+    "stack": _stacked,
+    "series": _series,
+    "range": _range,
+}

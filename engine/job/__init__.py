@@ -1,0 +1,1 @@
+"""One job: master, state, restarts, evolution, metrics."""

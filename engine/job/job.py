@@ -1,0 +1,118 @@
+"""A submitted job as its user holds it; every method may be called from any thread."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.checkpoint.coordinator import CheckpointInfo
+from penstock.engine.job.job_metrics import JobMetrics
+from penstock.engine.job.job_state import JobState
+from penstock.engine.network.admission import Refusals, refusals_of_row_listeners
+from penstock.engine.task.messages import CancelRequested, StopRequested
+
+if TYPE_CHECKING:
+    from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
+    from penstock.engine.job.job_events import RescaleRequested
+    from penstock.engine.job.job_master import JobMaster
+    from penstock.engine.job.query_evolution import StateDiff
+    from penstock.engine.storage.storage import Storage
+
+
+class Job:
+    """One run of a job graph. Leaving it alone is fine: it goes on until it ends or its manager is closed.
+
+    ``checkpoint_storage``: where its checkpoints lie, None when it keeps none. ``state_diff``: what became of the state of a query that has changed.
+    ``processes``: its worker processes, if it runs in any. ``told_at_start``: what whoever started it should know.
+    """
+
+    def __init__(self, job_id: str, name: str, checkpoint_storage: Storage | None = None) -> None:
+        self.job_id = job_id
+        self.name = name
+        self.checkpoint_storage = checkpoint_storage
+        self.state_diff: StateDiff | None = None
+        self.told_at_start: tuple[str, ...] = ()
+        self._ended = threading.Event()
+        self.processes: ProcessWorkers | None = None
+        self._master: JobMaster | None = None
+
+    def attach(self, master: JobMaster) -> None:
+        """Tie the handle to the master that runs the job; called once, by the manager."""
+        self._master = master
+
+    def ended(self) -> None:
+        """Learn that the job is in a terminal state; called once, by the manager."""
+        self._ended.set()
+
+    @property
+    def state(self) -> JobState:
+        """Where the job stands."""
+        return JobState.CREATED if self._master is None else self._master.state
+
+    @property
+    def error(self) -> PenstockError | None:
+        """Why the job failed."""
+        return None if self._master is None else self._master.error
+
+    @property
+    def last_failure(self) -> PenstockError | None:
+        """What the job failed of last, also when it was restarted after that."""
+        return None if self._master is None else self._master.last_failure
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait for the job to end; return whether it has."""
+        return self._ended.wait(timeout_s)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it ended because it was asked to stop: not all there was to read has been read."""
+        return self._master is not None and self._master.stopped
+
+    @property
+    def finished_before(self) -> bool:
+        """Whether its state said that it had finished already, so that it was not run again."""
+        return self._master is not None and self._master.finished_before
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether its figures are of all it has done: it began anew, and was never restarted."""
+        return self._master is not None and self._master.counts_all
+
+    def cancel(self) -> None:
+        """End the job now; what it had not committed is dropped. No matter if it has ended already."""
+        if self._master is not None:
+            self._master.post(CancelRequested())
+
+    def stop(self, *, drain: bool = False) -> None:
+        """End the job after one more checkpoint, whose output is committed; with a state directory it can go on later.
+
+        ``drain``: its sources end first, time runs to its end and every window closes; such a job has finished for good.
+        """
+        if self._master is not None:
+            self._master.post(StopRequested(drain))
+
+    def rescale(self, wish: RescaleRequested) -> None:
+        """Go on as another plan of the same state; ``JobManager.rescale`` checks that it is one."""
+        if self._master is not None:
+            self._master.post(wish)
+
+    @property
+    def parallelism(self) -> int:
+        """The most subtasks any operator has."""
+        return 0 if self._master is None else self._master.parallelism
+
+    def metrics(self) -> JobMetrics:
+        """Return the job's numbers as they are now."""
+        numbers = JobMetrics() if self._master is None else self._master.metrics()
+        pushed = refusals_of_row_listeners()
+        if self.processes is None:
+            return numbers if pushed is None else replace(numbers, refusals=pushed)
+        refusals = self.processes.refusals + (pushed or Refusals())
+        return replace(numbers, workers_lost=len(self.processes.lost), stale_messages=self.processes.stale_messages, refusals=refusals)
+
+    @property
+    def checkpoints(self) -> tuple[CheckpointInfo, ...]:
+        """The latest completed checkpoints, oldest first."""
+        return self.metrics().checkpoints

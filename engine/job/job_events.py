@@ -1,0 +1,123 @@
+"""What has happened to a job: a bounded list of events, each with its time, its kind and a sentence for people.
+
+A wish to go on at another parallelism: the plan laid for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.operator_events import Recovered, Warned
+from penstock.engine.api.restart_strategy import RestartBudget
+from penstock.engine.checkpoint.coordinator import CheckpointCoordinator
+from penstock.engine.checkpoint.manifest import Manifest
+from penstock.engine.checkpoint.plan_identity import PlanIdentity
+from penstock.engine.checkpoint.store import CheckpointStore
+from penstock.engine.task.messages import OperatorTold
+from penstock.planner.physical.operator_specs import JobGraph
+
+KEPT = 100
+
+
+@dataclass(frozen=True)
+class JobEvent:
+    """One event; ``at_ms``: wall clock."""
+
+    at_ms: int
+    kind: str
+    text: str
+
+
+class JobEvents:
+    """The newest ``KEPT`` events of a job, written by its master, read by anyone."""
+
+    def __init__(self, coordinator: CheckpointCoordinator, restored: Manifest | None, clock: Clock) -> None:
+        self._coordinator = coordinator
+        self._restored = restored
+        self._clock = clock
+        coordinator.on_given_up = self._checkpoint_failed
+        self._events: deque[JobEvent] = deque(maxlen=KEPT)
+        self._failed_ms: float | None = None
+        self._warned: dict[str, set[tuple[str, str]]] = {}
+
+    def all(self) -> tuple[JobEvent, ...]:
+        """Return the events kept, oldest first."""
+        return tuple(self._events)
+
+    def restarting(self, error: PenstockError, delay_ms: float) -> None:
+        """The job failed and will be tried again after ``delay_ms``."""
+        if self._failed_ms is None:
+            self._failed_ms = self._clock.monotonic_ms()
+        self._tell("RESTARTING", f"({_cause(error)}) {self._from()}, in {delay_ms / 1e3:.1f} s")
+
+    def deployed(self, budget: RestartBudget, store: CheckpointStore | None) -> None:
+        """All tasks run, or run again; told is also when a damaged checkpoint gave way to an earlier one."""
+        if store is not None and store.fell_back is not None:
+            self._tell("FALLBACK", store.fell_back)
+            store.fell_back = None
+        if self._failed_ms is not None:
+            took_s = (self._clock.monotonic_ms() - self._failed_ms) / 1e3
+            self._failed_ms = None
+            self._tell("RUNNING", f"recovered in {took_s:.1f} s, restart {budget.told}")
+
+    def told(self, report: OperatorTold) -> None:
+        """An operator has news; a failure that the job goes on with is told once, whichever of its subtasks it meets, until it is over."""
+        warned = self._warned.setdefault(report.operator_id, set())
+        match report.news:
+            case Warned(code, sentence) if (code, sentence) not in warned:
+                warned.add((code, sentence))
+                self._tell("WARNING", f"{report.operator}: {code}: {sentence}; the job goes on")
+            case Recovered(sentence) if warned:
+                warned.clear()
+                self._tell("RECOVERED", f"{report.operator}: {sentence}")
+
+    def _checkpoint_failed(self, cause: str) -> None:
+        """A checkpoint was given up, the job goes on."""
+        newest = self._newest
+        last = "there is no good one yet" if newest is None else f"last good: {newest[0]} ({newest[1]:.1f} s ago)"
+        self._tell("CHECKPOINT FAILED", f"{cause}; {last}; the job goes on")
+
+    def failed(self, error: PenstockError, budget: RestartBudget) -> None:
+        """The job is given up; with restarts behind it the error's detail says how many, whether of one cause, and where to go on from."""
+        if budget.restarts:
+            error.detail = "\n".join(filter(None, [error.detail, f"{budget.given_up}; {self._resume()}"]))
+        self._tell("FAILED", f"{_cause(error)}" + (f"; {budget.given_up}; {self._resume()}" if budget.restarts else ""))
+
+    def _tell(self, kind: str, text: str) -> None:
+        self._events.append(JobEvent(self._clock.wall_ms(), kind, text))
+
+    def _from(self) -> str:
+        newest = self._newest
+        return "from the beginning" if newest is None else f"from checkpoint {newest[0]} taken {newest[1]:.1f} s ago"
+
+    def _resume(self) -> str:
+        newest = self._newest
+        return "nothing to resume from" if newest is None else f"resume from: checkpoint {newest[0]}"
+
+    @property
+    def _newest(self) -> tuple[int, float] | None:
+        """The newest checkpoint and its age in seconds."""
+        if self._coordinator.history:
+            newest = self._coordinator.history[-1]
+            checkpoint_id, taken_ms = newest.checkpoint_id, newest.completed_at_ms
+        elif self._restored is not None:
+            checkpoint_id, taken_ms = self._restored.checkpoint_id, self._restored.created_at_ms
+        else:
+            return None
+        return checkpoint_id, max(0.0, (self._clock.wall_ms() - taken_ms) / 1e3)
+
+
+def _cause(error: PenstockError) -> str:
+    """Return the first line of an error, in few words."""
+    return f"{error.code}: {error.message.splitlines()[0][:160]}"
+
+
+@dataclass(frozen=True)
+class RescaleRequested:
+    """Take a checkpoint behind which nothing happens any more, then go on from it as ``graph``, which keeps the same state."""
+
+    graph: JobGraph
+    plan: PlanIdentity

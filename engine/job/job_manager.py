@@ -1,0 +1,294 @@
+"""The job manager: takes job graphs, and runs every job's master on one thread that sleeps until something is posted or due."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.clock import Clock, SystemClock
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Services
+from penstock.engine.api.threads import EngineThread
+from penstock.engine.checkpoint.plan_identity import PlanIdentity, plan_identity
+from penstock.engine.checkpoint.savepoints import start_from
+from penstock.engine.checkpoint.store import CheckpointStore, Opened
+from penstock.engine.job.job import Job
+from penstock.engine.job.job_events import RescaleRequested
+from penstock.engine.job.job_master import JobMaster, Posted
+from penstock.engine.job.query_evolution import continued
+from penstock.engine.operators.factory import build_operator
+from penstock.engine.storage.local import LocalStorage
+from penstock.engine.storage.memory import MemoryStorage
+from penstock.engine.storage.storage import Storage, check_name, directory_name
+from penstock.engine.task_manager.task_deployment import BuildOperator, Deployer
+from penstock.engine.task_manager.task_manager import IoThread, ThreadedWorkers
+from penstock.planner.physical.operator_specs import JobGraph
+
+if TYPE_CHECKING:
+    from penstock.engine.deploy.coordinator.job_workers import ProcessWorkers
+    from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime
+    from penstock.engine.deploy.coordinator.worker_handle import WorkerProcess
+
+History = Callable[[], JobGraph]
+RENEW_MS = 2_000.0
+CLOSE_MS = 60_000.0
+
+
+def draw_owner() -> str:
+    """Return an identity that no other job anywhere has."""
+    return secrets.token_hex(8)
+
+
+class JobManager:
+    """Runs jobs in this process. ``build`` makes operators from specs; ``draw`` gives each new job the identity its sinks stage under."""
+
+    def __init__(
+        self,
+        services: Services,
+        clock: Clock | None = None,
+        build: BuildOperator = build_operator,
+        draw: Callable[[], str] = draw_owner,
+    ) -> None:
+        self._services = services
+        self._clock = clock if clock is not None else SystemClock()
+        self._build = build
+        self._draw = draw
+        self._jobs: dict[str, Job] = {}
+        self._fingerprints: dict[str, str] = {}
+        self._masters: list[JobMaster] = []
+        self._starting: list[JobMaster] = []
+        self._stores: dict[JobMaster, CheckpointStore] = {}
+        self._renew_at_ms = 0.0
+        self._changed = threading.Condition()
+        self._woken = False
+        self._closed = False
+        self._numbers = 0
+        self._io = IoThread("penstock-io")
+        self._thread: threading.Thread | None = None
+        self._runtimes: dict[object, ProcessRuntime] = {}
+
+    def submit(self, graph: JobGraph, options: JobOptions, job_id: str | None = None, history: History | None = None) -> Job:
+        """Start a job, from its newest checkpoint when ``options.state_dir`` holds one of it; one recorded there as finished is not run again.
+
+        ``job_id`` names the job's directory in ``state_dir``: by default made from the job's name, and without ``state_dir`` a new one each time.
+        Without one it starts from ``options.savepoint``, if that is given. ``history`` gives the plan of a first deployment of a job that has
+        neither: it gives all there is by now, and ``graph`` goes on from there.
+        Raises STA-3xxx when that state is in use, damaged, or another query's.
+        """
+        if self._closed:
+            raise PenstockError("RUN-2901", "the engine has been closed", sqlstate="08003")
+        job_id = self._job_id(job_id, options)
+        plan = plan_identity(graph)
+        store = self._store(options, job_id, keeps=history is not None)
+        opened, diff, first, owner = Opened(None, False, 1), None, None, self._draw()
+        if store is not None:
+            try:
+                store.check_job_name(options.name)
+                opened = store.open(take_over=options.take_over)
+                if options.savepoint is not None:
+                    opened = start_from(options.savepoint, store, opened)
+                if opened.latest is not None:
+                    found, diff = continued(opened.latest, plan, allowed=options.ignore_unclaimed_state)
+                    opened = replace(opened, latest=found)
+                    store.view = lambda manifest: continued(manifest, plan, allowed=True)[0]
+                elif history is not None and not opened.finished:
+                    first = history()
+                if not opened.finished:
+                    owner = store.own(owner, options.name)
+                if options.record is not None and not opened.finished:
+                    store.record_job(replace(options.record, started_at_ms=self._clock.wall_ms()))
+            except OSError as cause:
+                store.close()
+                message = f"the state of job {job_id} cannot be opened: {cause.strerror or cause}"
+                raise PenstockError("STA-3052", message, kind=Kind.EXTERNAL, retriable=True, sqlstate="58030") from cause
+            except BaseException:
+                store.close()
+                raise
+        job = Job(job_id, options.name, None if store is None else store.storage)
+        job.state_diff = diff
+        try:
+            return self._start(job, graph, options, plan, store, opened, first, owner)
+        except PenstockError:  # it cannot run where it is wanted
+            if store is not None:
+                store.close()
+            raise
+
+    def rescale(self, job: Job, graph: JobGraph) -> None:
+        """Have a job go on as ``graph``, its own plan at another parallelism. STA-3038 when it keeps no checkpoints, STA-3039 for another plan."""
+        if job.checkpoint_storage is None:
+            hint = "start jobs with --state DIR, or SET 'execution.checkpointing.interval', to be able to rescale them"
+            raise PenstockError("STA-3038", f"job {job.job_id} keeps no checkpoints to go on from", hint=hint, sqlstate="55000")
+        plan = plan_identity(graph)
+        if plan.fingerprint != self._fingerprints[job.job_id]:
+            hint = "STOP JOB 'id' and start it again at the parallelism wanted"
+            raise PenstockError("STA-3039", f"job {job.job_id} keeps other state at that parallelism", hint=hint, sqlstate="55000")
+        job.rescale(RescaleRequested(graph, plan))
+
+    def jobs(self) -> list[Job]:
+        """Return all jobs submitted here, oldest first."""
+        return list(self._jobs.values())
+
+    def worker_processes(self) -> list[WorkerProcess]:
+        """Return the worker processes there are, whichever job has them."""
+        return [worker for runtime in self._runtimes.values() for worker in runtime.pool.workers()]
+
+    def close(self) -> None:
+        """Cancel every job, wait until they have ended, and end the threads. A job that something outside holds is left behind after a while."""
+        self._closed = True
+        for job in self.jobs():
+            job.cancel()
+        until_ms = self._clock.monotonic_ms() + CLOSE_MS
+        if not all(job.wait(max(0.0, until_ms - self._clock.monotonic_ms()) / 1e3) for job in self.jobs()):
+            return  # its threads end with the process
+        self._wake()
+        if self._thread is not None:
+            self._thread.join()
+        self._io.close()
+        for runtime in self._runtimes.values():
+            runtime.close()
+
+    def _start(
+        self,
+        job: Job,
+        graph: JobGraph,
+        options: JobOptions,
+        plan: PlanIdentity,
+        store: CheckpointStore | None,
+        opened: Opened,
+        first: JobGraph | None,
+        owner: str,
+    ) -> Job:
+        posts: list[JobMaster] = []
+        live = None if first is None else RescaleRequested(graph, plan)
+
+        def post(message: Posted) -> None:
+            posts[0].post(message)
+
+        workers, on_end = self._workers(job, graph, options, post)
+        keeps, whose = store is not None, {"job_id": job.job_id, "owner": owner}
+        deployer = Deployer(first or graph, options, self._services, self._clock, self._build, keep_snapshots=keeps, **whose)
+        master = JobMaster(job.job_id, deployer, plan, workers, store, opened, live=live, wake=self._wake, on_end=on_end)
+        posts.append(master)
+        if store is not None:
+            self._stores[master] = store
+        job.attach(master)
+        self._jobs[job.job_id] = job
+        self._fingerprints[job.job_id] = plan.fingerprint
+        with self._changed:
+            self._starting.append(master)
+            if self._thread is None:
+                self._thread = EngineThread(target=self._run, name="penstock-jobs")
+                self._thread.start()
+        self._wake()
+        return job
+
+    def _workers(
+        self, job: Job, graph: JobGraph, options: JobOptions, post: Callable[[Any], None]
+    ) -> tuple[ThreadedWorkers | ProcessWorkers, Callable[[], None]]:
+        """Return what runs the tasks of a job, and what is to be done at the job's end."""
+        if options.deployment == "embedded":
+            return ThreadedWorkers(f"penstock-{job.job_id}", self._clock, post, self._io), job.ended
+        runtime = self._process_runtime(options)
+        state = None if job.checkpoint_storage is None else Path(str(job.checkpoint_storage))
+        workers = runtime.workers(job.job_id, graph, options, state, post)
+        job.processes = workers
+
+        def on_end() -> None:
+            runtime.ended(job.job_id, workers)
+            job.ended()
+
+        return workers, on_end
+
+    def _process_runtime(self, options: JobOptions) -> ProcessRuntime:
+        """Return what gives jobs workers of a kind: those on Spark are shared by jobs that want them held the same way."""
+        kind = options.cluster if options.deployment == "spark" else options.deployment
+        if kind not in self._runtimes:
+            from penstock.engine.deploy.coordinator.process_runtime import ProcessRuntime  # sockets and processes: not before a job wants workers
+
+            self._runtimes[kind] = ProcessRuntime(self._clock, self._services, self._io, options)
+        return self._runtimes[kind]
+
+    def _store(self, options: JobOptions, job_id: str, *, keeps: bool) -> CheckpointStore | None:
+        """Return where the job's checkpoints go: its directory, memory when it takes checkpoints (``keeps``: one at least) but has none, or nowhere.
+
+        Workers cannot reach this process's memory: for them it is a directory that goes with the job.
+        """
+        storage: Storage
+        if options.state_dir is not None:
+            storage = LocalStorage(options.state_dir / job_id)
+        elif options.checkpoint_interval_ms <= 0 and options.savepoint is None and not keeps:
+            return None
+        else:
+            storage = MemoryStorage() if options.deployment == "embedded" else LocalStorage(self._process_runtime(options).state_dir(job_id))
+        return CheckpointStore(storage, job_id, options.retained_checkpoints, fallback=options.restore_fallback)
+
+    def _job_id(self, wanted: str | None, options: JobOptions) -> str:
+        """Return the id to use. With a state directory it must be the same in every run; without, nobody else may ever have had it."""
+        job_id = check_name(wanted) if wanted else directory_name(options.name)
+        if not wanted and options.state_dir is None:
+            self._numbers += 1
+            job_id = f"{job_id}-{self._clock.wall_ms():x}-{os.getpid():x}-{self._numbers}"
+        if job_id in self._jobs and not self._jobs[job_id].state.terminal:
+            raise PenstockError(
+                "RUN-2902", f"job {job_id} is running already", hint="cancel it first, or give this one another name", sqlstate="55006"
+            )
+        self._jobs.pop(job_id, None)
+        return job_id
+
+    def _wake(self) -> None:
+        if self._woken:
+            return
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while not (self._closed and not self._masters and not self._starting):
+            self._woken = False
+            due_ms = self._step_all()
+            timeout_s = None if due_ms is None else max(0.0, due_ms - self._clock.monotonic_ms()) / 1e3
+            with self._changed:
+                if not self._woken and not (self._closed and not self._masters):
+                    self._changed.wait(timeout_s)
+
+    def _step_all(self) -> float | None:
+        """Step every job's master; return when the earliest wants to be stepped again."""
+        while self._starting:
+            master = self._starting.pop(0)
+            self._masters.append(master)
+            _guarded(master, master.start)
+        due_ms = None
+        for master in tuple(self._masters):
+            wanted_ms = _guarded(master, master.step)
+            if master.state.terminal:
+                self._masters.remove(master)
+                self._stores.pop(master, None)
+            elif wanted_ms is not None and (due_ms is None or wanted_ms < due_ms):
+                due_ms = wanted_ms
+        return self._renew(due_ms)
+
+    def _renew(self, due_ms: float | None) -> float | None:
+        """Say, now and then, that the owner of the jobs' directories is alive; a job that another process has taken over ends. Returns when next."""
+        if not self._stores:
+            return due_ms
+        now_ms = self._clock.monotonic_ms()
+        if now_ms >= self._renew_at_ms:
+            self._renew_at_ms = now_ms + RENEW_MS
+            for master, store in tuple(self._stores.items()):
+                _guarded(master, store.renew)
+        return self._renew_at_ms if due_ms is None else min(due_ms, self._renew_at_ms)
+
+
+def _guarded(master: JobMaster, call: Callable[[], Any]) -> Any:
+    """Call into a master; a fault of its own ends its job, not the thread all jobs share."""
+    try:
+        return call()
+    except Exception as cause:  # noqa: BLE001 - becomes the job's error
+        master.abort(cause)
+        return None

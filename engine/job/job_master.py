@@ -1,0 +1,410 @@
+"""The master of one job: deploys it, runs its checkpoints, restarts it after failures, and ends it. Sans-IO: ``step`` acts on what was posted."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.restart_strategy import RestartBudget
+from penstock.engine.checkpoint.async_writer import (
+    CheckpointFailed,
+    EndWritten,
+    FinishRecorded,
+    IoOutcome,
+    PartWritten,
+    Published,
+    RestorePointLost,
+    RestorePointRead,
+    Retired,
+    StorageFailed,
+    StoreIo,
+    WrittenElsewhere,
+    finish_recorded,
+    retired,
+    storage_failure,
+)
+from penstock.engine.checkpoint.coordinator import CheckpointCoordinator, CheckpointKind, LastCheckpoint
+from penstock.engine.checkpoint.manifest import Manifest
+from penstock.engine.checkpoint.plan_identity import PlanIdentity
+from penstock.engine.checkpoint.store import CheckpointStore, Opened
+from penstock.engine.exchange.channel import Wakeup, no_wakeup
+from penstock.engine.job.history_phase import HistoryPhase
+from penstock.engine.job.job_events import JobEvents, RescaleRequested
+from penstock.engine.job.job_metrics import JobMetrics, has_delivered, job_metrics
+from penstock.engine.job.job_state import JobState, check_transition
+from penstock.engine.job.runtime_filter_coordinator import RuntimeFilters
+from penstock.engine.task.messages import (
+    CancelRequested,
+    CompletionTaken,
+    EndSource,
+    HistoryRead,
+    OperatorTold,
+    SnapshotTaken,
+    StopRequested,
+    TaskEnded,
+    TaskFailed,
+    TaskReport,
+    TasksReleased,
+    TasksStarted,
+)
+from penstock.engine.task.operator_chain import failure_in
+from penstock.engine.task.task_handle import TaskHandle
+from penstock.engine.task_manager.task_deployment import Deployer, Deployment, RestorePoint
+from penstock.engine.task_manager.task_executor import Workers
+
+Posted = TaskReport | IoOutcome | WrittenElsewhere | CancelRequested | StopRequested | RescaleRequested
+
+
+class JobMaster:
+    """Owns a job from deployment to its end. ``post`` may be called from any thread; ``step`` from one only.
+
+    ``store`` is None when nothing is kept: then a failure after anything was committed is final. ``live``: what follows ``deployer``'s history.
+    """
+
+    def __init__(
+        self,
+        job_id: str,
+        deployer: Deployer,
+        plan: PlanIdentity,
+        workers: Workers,
+        store: CheckpointStore | None,
+        opened: Opened,
+        *,
+        live: RescaleRequested | None = None,
+        wake: Wakeup = no_wakeup,
+        on_end: Callable[[], None] = no_wakeup,
+    ) -> None:
+        self.job_id = job_id
+        self.state = JobState.CREATED
+        self.error: PenstockError | None = None
+        self.last_failure: PenstockError | None = None
+        self.tasks: Sequence[TaskHandle] = ()
+        self.coordinator = CheckpointCoordinator(deployer.options, deployer.clock, None, opened.next_checkpoint_id)
+        self._deployer, self._plan, self._workers = deployer, plan, workers
+        self._store, self._opened = store, opened
+        self._wake, self._on_end = wake, on_end
+        self._clock = deployer.clock
+        self._budget = RestartBudget(deployer.options.restart, job_id)
+        self.events = JobEvents(self.coordinator, opened.latest, deployer.clock)
+        self._mailbox: deque[Posted] = deque()
+        self._attempt = self._rescales = 0
+        self._deployed = self._releasing = False
+        self._deployed_ms, self._restart_at_ms = 0.0, float("inf")
+        self._ending: JobState | None = None
+        self._io_outstanding = 0
+        self._stop_wanted = self._drain_wanted = self.stopped = False
+        self._rescale: RescaleRequested | None = None
+        self._history = HistoryPhase(live)
+        self._last: LastCheckpoint | None = None
+        self._delivered = False
+        self._last_metrics: JobMetrics | None = None
+
+    def post(self, message: Posted) -> None:
+        """Leave a message for the next step."""
+        self._mailbox.append(message)
+        self._wake()
+
+    def start(self) -> None:
+        """Deploy the job, from its newest checkpoint if it has one; a job that has finished before only says so."""
+        if self._opened.finished:
+            self._ending = JobState.FINISHED
+            self._proceed()
+            return
+        self._deploy(self._opened.latest)
+
+    def step(self) -> float | None:
+        """Act on everything posted and on every timer that is due; return when to come again (monotonic ms), ``None``: when something is posted."""
+        while self._mailbox and not self.state.terminal:
+            self._handle(self._mailbox.popleft())
+        if self.state.terminal:
+            return None
+        if self._running:
+            self._keep_checkpoints()
+        self._proceed()
+        return None if (due_ms := self._due_ms()) == float("inf") else due_ms
+
+    def abort(self, cause: Exception) -> None:
+        """End the job as failed whatever it was doing: for faults of the master itself."""
+        self._end(JobState.FAILED, failure_in("job master", cause))
+        self._proceed()
+
+    @property
+    def finished_before(self) -> bool:
+        """Whether the state it was given is that of a job that has finished."""
+        return self._opened.finished
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether its tasks have counted all rows of the job: they were deployed once, over no state of before."""
+        return self._opened.finished or (self._opened.latest is None and self._attempt == 1)
+
+    @property
+    def parallelism(self) -> int:
+        """The most subtasks any operator has in the plan that runs, or will run next."""
+        return max(chain.parallelism for chain in self._deployer.graph.chains)
+
+    def metrics(self) -> JobMetrics:
+        """Return the job's numbers as they are now, or were at its end; any thread may ask."""
+        tasks = self.tasks  # before the question whether the end has taken them
+        if self._last_metrics is not None:
+            return self._last_metrics
+        up_ms = self._clock.monotonic_ms() - self._deployed_ms if tasks else 0.0
+        restarts = max(0, self._attempt - 1 - self._rescales)
+        return job_metrics(tasks, self.coordinator, restarts, up_ms, self._clock.wall_ms(), self.events.all())
+
+    def _keep_checkpoints(self) -> None:
+        """Start what is due, give up what takes too long, and head for the end when there is one."""
+        self._advance_end()
+        if self._takes_checkpoints:
+            self.coordinator.tick()
+        if self.coordinator.too_many_failures:
+            cause = self.coordinator.last_failure
+            error = PenstockError("STA-3011", "too many checkpoints failed in a row", detail=cause, kind=Kind.EXTERNAL, sqlstate="58030")
+            self._fail(error)
+
+    def _due_ms(self) -> float:
+        """When the next timer is due, in monotonic milliseconds."""
+        if not self._running:
+            return float("inf") if self._deployed or self._io_outstanding else self._restart_at_ms
+        return self.coordinator.due_ms if self._takes_checkpoints else float("inf")
+
+    @property
+    def _takes_checkpoints(self) -> bool:
+        """Whether the clock has a say in checkpoints: not before history is loaded, not behind the last one."""
+        return self.coordinator.pending is not None or (self._last is None and not self._history.loading)
+
+    @property
+    def _running(self) -> bool:
+        """Whether tasks are deployed and meant to go on."""
+        return self._deployed and not self._releasing
+
+    # Messages.
+
+    def _handle(self, message: Posted) -> None:
+        match message:
+            case TasksStarted() | SnapshotTaken() | TaskEnded() | CompletionTaken() | HistoryRead() | OperatorTold() | TaskFailed():
+                if message.attempt == self._attempt and self._running:
+                    self._on_task(message)
+            case WrittenElsewhere(outcome=outcome):
+                self._on_io(outcome)
+            case TasksReleased():
+                self._deployed = self._releasing = False
+            case CancelRequested():
+                self._end(JobState.CANCELED)
+            case RescaleRequested() if self._history.loading:
+                self._history.live = message
+            case RescaleRequested():
+                self._rescale = message
+            case StopRequested(drain=drain):
+                self._stop_wanted, self._drain_wanted = not drain, drain
+                if self.state is JobState.RUNNING:
+                    self._stop()
+            case _:
+                self._io_outstanding -= 1
+                self._on_io(message)
+
+    def _on_task(self, report: TaskReport) -> None:
+        match report:
+            case TasksStarted():
+                self.events.deployed(self._budget, self._store)
+            case SnapshotTaken():
+                self.coordinator.on_snapshot(report)
+            case TaskEnded():
+                self._history.read(report.task)
+                self.coordinator.on_task_ended(report)
+            case HistoryRead():
+                self._history.read(report.task)
+            case CompletionTaken():
+                self.coordinator.on_completion_taken(report.checkpoint_id, report.task)
+                if self._last is not None and report.checkpoint_id == self._last.checkpoint_id:
+                    self._last.to_commit.discard(report.task)
+            case OperatorTold():
+                self._filters.told(report)
+                self.events.told(report)
+            case TaskFailed(error=error):
+                self._fail(error)
+
+    def _on_io(self, outcome: IoOutcome) -> None:
+        current = self._running and getattr(outcome, "attempt", self._attempt) == self._attempt
+        match outcome:
+            case PartWritten() if current:
+                self.coordinator.on_written(outcome.checkpoint_id, outcome.task, outcome.written)
+            case EndWritten() if current:
+                self.coordinator.on_end_written(outcome.last_checkpoint_id, outcome.task, outcome.written)
+            case Published():
+                self._retire()
+                if current:
+                    self.coordinator.on_published(outcome.checkpoint_id, outcome.kind, outcome.size_bytes, outcome.new_bytes)
+            case CheckpointFailed(error=error) if current:
+                self.coordinator.give_up(outcome.checkpoint_id, str(error))
+                if not isinstance(error, OSError):
+                    self._fail(error)
+            case StorageFailed(error=error) if current:
+                self._fail(storage_failure(error))
+            case RestorePointRead(manifest=manifest) if self._ending is None:
+                self._deploy(manifest)
+            case RestorePointLost(error=error):
+                self._fail(storage_failure(error))
+            case FinishRecorded():
+                self._end(JobState.FINISHED)
+
+    # Deployment and its end.
+
+    def _deploy(self, manifest: Manifest | None) -> None:
+        """Have tasks made and started; failing to make them is a failure like any other."""
+        self._attempt += 1
+        self._restart_at_ms, self._last = float("inf"), None
+        if manifest is not None and (live := self._history.over()) is not None:
+            self._go_on_as(live)
+        self._to(JobState.RUNNING)
+        store = self._store
+        restore = None if store is None or manifest is None else RestorePoint(store.storage, manifest)
+        io = None if store is None else StoreIo(store, self._plan, self._attempt, self._clock, self._run_io)
+        try:
+            last_id, epoch = self.coordinator.last_checkpoint_id, 0 if store is None else store.epoch
+            self.tasks = self._workers.deploy(Deployment(self._deployer, self._attempt, restore, last_id, epoch))
+        except Exception as cause:  # noqa: BLE001 - operators are made of the user's plan; whatever they raise is the job's failure
+            self._fail(cause)
+            return
+        by_id, sources = {task.task_id: task for task in self.tasks}, [task.task_id for task in self.tasks if task.is_source]
+        self._history.begins(sources)
+        self._filters = RuntimeFilters(self._deployer.graph, self.tasks)
+        self.coordinator.deploy(list(by_id), sources, lambda task, message: by_id[task].post(message), io)
+        self._deployed, self._deployed_ms = True, self._clock.monotonic_ms()
+        self._workers.start()
+        if self._stop_wanted or self._drain_wanted:
+            self._stop()
+
+    def _stop(self) -> None:
+        """Head for a stop; end the sources when that is wanted: the job then ends as one whose input has ended. History is loaded first."""
+        self._to(JobState.STOPPING)
+        for source in [task for task in self.tasks if task.is_source and self._drain_wanted and not self._history.loading]:
+            source.post(EndSource())
+
+    def _release(self) -> None:
+        if self._running:
+            self._releasing = True
+            self._delivered = self._delivered or has_delivered(self._deployer.graph, self.tasks)
+            self._workers.release()
+
+    def _proceed(self) -> None:
+        """Once the tasks are closed and no I/O is under way: start again when it is time, and end when nothing is left to try."""
+        if self._at_rest and self._ending is None and self._clock.monotonic_ms() >= self._restart_at_ms:
+            self._start_again()
+        if self._at_rest and self._ending is not None:  # decided before, or just now by a restart that failed
+            self._last_metrics = self.metrics()
+            self.tasks = ()  # their operators' state goes with them
+            self._to(self._ending)
+            if self._store is not None:
+                self._store.close(self._ending)
+            self._on_end()
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether no task is deployed and no I/O is under way."""
+        return not (self._deployed or self._io_outstanding or self.state.terminal)
+
+    def _start_again(self) -> None:
+        self._restart_at_ms = float("inf")
+        if self._rescale is not None:
+            self._go_on_as(self._rescale)
+            self._rescale = None
+        if self._store is None:
+            self._deploy(None)
+        else:
+            store = self._store
+            self._run_io(lambda: RestorePointRead(store.latest()), RestorePointLost)
+
+    def _go_on_as(self, wanted: RescaleRequested) -> None:
+        self._deployer, self._plan = replace(self._deployer, graph=wanted.graph), wanted.plan
+
+    def _end(self, state: JobState, error: PenstockError | None = None) -> None:
+        """Head for a terminal state; the first one decided on stays."""
+        if self._ending is None and not self.state.terminal:
+            self._ending, self.error = state, error
+            self._release()
+
+    def _to(self, state: JobState) -> None:
+        if state is not self.state:
+            check_transition(self.state, state)
+            self.state = state
+
+    # Failures.
+
+    def _fail(self, cause: Exception) -> None:
+        """Restart after a failure if its nature, the strategy and what has left the job allow it; end the job otherwise."""
+        if self._ending is not None:
+            return
+        error = self.last_failure = cause if isinstance(cause, PenstockError) else failure_in("job", cause)
+        delay_ms = None
+        if self._may_restart(error):
+            delay_ms = self._budget.next_delay_ms(self._clock.monotonic_ms(), f"{error.code} {error.message}")
+        if delay_ms is None:
+            self.events.failed(error, self._budget)
+            self._end(JobState.FAILED, error)
+            return
+        self.events.restarting(error, delay_ms)
+        self._release()
+        self._to(JobState.RESTARTING)
+        self._restart_at_ms = self._clock.monotonic_ms() + delay_ms
+
+    def _may_restart(self, error: PenstockError) -> bool:
+        if not error.retriable:  # a function of the data, the query or the code: the same at every try
+            return False
+        if self._delivered or has_delivered(self._deployer.graph, self.tasks):
+            return False
+        return self._store is not None or not self.coordinator.notified
+
+    # The last checkpoint.
+
+    def _advance_end(self) -> None:
+        """Take the checkpoint a stop or the end of all tasks asks for, wait until sinks have committed it, then finish."""
+        pending = self.coordinator.pending
+        if self._last is None:
+            if self._history.loading:
+                if pending is None and self._history.done:
+                    self._take_last(CheckpointKind.HISTORY)
+            elif pending is None and self.coordinator.all_ended:
+                self._take_last(CheckpointKind.FINAL)
+            elif (self._stop_wanted or self._rescale) and (pending is None or not pending.publishing):
+                self._take_last(CheckpointKind.STOP if self._stop_wanted else CheckpointKind.RESCALE)
+            return
+        if pending is not None or self._last.recording:
+            return
+        history = self.coordinator.history
+        if not history or history[-1].checkpoint_id != self._last.checkpoint_id:
+            self._last = None  # it failed: take another
+        elif not self._last.to_commit:
+            self._finish(self._last)
+
+    def _take_last(self, kind: CheckpointKind) -> None:
+        self._last = LastCheckpoint(kind, self.coordinator.last_checkpoint_id + 1, {task.task_id for task in self.tasks})
+        self.coordinator.trigger(kind)
+
+    def _finish(self, last: LastCheckpoint) -> None:
+        """End the job, or deploy it anew; the end of all input is written down, a stop is not, so that the job can go on later."""
+        if last.kind in (CheckpointKind.RESCALE, CheckpointKind.HISTORY):
+            self._rescales += 1
+            self._release()
+            self._to(JobState.RESTARTING)
+            self._restart_at_ms = self._clock.monotonic_ms()
+            return
+        if last.kind is CheckpointKind.STOP or self._store is None:
+            self.stopped = last.kind is CheckpointKind.STOP
+            self._end(JobState.FINISHED)
+            return
+        last.recording, store, attempt = True, self._store, self._attempt
+        self._run_io(lambda: finish_recorded(store, last.checkpoint_id), lambda error: StorageFailed(attempt, error))
+
+    # I/O.
+
+    def _retire(self) -> None:
+        if (store := self._store) is not None:
+            self._run_io(lambda: retired(store), Retired)
+
+    def _run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        self._workers.run_io(work, failed)
+        self._io_outstanding += 1

@@ -1,0 +1,219 @@
+"""Open addressing over keys that stand elsewhere: rows of int64 words, or strings in an arena.
+
+``table`` int64[2**bits] holds ``tag << 32 | slot + 1`` (0: empty), the tag being the top 32 bits of the key's hash; a home is the tag's top ``bits``
+bits, so growing and removing never touch keys. ``tags`` int64 holds each slot's tag. ``state`` int64[6]: live keys, slots ever given, free slots
+in ``free``, slot + 1 of the NULL key, arena bytes used, arena bytes of removed keys.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.engine.kernels.index.word_index import FREE, GIVEN, NULL, take_slot
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import (
+    I64,
+    IN_I32,
+    IN_I64,
+    IN_U8,
+    OUT_I64,
+    OUT_U8,
+    TABLE_I64,
+    VOID,
+)
+from penstock.engine.kernels.stable_hash import combine, hash_bytes, mix
+from penstock.engine.kernels.unaligned_loads import load_word
+
+USED, GARBAGE = 4, 5
+_SLOT = 0xFFFFFFFF
+_AHEAD = 64
+
+
+@njit(nogil=True, inline="always")
+def _same_bytes(left, left_start, right, right_start, length):
+    k = 0
+    while k + 8 <= length:
+        if load_word(left, left_start + k) != load_word(right, right_start + k):
+            return False
+        k += 8
+    if k == length:
+        return True
+    if length >= 8:
+        return load_word(left, left_start + length - 8) == load_word(right, right_start + length - 8)
+    while k < length and left[left_start + k] == right[right_start + k]:
+        k += 1
+    return k == length
+
+
+@njit(nogil=True, inline="always")
+def _put(table, at, tag, tags, slot):
+    table[at] = (tag << 32) | (slot + 1)
+    tags[slot] = tag
+
+
+@njit(nogil=True, inline="always")
+def _row_tag(rows, i):
+    hashed = np.uint64(rows.shape[1])
+    for k in range(rows.shape[1]):
+        hashed = combine(hashed, np.uint64(rows[i, k]))
+    return np.int64(hashed >> np.uint64(32))
+
+
+@njit(nogil=True)
+def _look_ahead_rows(rows, start, end, table, bits, keys, tags, seen):
+    """Write the tags of rows, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        tags[i - start] = _row_tag(rows, i)
+    for i in range(end - start):
+        seen[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    for i in range(end - start):
+        seen[i] = keys[seen[i], 0]
+
+
+@kernel(I64(TABLE_I64, I64, OUT_I64, I64, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+def insert_rows(rows, start, table, bits, keys, tags, free, state, give, out):
+    """Write the slot of every row from ``start`` on; return how many are done. New keys get a slot if ``give`` is set, else -1.
+
+    A row that brought a new key has its slot written as ``-2 - slot``.
+    """
+    mask = (1 << bits) - 1
+    width = rows.shape[1]
+    ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
+    for i in range(start, rows.shape[0]):
+        if (i - start) % _AHEAD == 0:
+            _look_ahead_rows(rows, i, min(i + _AHEAD, rows.shape[0]), table, bits, keys, ahead, seen)
+        tag = ahead[(i - start) % _AHEAD]
+        at = tag >> (32 - bits)
+        while True:
+            entry = table[at]
+            if entry == 0:
+                if not give:
+                    out[i] = -1
+                    break
+                if state[FREE] == 0 and state[GIVEN] == tags.size:
+                    return i
+                slot = take_slot(free, state)
+                _put(table, at, tag, tags, slot)
+                for k in range(width):
+                    keys[slot, k] = rows[i, k]
+                out[i] = -2 - slot
+                break
+            if (entry >> 32) & _SLOT == tag:
+                slot = (entry & _SLOT) - 1
+                same = True
+                for k in range(width):
+                    same &= keys[slot, k] == rows[i, k]
+                if same:
+                    out[i] = slot
+                    break
+            at = (at + 1) & mask
+    return rows.shape[0]
+
+
+@njit(nogil=True)
+def _look_ahead(offsets, data, start, end, table, bits, places, arena, tags, seen):
+    """Write the tags of strings, and touch what comparing them will read, each kind in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        first = I64(offsets[i])
+        tags[i - start] = np.int64(mix(hash_bytes(data, first, I64(offsets[i + 1]))) >> np.uint64(32))
+    likely = np.empty(end - start, np.int64)
+    for i in range(end - start):
+        likely[i] = max((table[tags[i] >> (32 - bits)] & _SLOT) - 1, 0)
+    for i in range(end - start):
+        likely[i] = places[likely[i], 0]
+    for i in range(end - start):
+        seen[i] = arena[likely[i]]
+
+
+@kernel(I64(IN_I32, IN_U8, IN_U8, I64, OUT_I64, I64, OUT_U8, TABLE_I64, OUT_I64, OUT_I64, OUT_I64, I64, OUT_I64))
+def insert_strings(offsets, data, valid, start, table, bits, arena, places, tags, free, state, give, out):
+    """Write the slot of every string from ``start`` on; return how many are done (fewer when slots or the arena ran out).
+
+    ``places`` holds where each slot's string starts in the arena, and its length.
+    """
+    mask = (1 << bits) - 1
+    ahead, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.uint8)
+    for i in range(start, out.size):
+        if (i - start) % _AHEAD == 0:
+            _look_ahead(offsets, data, i, min(i + _AHEAD, out.size), table, bits, places, arena, ahead, seen)
+        if valid.size and not valid[i]:
+            if state[NULL] == 0 and give:
+                if state[FREE] == 0 and state[GIVEN] == tags.size:
+                    return i
+                state[NULL] = take_slot(free, state) + 1
+                places[state[NULL] - 1, 1] = 0
+            out[i] = state[NULL] - 1
+            continue
+        first = I64(offsets[i])
+        length = I64(offsets[i + 1]) - first
+        tag = ahead[(i - start) % _AHEAD]
+        at = tag >> (32 - bits)
+        while True:
+            entry = table[at]
+            if entry == 0:
+                if not give:
+                    out[i] = -1
+                    break
+                if (state[FREE] == 0 and state[GIVEN] == tags.size) or state[USED] + length > arena.size:
+                    return i
+                slot = take_slot(free, state)
+                _put(table, at, tag, tags, slot)
+                places[slot, 0] = state[USED]
+                places[slot, 1] = length
+                for k in range(length):
+                    arena[state[USED] + k] = data[first + k]
+                state[USED] += length
+                out[i] = slot
+                break
+            if (entry >> 32) & _SLOT == tag:
+                slot = (entry & _SLOT) - 1
+                if places[slot, 1] == length and _same_bytes(arena, places[slot, 0], data, first, length):
+                    out[i] = slot
+                    break
+            at = (at + 1) & mask
+    return out.size
+
+
+@kernel(VOID(OUT_I64, OUT_I64, I64, IN_U8))
+def rebuild(old, table, bits, dead):
+    """Fill an empty table with the entries of an old one, without those whose slot is marked dead (no marks: all)."""
+    mask = (1 << bits) - 1
+    for p in range(old.size):
+        entry = old[p]
+        if entry == 0 or (dead.size and dead[(entry & _SLOT) - 1]):
+            continue
+        at = ((entry >> 32) & _SLOT) >> (32 - bits)
+        while table[at] != 0:
+            at = (at + 1) & mask
+        table[at] = entry
+
+
+@kernel(VOID(IN_I64, IN_I64, OUT_I64, I64))
+def remove(slots, tags, table, bits):
+    """Take the entries of live slots out of the table, one by one."""
+    mask = (1 << bits) - 1
+    for i in range(slots.size):
+        hole = tags[slots[i]] >> (32 - bits)
+        while table[hole] & _SLOT != slots[i] + 1:
+            hole = (hole + 1) & mask
+        at = hole
+        while True:
+            at = (at + 1) & mask
+            if table[at] == 0:
+                break
+            home = ((table[at] >> 32) & _SLOT) >> (32 - bits)
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                table[hole] = table[at]
+                hole = at
+        table[hole] = 0
+
+
+@kernel(VOID(IN_I64, IN_I64, IN_U8, OUT_U8))
+def gather_strings(starts, lengths, arena, out):
+    """Copy strings of an arena one after another."""
+    used = 0
+    for i in range(starts.size):
+        for k in range(lengths[i]):
+            out[used + k] = arena[starts[i] + k]
+        used += lengths[i]

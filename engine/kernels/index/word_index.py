@@ -1,0 +1,141 @@
+"""Open addressing over one int64 word per key. The table holds (word, slot + 1) pairs side by side: one cache miss finds a key.
+
+``table`` int64[2 * 2**bits]; a pair's home is the top ``bits`` bits of the word's hash; probing is linear, removal shifts back (no tombstones).
+``state`` int64[5]: live keys, slots ever given, free slots in ``free``, slot + 1 of the NULL key, slots in
+``fresh``. A slot is reused once it is free.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.signatures import I64, IN_I64, IN_U8, OUT_I64, VOID
+from penstock.engine.kernels.stable_hash import mix
+
+LIVE, GIVEN, FREE, NULL, FRESH = 0, 1, 2, 3, 4
+
+
+_AHEAD = 64
+
+
+@njit(nogil=True, inline="always")
+def _home(word, bits):
+    return np.int64(mix(np.uint64(word)) >> np.uint64(64 - bits))
+
+
+@njit(nogil=True, inline="always")
+def take_slot(free, state):
+    """Return a slot nobody has; the caller has made sure that there is one."""
+    state[LIVE] += 1
+    if state[FREE] > 0:
+        state[FREE] -= 1
+        return free[state[FREE]]
+    state[GIVEN] += 1
+    return state[GIVEN] - 1
+
+
+@njit(nogil=True)
+def _look_ahead(words, start, end, table, bits, homes, seen):
+    """Write the homes of words, and touch the table there, in a loop of its own so that cache misses overlap."""
+    for i in range(start, end):
+        homes[i - start] = _home(words[i], bits)
+    for i in range(end - start):
+        seen[i] = table[2 * homes[i]]
+
+
+@kernel(I64(IN_I64, IN_U8, I64, OUT_I64, I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64, OUT_I64))
+def insert(words, valid, start, table, bits, keys, free, state, out, fresh):
+    """Write the slot of every row from ``start`` on, giving new keys a slot, written to ``fresh`` too; return how many rows are done.
+
+    Fewer than all are done when slots ran out.
+    """
+    mask = (1 << bits) - 1
+    homes, seen = np.empty(_AHEAD, np.int64), np.empty(_AHEAD, np.int64)
+    for i in range(start, words.size):
+        nth = (i - start) % _AHEAD
+        if nth == 0:
+            _look_ahead(words, i, min(i + _AHEAD, words.size), table, bits, homes, seen)
+        word = words[i]
+        if valid.size and not valid[i]:
+            if state[NULL] == 0:
+                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                    return i
+                state[NULL] = take_slot(free, state) + 1
+                fresh[state[FRESH]] = state[NULL] - 1
+                state[FRESH] += 1
+            out[i] = state[NULL] - 1
+            continue
+        at = homes[nth]
+        while True:
+            entry = table[2 * at + 1]
+            if entry == 0:
+                if state[FREE] == 0 and state[GIVEN] == keys.size:
+                    return i
+                slot = take_slot(free, state)
+                table[2 * at] = word
+                table[2 * at + 1] = slot + 1
+                keys[slot] = word
+                fresh[state[FRESH]] = slot
+                state[FRESH] += 1
+                out[i] = slot
+                break
+            if table[2 * at] == word:
+                out[i] = entry - 1
+                break
+            at = (at + 1) & mask
+    return words.size
+
+
+@kernel(VOID(IN_I64, IN_U8, OUT_I64, I64, OUT_I64, OUT_I64))
+def find(words, valid, table, bits, state, out):
+    """Write the slot of every row, -1 when its key has none."""
+    mask = (1 << bits) - 1
+    for i in range(words.size):
+        if valid.size and not valid[i]:
+            out[i] = state[NULL] - 1
+            continue
+        word = words[i]
+        at = _home(word, bits)
+        while table[2 * at + 1] != 0 and table[2 * at] != word:
+            at = (at + 1) & mask
+        out[i] = table[2 * at + 1] - 1
+
+
+@kernel(VOID(OUT_I64, I64, OUT_I64, I64, IN_U8))
+def rebuild(old, old_bits, table, bits, dead):
+    """Fill an empty table with the pairs of an old one, without those whose slot is marked dead (no marks: all)."""
+    mask = (1 << bits) - 1
+    for p in range(1 << old_bits):
+        entry = old[2 * p + 1]
+        if entry == 0 or (dead.size and dead[entry - 1]):
+            continue
+        word = old[2 * p]
+        at = _home(word, bits)
+        while table[2 * at + 1] != 0:
+            at = (at + 1) & mask
+        table[2 * at] = word
+        table[2 * at + 1] = entry
+
+
+@kernel(VOID(IN_I64, OUT_I64, I64, OUT_I64))
+def remove(words, table, bits, state):
+    """Take keys that are in the table out of it, one by one."""
+    mask = (1 << bits) - 1
+    for i in range(words.size):
+        word = words[i]
+        hole = _home(word, bits)
+        while table[2 * hole] != word or table[2 * hole + 1] == 0:
+            hole = (hole + 1) & mask
+        at = hole
+        while True:
+            at = (at + 1) & mask
+            if table[2 * at + 1] == 0:
+                break
+            home = _home(table[2 * at], bits)
+            if ((at - home) & mask) >= ((at - hole) & mask):
+                table[2 * hole] = table[2 * at]
+                table[2 * hole + 1] = table[2 * at + 1]
+                hole = at
+        table[2 * hole + 1] = 0

@@ -1,0 +1,61 @@
+"""All kernels compiled at once, so that no query has to wait for one."""
+
+from __future__ import annotations
+
+from penstock.engine.kernels import (
+    csv_fields,
+    heap,
+    letters,
+    merge_intervals,
+    nfa_search,
+    partition,
+    spark_hash,
+    stable_hash,
+)
+from penstock.engine.kernels.aggregates import (
+    accumulate,
+    bitwise,
+    covariance,
+    higher_moments,
+    int128,
+    min_max,
+    top_n_filter,
+    variance,
+)
+from penstock.engine.kernels.index import multi_index, slots, tagged_index, word_index
+from penstock.engine.kernels.kernel import Kernel
+
+ROOMS = (
+    accumulate,
+    top_n_filter,
+    bitwise,
+    csv_fields,
+    min_max,
+    stable_hash,
+    heap,
+    letters,
+    variance,
+    multi_index,
+    covariance,
+    partition,
+    nfa_search,
+    merge_intervals,
+    higher_moments,
+    slots,
+    spark_hash,
+    tagged_index,
+    int128,
+    word_index,
+)
+"""The modules that have kernels."""
+
+
+def every_kernel() -> list[Kernel]:
+    """Return the kernels of all rooms, in the order of their rooms."""
+    return [kernel for room in ROOMS for kernel in Kernel.every if kernel.__module__ == room.__name__]
+
+
+def compile_every_kernel() -> tuple[int, int]:
+    """Compile what is not in the cache; returns how many kernels there are and how many had to be compiled."""
+    kernels = every_kernel()
+    return len(kernels), sum(kernel.load() for kernel in kernels)

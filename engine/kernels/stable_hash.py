@@ -1,0 +1,100 @@
+"""Stable 64-bit hashes of rows: the same on every machine, in every run, for ever, because key groups in checkpoints depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.kernel import kernel
+from penstock.engine.kernels.nested_text import canonical_text
+from penstock.engine.kernels.signatures import IN_I32, IN_I64, IN_U8, OUT_U64, VOID
+from penstock.engine.kernels.unaligned_loads import load_half, load_word
+
+SEED = np.uint64(0x51AB1E5EEDF00D11)
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_NULL = np.uint64(0xD6E8FEB86659FD93)
+_TEXT = np.uint64(0x2545F4914F6CDD1D)
+
+
+@njit(nogil=True, inline="always")
+def mix(word):
+    """Return a 64-bit word with every bit depending on every bit."""
+    word = (word ^ (word >> np.uint64(30))) * _FIRST
+    word = (word ^ (word >> np.uint64(27))) * _SECOND
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(nogil=True, inline="always")
+def combine(hashed, word):
+    """Return the hash of a row that goes on with another column's word."""
+    return mix(hashed * _STEP + word + _STEP)
+
+
+@njit(nogil=True)
+def hash_bytes(data, start, end):
+    """Return the hash of the bytes ``data[start:end]``."""
+    length = end - start
+    hashed = np.uint64(length) * _STEP + _TEXT
+    at = start
+    while at + 8 <= end:
+        hashed = (hashed ^ load_word(data, at)) * _FIRST
+        hashed ^= hashed >> np.uint64(29)
+        at += 8
+    tail = np.uint64(0)
+    if at == end:
+        pass
+    elif length >= 8:
+        tail = load_word(data, end - 8)
+    elif length >= 4:
+        tail = load_half(data, start) | load_half(data, end - 4) << np.uint64(32)
+    else:
+        tail = np.uint64(data[start]) | np.uint64(data[start + length // 2]) << np.uint64(8) | np.uint64(data[end - 1]) << np.uint64(16)
+    hashed = (hashed ^ tail) * _STEP
+    return hashed ^ (hashed >> np.uint64(32))
+
+
+@kernel(VOID(IN_I64, IN_U8, OUT_U64))
+def _hash_words(words, valid, out):
+    if valid.size == 0:
+        for i in range(words.size):
+            out[i] = combine(out[i], np.uint64(words[i]))
+    else:
+        for i in range(words.size):
+            out[i] = combine(out[i], np.uint64(words[i]) if valid[i] else _NULL)
+
+
+@kernel(VOID(IN_I32, IN_U8, IN_U8, OUT_U64))
+def _hash_strings(offsets, data, valid, out):
+    for i in range(out.size):
+        if valid.size and not valid[i]:
+            out[i] = combine(out[i], _NULL)
+        else:
+            out[i] = combine(out[i], hash_bytes(data, offsets[i], offsets[i + 1]))
+
+
+def stable_hash(columns: Sequence[pa.Array]) -> np.ndarray:
+    """Return a uint64 hash per row over one or more columns of equal length.
+
+    Equal values hash alike: any integer width, DATE and TIMESTAMP by their count, FLOAT as DOUBLE, -0.0 as 0.0, all NaN alike, NULL like NULL,
+    arrays, maps and rows by their canonical texts.
+    """
+    hashes = np.full(len(columns[0]), SEED, np.uint64)
+    for given in columns:
+        column = canonical_text(given) if pa.types.is_nested(given.type) else given
+        valid = col.validity(column)
+        if col.is_bytes(column.type):
+            offsets, data = col.string_parts(column)
+            _hash_strings(offsets, data, valid, hashes)
+        elif pa.types.is_decimal128(column.type):
+            low, high = col.wide_words(column)
+            _hash_words(low, valid, hashes)
+            _hash_words(high, valid, hashes)
+        else:
+            _hash_words(col.words(column), valid, hashes)
+    return hashes

@@ -1,0 +1,1 @@
+"""Lookup joins: asking, caching, versions of reloaded tables."""

@@ -1,0 +1,224 @@
+"""Asks a database for the rows of keys, on threads with a connection each; what failed is sent again, what was missing asked for again."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.connectors.lookup import lookup_option
+from penstock.catalog.connectors.registry import is_in_database
+from penstock.catalog.connectors.spark import is_in_spark
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.tables import Table
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.operator import Services
+from penstock.engine.api.row_pieces import as_one
+from penstock.engine.api.threads import EngineThread
+from penstock.engine.connectors.database.connect import opened
+from penstock.engine.connectors.database.database import Database, Select
+from penstock.engine.connectors.database.scan import select_of
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.plan import Scan
+
+_RETRY_MS = 100.0
+_RETRY_MS_MAX = 5_000.0
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """What is looked up: columns of a table, those of the rows that satisfy a predicate over them, by the columns at ``keys``."""
+
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None
+    keys: tuple[int, ...]
+    key_types: tuple[pa.DataType, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of what is found."""
+        return self.table.source_schema.select(self.columns).to_arrow()
+
+    def keys_of(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return the keys of rows that were found, in the types of those that are asked for."""
+        return [rows.column(place).cast(kind) for place, kind in zip(self.keys, self.key_types, strict=True)]
+
+
+class Answer:
+    """What a request will have found: rows, and of which of its keys each is. ``keys`` None asks for all rows."""
+
+    def __init__(self, keys: list[pa.Array] | None, asked_ms: float) -> None:
+        self.keys = keys
+        self.asked_ms = asked_ms
+        self.took_ms = 0.0
+        self.retries = 0
+        self.rows: pa.RecordBatch | None = None
+        self.places = np.zeros(0, np.int64)
+        self.error: PenstockError | None = None
+        self._done = threading.Event()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is there, for good or ill."""
+        return self._done.is_set()
+
+    def finish(self) -> None:
+        """Let it be seen."""
+        self._done.set()
+
+
+class LookupClient:
+    """Requests of one subtask. ``threads`` 0 answers at once, on the caller's own thread."""
+
+    def __init__(
+        self, what: LookupTable, keep: Callable[[pa.RecordBatch], pa.Array] | None, clock: Clock, threads: int, services: Services | None = None
+    ) -> None:
+        """``keep`` tests the whole predicate on what was found; ``services`` read tables that no database has."""
+        self._services = services or Services()
+        self._what, self._keep, self._clock = what, keep, clock
+        self._attempts = int(lookup_option(what.table, "lookup.max-retries") or 0) + 1
+        again = lookup_option(what.table, "lookup.retry-predicate") is not None
+        self._again = int(lookup_option(what.table, "lookup.max-attempts") or 0) if again else 0
+        self._again_ms = float(lookup_option(what.table, "lookup.fixed-delay") or 0)
+        self._most, self._started = threads, 0
+        self._requests: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._own = self._connection()
+
+    def ask(self, keys: list[pa.Array] | None) -> Answer:
+        """Send a request for distinct keys without NULL, or for all rows."""
+        answer = Answer(keys, self._clock.monotonic_ms())
+        if not self._most:
+            self._serve(answer, self._own)
+            return answer
+        self._requests.put(answer)
+        if self._started < self._most:
+            self._started += 1
+            EngineThread(target=self._run, name=f"lookup {self._what.table.name}").start()
+        return answer
+
+    def close(self) -> None:
+        """Take no more requests; what is under way ends by itself."""
+        self._closed.set()
+        for _ in range(self._started):
+            self._requests.put(None)
+        self._own.close()
+
+    def _connection(self) -> _Connection | _Reading:
+        return _Connection(self._what) if is_in_database(self._what.table) else _Reading(self._what, self._services)
+
+    def _run(self) -> None:
+        connection = self._connection()
+        try:
+            while (answer := self._requests.get()) is not None and not self._closed.is_set():
+                self._serve(answer, connection)
+        finally:
+            connection.close()
+
+    def _serve(self, answer: Answer, connection: _Connection | _Reading) -> None:
+        try:
+            answer.rows, answer.places = self._found(answer, connection)
+        except PenstockError as error:
+            answer.error = error
+        except Exception as error:  # noqa: BLE001  raised where the answer is taken, with its cause
+            message = f"looking up {self._what.table.name} failed: {type(error).__name__}: {error}"[:300]
+            answer.error = PenstockError("RUN-2900", message, retriable=isinstance(error, OSError), sqlstate="58000")
+            answer.error.__cause__ = error
+        answer.took_ms = self._clock.monotonic_ms() - answer.asked_ms
+        answer.finish()
+
+    def _found(self, answer: Answer, connection: _Connection | _Reading) -> tuple[pa.RecordBatch, np.ndarray]:
+        if answer.keys is None:
+            rows = self._sent(None, answer, connection)
+            return rows, np.zeros(rows.num_rows, np.int64)
+        index = KeyIndex(self._what.key_types)
+        index.lookup_or_insert(answer.keys)
+        rows, places = self._of(index, self._sent(answer.keys, answer, connection))
+        for _ in range(self._again):
+            missing = np.setdiff1d(np.arange(len(index)), places)
+            if not missing.size or self._closed.wait(self._again_ms / 1000):
+                break
+            answer.retries += 1
+            more, at = self._of(index, self._sent(index.keys(missing), answer, connection))
+            rows, places = as_one([rows, more], rows.schema), np.concatenate([places, at])
+        return rows, places
+
+    def _of(self, index: KeyIndex, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, np.ndarray]:
+        """Return rows with the place of the key each was asked by; a database may take for equal what is not."""
+        places = index.lookup(self._what.keys_of(rows)) if rows.num_rows else np.zeros(0, np.int64)
+        met = places >= 0
+        return (rows, places) if met.all() else (rows.filter(pa.array(met)), places[met])
+
+    def _sent(self, keys: list[pa.Array] | None, answer: Answer, connection: _Connection | _Reading) -> pa.RecordBatch:
+        for attempt in range(1, self._attempts + 1):
+            try:
+                rows = connection.found(keys)
+                return rows if self._keep is None else rows.filter(self._keep(rows))
+            except PenstockError as error:
+                connection.close()
+                pause_ms = min(_RETRY_MS * 2.0 ** (attempt - 1), _RETRY_MS_MAX)
+                if not error.retriable or attempt == self._attempts or self._closed.wait(pause_ms / 1000):
+                    raise
+                answer.retries += 1
+        raise AssertionError("a request is sent once at least")
+
+
+class _Reading:
+    """Reads a table of files, or one of Spark, whole each time."""
+
+    def __init__(self, what: LookupTable, services: Services) -> None:
+        self._what, self._services = what, services
+
+    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+        """Return all rows under the names they are declared by."""
+        assert keys is None, "a table that is read whole is asked for no key"
+        what, schema = self._what, self._what.schema
+        batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._batches() if batch.num_rows]
+        return as_one(batches, what.schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        from penstock.engine.bounded.backend import BoundedBackends  # readers of files, backends: where such a table is looked up
+        from penstock.engine.bounded.connector_relations import own_batches
+        from penstock.planner.sql_generator.query import Relation
+
+        what = self._what
+        if is_in_spark(what.table):
+            plan = Scan(what.table, what.columns)
+            return self._services.get(BoundedBackends).for_plan(plan).run(plan)  # type: ignore[no-any-return]  # a service
+        return own_batches(Relation(what.table, what.columns), self._services)
+
+    def close(self) -> None:
+        """Nothing is kept between two readings."""
+
+
+class _Connection:
+    """A connection that is made when it is needed, and made anew after it was closed."""
+
+    def __init__(self, what: LookupTable) -> None:
+        self._what = what
+        self._made: tuple[Database, Select] | None = None
+
+    def found(self, keys: list[pa.Array] | None) -> pa.RecordBatch:
+        """Return the rows of keys, or all, under the names they are declared by."""
+        if self._made is None:
+            made = opened(self._what.table)
+            self._made = made, select_of(self._what.table, self._what.columns, self._what.predicate, made)
+        database, select = self._made
+        schema = self._what.schema
+        if keys is None:
+            batches = [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in database.rows(select)]
+            return as_one(batches, schema)
+        named = pa.RecordBatch.from_arrays(keys, names=[select.fields[place].name for place in self._what.keys])
+        return pa.RecordBatch.from_arrays(database.found(select, named).columns, schema=schema)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._made is not None:
+            self._made[0].close()
+            self._made = None

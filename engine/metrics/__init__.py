@@ -1,0 +1,1 @@
+"""Counters of tasks and operators."""

@@ -1,0 +1,81 @@
+"""Counters of operators and tasks: plain numbers owned by one slot thread, read by anyone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import field
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.metrics.busy_time import TimeSpent
+from penstock.engine.metrics.latency_histogram import LatencyHistogram
+
+LateLog = Callable[[pa.RecordBatch, np.ndarray, np.ndarray | None], None]
+"""Takes late rows with the watermarks that say so and, where known, the ends of their last windows: int64 microseconds."""
+
+
+@dataclass(frozen=True)
+class SplitProgress:
+    """How far event time has come in one split of a source, microseconds: its last event, its watermark; and whether it holds nobody back."""
+
+    last_event_us: int | None
+    watermark_us: int | None
+    idle: bool = False
+
+
+@dataclasses.dataclass
+class OperatorMetrics:
+    """What one operator of one subtask has counted since it opened. ``counters`` holds further named counts (bad records, files committed ..).
+
+    ``splits``: of a watermark assigner, the open ones. ``next_close_us``: the end of the first window that is open. ``latency``: of a sink, how long
+    latency markers took to come here, by the source they come from.
+    """
+
+    rows_in: int = 0
+    rows_out: int = 0
+    late_rows: int = 0
+    windows_closed: int = 0
+    state_entries: int = 0
+    state_bytes: int = 0
+    spilled_bytes: int = 0
+    watermark_us: int | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    late_log: LateLog | None = None
+    splits: dict[str, SplitProgress] = field(default_factory=dict)
+    next_close_us: int | None = None
+    latency: dict[str, LatencyHistogram] = field(default_factory=dict)
+
+    def late(self, rows: pa.RecordBatch, watermarks: np.ndarray, ends: np.ndarray | None = None) -> None:
+        """Count rows that came too late, and tell of them."""
+        self.late_rows += rows.num_rows
+        if self.late_log is not None and rows.num_rows:
+            self.late_log(rows, watermarks, ends)
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a named counter."""
+        self.counters[name] = self.counters.get(name, 0) + by
+
+
+@dataclasses.dataclass
+class TaskMetrics:
+    """What one task has counted, and its operators by operator id.
+
+    ``alignment_ms``: from the first to the last barrier of the last checkpoint. ``checkpoint_sync_ms``: how long rows waited for the last
+    snapshot of a checkpoint to be taken, ``checkpoint_sync_ms_max``: for any.
+    """
+
+    time: TimeSpent
+    checkpoint_sync_ms: float = 0.0
+    checkpoint_sync_ms_max: float = 0.0
+    batches: int = 0
+    bytes_in: int = 0
+    alignment_ms: float = 0.0
+    operators: dict[str, OperatorMetrics] = field(default_factory=dict)
+
+    def snapshot(self, took_ms: float) -> None:
+        """Note how long a snapshot has kept rows waiting."""
+        self.checkpoint_sync_ms = took_ms
+        self.checkpoint_sync_ms_max = max(self.checkpoint_sync_ms_max, took_ms)

@@ -1,0 +1,62 @@
+"""The hello: both sides of a connection say who they are before anything else, and are refused when they do not belong together."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import asdict, field
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.network.errors import PAYLOAD, STALE, TOKEN, UNEXPECTED, network_error
+
+HELLO_BYTES_MAX = 4096
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One side of a connection: the task manager's ``name``, the job and the deployment (epoch, attempt) it works for.
+
+    ``token`` is the job's shared secret; it is never part of a message, a log line or this object's text.
+    """
+
+    name: str
+    job_id: str
+    epoch: int
+    attempt: int
+    token: str = field(repr=False)
+
+    def to_bytes(self) -> bytes:
+        """Return the payload of HELLO or WELCOME."""
+        return json.dumps(asdict(self), ensure_ascii=True).encode("ascii")
+
+
+def read_identity(payload: bytes | memoryview) -> Identity:
+    """Return who the peer says it is. NET-5006 when that cannot be read."""
+    try:
+        said = json.loads(bytes(payload))
+        identity = Identity(**said)
+    except (ValueError, TypeError, RecursionError):
+        raise network_error(PAYLOAD, "the hello of a connection cannot be read") from None
+    texts, numbers = (identity.name, identity.job_id, identity.token), (identity.epoch, identity.attempt)
+    if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
+        raise network_error(PAYLOAD, "the hello of a connection cannot be read")
+    return identity
+
+
+def check_identity(peer: Identity, mine: Identity) -> None:
+    """Raise unless the peer belongs to the same deployment: NET-5007 wrong token, NET-5008 other job, epoch or attempt, NET-5011 own name."""
+    if not hmac.compare_digest(peer.token.encode("utf-8", "surrogatepass"), mine.token.encode("utf-8", "surrogatepass")):
+        raise network_error(TOKEN, "a connection was refused: its token is wrong")
+    if peer.job_id != mine.job_id:
+        raise _stale(f"it is for job {peer.job_id}, this is job {mine.job_id}")
+    if (peer.epoch, peer.attempt) != (mine.epoch, mine.attempt):
+        theirs, ours = f"epoch {peer.epoch}, attempt {peer.attempt}", f"epoch {mine.epoch}, attempt {mine.attempt}"
+        older = (peer.epoch, peer.attempt) < (mine.epoch, mine.attempt)
+        raise _stale(f"it is of {theirs}, which {'is over: this is' if older else 'has taken over from'} {ours}")
+    if peer.name == mine.name:
+        raise network_error(UNEXPECTED, f"a connection was refused: it has the name {peer.name}, which is taken here")
+
+
+def _stale(why: str) -> PenstockError:
+    return network_error(STALE, f"a connection was refused: {why}")

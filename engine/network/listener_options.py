@@ -1,0 +1,63 @@
+"""Where a data plane listens, and how what it says is secured."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.network.errors import NEEDS_TLS
+
+
+@dataclass(frozen=True)
+class TlsContexts:
+    """How connections are secured: ``server`` for those accepted, ``client`` for those dialled."""
+
+    server: ssl.SSLContext
+    client: ssl.SSLContext
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The address and the first and last port to listen on (0: any). ``tls`` None: not secured, and with ``encrypted`` then on loopback only."""
+
+    host: str = "127.0.0.1"
+    ports: tuple[int, int] = (0, 0)
+    tls: TlsContexts | None = None
+    encrypted: bool = True
+
+    def listener(self, backlog: int) -> socket.socket:
+        """Return a listening socket on the first port that is free. NET-5012 off loopback without TLS, NET-5016 when no port is free."""
+        self.check(self.host, "listen on")
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        first, last = self.ports
+        for port in range(first, last + 1):
+            try:
+                return socket.create_server((self.host, port), family=family, backlog=backlog)
+            except OSError as cause:
+                if cause.errno != errno.EADDRINUSE:
+                    raise _no_port(self.host, f"port {port}", str(cause.strerror)) from cause
+        raise _no_port(self.host, f"ports {first}-{last}", "all are in use")
+
+    def check(self, host: str, what: str) -> None:
+        """Refuse to let rows leave the machine unencrypted: NET-5012."""
+        try:
+            inside = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            inside = host == "localhost"
+        if not inside and self.tls is None and self.encrypted:
+            raise PenstockError(
+                NEEDS_TLS,
+                f"cannot {what} {host} without TLS: the address is not on this machine's loopback, and rows would travel readable by anyone",
+                hint="give certificates for the connections between task managers, or use 127.0.0.1",
+                kind=Kind.USER,
+                sqlstate="28000",
+            )
+
+
+def _no_port(host: str, which: str, why: str) -> PenstockError:
+    hint = "a wider range in 'taskmanager.port-range', another 'jobmanager.port', or 0 for any"
+    return PenstockError("NET-5016", f"cannot listen on {host}, {which}: {why}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58000")

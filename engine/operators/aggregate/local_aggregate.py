@@ -1,0 +1,72 @@
+"""The LOCAL phase of a split unbounded aggregate: partial rows per key before the exchange. Keeps nothing past a barrier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.aggregate.partial_aggregation import Reduction
+from penstock.engine.operators.mini_batch import HeldBatches
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.planner.physical.operator_specs import GroupAggregateSpec
+
+
+class LocalAggregateOperator(Operator):
+    """Aggregates what has come within half the buffer timeout, even when it is little: it would wait for the exchange else.
+
+    Lets each row through as the partial it is where aggregating does not make rows fewer, and where nothing waits, as the timeout is 0, those of
+    small batches: to aggregate them here costs more than they do behind the exchange.
+    """
+
+    def __init__(self, spec: GroupAggregateSpec, options: JobOptions) -> None:
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._index = KeyIndex([spec.input_schema.to_arrow().field(key).type for key in spec.keys])
+        self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
+        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._reduction = Reduction()
+        self._options = options
+
+    def open(self, context: Context) -> None:
+        self._held = HeldBatches(self._options, context.clock, small_ones=True)
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if batch.weights is None and self._held.until_ms is None and not self._pays(batch.num_rows):
+            columns = [batch.rows.column(key) for key in self._keys] + self._partials.columns(batch.rows)
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema)))
+        elif self._held.add(batch):
+            self.release(out)
+
+    def _pays(self, rows: int) -> bool:
+        """Whether to aggregate a batch here."""
+        return (self._options.buffer_timeout_ms > 0 or rows >= self._held.small) and self._reduction.pays()
+
+    def held_until_ms(self) -> float | None:
+        return self._held.until_ms
+
+    def release(self, out: Output) -> None:
+        batches = self._held.take()
+        if not batches:
+            return
+        index, accumulators = self._index, self._accumulators
+        for batch in batches:
+            slots = index.lookup_or_insert([batch.rows.column(key) for key in self._keys], batch.num_rows)
+            accumulators.reserve(index.capacity)
+            accumulators.add(slots, batch.rows, batch.weights)
+        groups = np.arange(len(index))
+        rows = pa.RecordBatch.from_arrays(index.keys(groups) + accumulators.results(groups), schema=self._schema)
+        accumulators.clear(groups)
+        index.remove(groups)
+        self._reduction.saw(sum(batch.num_rows for batch in batches), groups.size)
+        out.collect(Batch(rows))
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self.release(out)
+
+    def on_end(self, out: Output) -> None:
+        self.release(out)

@@ -1,0 +1,78 @@
+"""What operators have in common that put changes together before they give them.
+
+ThinnedChanges: changes put together and given no more often than asked for, those that cancel out not at all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.operator import Operator, Output, Rest, begun, given
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.rows.row_difference import difference
+
+_ROWS_MAX = 1 << 17
+
+
+class ThinnedChanges:
+    """Holds changes until ``every_us`` of the clock have gone since they were last given; 0 holds nothing. The owner gives all before a barrier."""
+
+    def __init__(self, every_us: int, schema: pa.Schema, clock: Clock) -> None:
+        self._every_ms = every_us / 1000
+        self._none = Batch(pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], schema=schema))
+        self._clock = clock
+        self._held: list[Batch] = []
+        self._rows = 0
+        self._given_ms: float | None = None
+
+    def add(self, change: Batch | None, out: Output) -> Rest:
+        """Take a change."""
+        if change is None or not change.num_rows:
+            return
+        if not self._every_ms:
+            yield from given(change, out)
+            return
+        if self._given_ms is None:
+            self._given_ms = self._clock.monotonic_ms()
+        self._held.append(change)
+        self._rows += change.num_rows
+        if self._rows >= _ROWS_MAX:
+            net = self._net()
+            self._held = [] if net is None else [net]
+            self._rows = 0
+
+    def give_due(self, out: Output) -> Rest:
+        """Give what is held when its time has come."""
+        if self._held and self._given_ms is not None and self._clock.monotonic_ms() - self._given_ms >= self._every_ms:
+            yield from self.give(out)
+
+    def give(self, out: Output) -> Rest:
+        """Give what is held."""
+        if not self._held:
+            return
+        net = self._net()
+        self._held, self._rows, self._given_ms = [], 0, self._clock.monotonic_ms()
+        if net is not None:
+            yield from given(net, out)
+
+    def _net(self) -> Batch | None:
+        weights = [np.ones(change.num_rows, np.int64) if change.weights is None else change.weights for change in self._held]
+        return difference(self._none, Batch(pa.concat_batches([change.rows for change in self._held]), np.concatenate(weights)))
+
+
+class GivesThinned(Operator):
+    """Changes go out thinned, all of them before a barrier and at the end."""
+
+    _changes: ThinnedChanges
+
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+        return begun(self._changes.give_due(out))
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        for _ in self._changes.give(out):
+            """Nothing may be held over a barrier, whether there is room or not."""
+
+    def on_end(self, out: Output) -> Rest | None:
+        return begun(self._changes.give(out))

@@ -1,0 +1,52 @@
+"""EMIT FINAL: what changes of rows come to, given once, when all have come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.planner.physical.operator_specs import FinalRowsSpec
+
+
+class FinalRowsOperator(Operator):
+    """Keeps the rows there are; changes of one row meet in one subtask."""
+
+    def __init__(self, spec: FinalRowsSpec, options: JobOptions) -> None:
+        self._key_columns = spec.keys
+        self._schema = spec.schema.to_arrow()
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._keys = KeyIndex([self._schema.field(key).type for key in self._key_columns])
+        groups = context.key_groups.max_parallelism
+        self._rows = JoinSide(self._schema, self._key_columns, self._keys, groups, retracting=True, counts=False)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = self._rows.consolidated(batch, keep=True)
+        if not batch.num_rows:
+            return
+        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._key_columns], batch.num_rows)
+        self._keys.remove(self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+        self._metrics.state_entries = len(self._rows)
+
+    def on_end(self, out: Output) -> Rest | None:
+        return begun(self._end(out))
+
+    def _end(self, out: Output) -> Rest:
+        store = self._rows.store
+        ids = store.live_ids()
+        for first, last in store.pieces(ids):
+            if first:
+                yield
+            weights = store.weights(ids[first:last])
+            out.collect(Batch(store.take(ids[first:last]), None if (weights == 1).all() else weights))
+        self._keys.remove(self._keys.live_slots())
+        self._rows.clear()
+        self._metrics.state_entries = 0

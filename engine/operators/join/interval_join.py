@@ -1,0 +1,176 @@
+"""The join settled by time: rows are freed when the watermark has passed the last time of the other side they can meet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import truths
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Output, Rest, begun
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.join.regular_join import Alone, JoinOperator
+from penstock.engine.state.rows.interval_join_side import ExpiringJoinSide, least_deadlines
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.windowing.late_row_filter import without_late
+from penstock.planner.physical.operator_specs import JoinSpec
+
+
+class TimedJoinOperator(JoinOperator):
+    """Interval joins and window joins. Pairs are given as they are found; rows that stay without a match when their deadline passes, so rows given
+    are never taken back unless the inputs take rows back.
+
+    Two rows meet unless one of them came when the watermark of its split had passed the last time the other can meet. That is a matter of the two
+    rows alone, so neither what was freed by then nor who came first shows. A row that no partner can be there for, nor come, is late: dropped and
+    counted. Of a side that takes rows back every row behind its split's watermark is. Rows without a time match nothing.
+    The watermark is held back so that rows given are on time above, unless they were behind it when they came.
+    """
+
+    def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        assert spec.time is not None
+        self._time = spec.time
+        self._hold_us = spec.time.hold_us(spec.kind)
+        self._needed = (self._told(0), self._told(1))
+        self._deadlines = [[(deadline.column, deadline.offset_us) for deadline in side.deadlines] for side in spec.time.sides]
+        self._watermark_us = MIN_WATERMARK_US
+
+    def _told(self, port: int) -> tuple[int, ...]:
+        """The columns of a side that must not be NULL for a match: its keys and what the times of matches are told by."""
+        side, other = self._time.sides[port], self._time.sides[1 - port]
+        times = {deadline.column for deadline in side.deadlines} | ({side.time_column} if other.deadlines else set())
+        return tuple(dict.fromkeys((*self._keys[port], *sorted(times))))
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self._metrics = context.metrics
+
+    def _side(self, port: int, max_parallelism: int) -> JoinSide:
+        side, other = self._time.sides[port], self._time.sides[1 - port]
+        if not side.deadlines:
+            return super()._side(port, max_parallelism)
+        lasting = None if self._spec.insert_only[port] else (side.time_column, side.slack_us - other.slack_us)
+        groups = max_parallelism
+        return ExpiringJoinSide(self._schemas[port], self._keys[port], self._index, groups, self._deadlines[port], lasting, **self._kept(port))
+
+    def _kept(self, port: int) -> dict[str, bool]:
+        return super()._kept(port) | {"lates": self._spec.insert_only[port]}
+
+    def _prompt(self, port: int) -> Alone:
+        """Rows without a match wait for one, until the other side has ended."""
+        waits = self._alone[port] is Alone.UNMATCHED and not self._ended[1 - port]
+        return Alone.NEVER if waits else self._alone[port]
+
+    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
+        batch = self._in_time(batch, port)
+        if batch.num_rows:
+            yield from super()._join(batch, port, out)
+            if batch.behind is not None:  # nothing may be left to wait for
+                yield from self._settle_due(port, out)
+
+    def _in_time(self, batch: Batch, port: int) -> Batch:
+        """Drop and count the late rows; those that stay tell the watermark they are behind, the least one when they are on time."""
+        side = self._time.sides[port]
+        column = batch.rows.column(side.time_column)
+        reached = np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+        bounds = _less(reached, side.slack_us)
+        behind = col.words(column) < bounds
+        if column.null_count:
+            behind &= truths(column.is_valid())
+        if not behind.any():
+            return Batch(batch.rows, batch.weights)
+        late = behind & self._meets_nothing(batch.rows, bounds, port) if self._spec.insert_only[port] else behind
+        marked = Batch(batch.rows, batch.weights, np.where(behind, reached, MIN_WATERMARK_US))
+        return without_late(marked, late, reached, self._metrics)
+
+    def _meets_nothing(self, rows: pa.RecordBatch, bounds: np.ndarray, port: int) -> np.ndarray:
+        """Return the rows for which no partner can come any more, nor be there still: the last that may be kept have gone."""
+        none = np.zeros(rows.num_rows, np.bool_)
+        for column in self._needed[port]:
+            if rows.column(column).null_count:
+                none |= truths(rows.column(column).is_null())
+        other = self._time.sides[1 - port]
+        kept_us = [deadline.offset_us for deadline in other.deadlines if deadline.column == other.time_column]
+        if not self._deadlines[port] or not kept_us:
+            return none
+        last = least_deadlines(rows, self._deadlines[port])
+        return none | (np.maximum(last, last + min(kept_us)) < bounds)
+
+    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
+        meet = self._meet(batch, at, ids, port)
+        return super()._give_pairs(batch, at if meet is None else at[meet], ids if meet is None else ids[meet], port, out)
+
+    def _meet(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """Return which pairs had neither row come too late for the other; None for all."""
+        own, other = self._sides[port], self._sides[1 - port]
+        meet = None
+        if batch.behind is not None and isinstance(other, ExpiringJoinSide):
+            meet = other.last_met(ids) >= _less(batch.behind, self._time.sides[port].slack_us)[at]
+        behind = other.behind(ids)
+        if behind is not None and isinstance(own, ExpiringJoinSide):
+            last = least_deadlines(batch.rows, self._deadlines[port])[at]
+            in_time = last >= _less(behind, self._time.sides[1 - port].slack_us)
+            meet = in_time if meet is None else meet & in_time
+        return meet
+
+    def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """A pair came when its later row did."""
+        own, other = None if batch.behind is None else batch.behind[at], self._sides[1 - port].behind(ids)
+        return self._held_back(own if other is None else other if own is None else np.maximum(own, other))
+
+    def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
+        return self._held_back(self._sides[port].behind(ids))
+
+    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        self._give_alone(batch.rows, batch.weights, self._held_back(batch.behind), port, out)
+
+    def _held_back(self, behind: np.ndarray | None) -> np.ndarray | None:
+        """The watermark behind the join that rows are behind, when some are."""
+        if behind is None or (behind == MIN_WATERMARK_US).all():
+            return None
+        return _less(behind, self._hold_us)
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        self._watermark_us = time_us
+        return begun(self._counted(self._pass_time(time_us, out)))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        for port in (0, 1):
+            if time_us == MAX_WATERMARK_US:
+                yield from self._settle(self._sides[port].store.live_ids(), port, out)
+            else:
+                yield from self._settle_due(port, out)
+
+    def _settle_due(self, port: int, out: Output) -> Rest:
+        side, slack_us = self._sides[port], self._time.sides[1 - port].slack_us
+        if isinstance(side, ExpiringJoinSide):
+            yield from self._settle(side.due(max(self._watermark_us, MIN_WATERMARK_US + 1 + max(slack_us, 0)) - slack_us), port, out)
+
+    def passes_on(self, time_us: int) -> int:
+        if time_us == MAX_WATERMARK_US:
+            return time_us
+        return max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+
+    def _end_port(self, port: int, out: Output) -> Rest:
+        """Nothing will match the rows of the other side any more: those without a match are given now."""
+        self._ended[port] = True
+        yield from self._give_unmatched(self._sides[1 - port].store.live_ids(), 1 - port, out)
+        self._forget(1 - port)
+
+    def _settle(self, ids: np.ndarray, port: int, out: Output) -> Rest:
+        """Give what stayed without a match of some rows of a side, and forget them."""
+        if not ids.size:
+            return
+        yield from self._give_unmatched(ids, port, out)
+        emptied = self._sides[port].remove(ids)
+        self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
+
+    def _give_unmatched(self, ids: np.ndarray, port: int, out: Output) -> Rest:
+        if self._alone[port] is Alone.UNMATCHED:
+            yield from self._give_stored(ids[self._sides[port].matches[ids] == 0], port, out)
+
+
+def _less(times_us: np.ndarray, by_us: int) -> np.ndarray:
+    """Return times less some microseconds; the least one stays."""
+    return np.where(times_us == MIN_WATERMARK_US, times_us, np.maximum(times_us, MIN_WATERMARK_US + max(by_us, 0)) - by_us)

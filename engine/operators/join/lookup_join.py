@@ -1,0 +1,247 @@
+"""The lookup join: a batch's keys are asked for at once, and rows go on when the answer is there, in the order they came or as answers come."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.connectors.lookup import lookup_option, reload_ms
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.arrow_numpy import array_of, is_true
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+)
+from penstock.engine.api.operator_events import Recovered, Warned
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, Watermark
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.lookup.client import LookupClient, LookupTable
+from penstock.engine.lookup.requests import lookup_asking
+from penstock.engine.lookup.results import Asked, Met
+from penstock.engine.lookup.table_versions import TableVersions
+from penstock.engine.state.rows.pending_lookups import RowsUnderWay
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import LookupJoinSpec
+
+_LOOK_AGAIN_MS = 1.0
+
+
+class LookupJoinOperator(Operator):
+    """Rows under way are state: a barrier does not wait for answers, and a restored job asks again for the rows it held.
+
+    Time passes the rows it stands behind only when they have gone on. At most ``lookup.capacity`` batches are under way; then inputs wait.
+    """
+
+    def __init__(self, spec: LookupJoinSpec, options: JobOptions) -> None:
+        self._spec, self._options = spec, options
+        context = EvaluationContext(options.time_zone)
+        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, context)
+        self._residual = None if spec.residual is None else compile_predicate(spec.residual, context)
+        self._pads = spec.kind is JoinKind.LEFT
+        self._output = spec.schema.to_arrow()
+        self._in_order = lookup_option(spec.table, "lookup.output-mode") == "ordered"
+        self._capacity = int(lookup_option(spec.table, "lookup.capacity") or 1)
+        self._timeout_ms = float(lookup_option(spec.table, "lookup.timeout") or 0)
+        self._under_way: deque[Asked | Watermark] = deque()
+        self._batches = 0
+        self._passed_us = MIN_WATERMARK_US
+        self._warned: set[tuple[str, str]] = set()
+
+    def open(self, context: Context) -> None:
+        self._context, self._clock, self._metrics = context, context.clock, context.metrics
+        spec = self._spec
+        self._restored = RowsUnderWay(spec.left_schema.to_arrow(), context.key_groups.start)
+        arrow = spec.left_schema.to_arrow()
+        what = LookupTable(spec.table, spec.columns, spec.predicate, spec.right_keys, tuple(arrow.field(key).type for key in spec.left_keys))
+        threads = int(lookup_option(spec.table, "lookup.connections") or 1) if lookup_option(spec.table, "lookup.async") else 0
+        self._client = LookupClient(what, self._keep, context.clock, threads, context.services)
+        self._versions = self._kept_versions(context)
+        self._asking = lookup_asking(self._client, what, spec.left_keys, context.clock, self._versions)
+
+    def _kept_versions(self, context: Context) -> TableVersions | None:
+        """Where a job keeps checkpoints, they name the version of a table that is read again."""
+        options = self._options
+        if reload_ms(self._spec.table) is None or not (options.state_dir is not None or options.checkpoint_interval_ms > 0):
+            return None
+        from penstock.engine.bounded.backend import BoundedBackends  # what runs bounded plans knows where their rows are staged
+
+        root = context.services.get(BoundedBackends).staging_root(options.state_dir, context.job_id, context.operator_id)
+        return TableVersions(root, context.subtask, options.retained_checkpoints, context.clock)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {} if self._versions is None else {"version": self._versions}
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        if self._versions is not None:
+            self._versions.name(checkpoint_id)
+
+    def on_checkpoint_complete(self, checkpoint_id: int) -> None:
+        if self._versions is not None:
+            self._versions.complete(checkpoint_id)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        self._restored.hold([rows.batch for rows in self._under_way if isinstance(rows, Asked)])
+        return {"under way": self._restored}
+
+    def ready(self) -> bool:
+        return self._batches < self._capacity
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        self._ask(batch)
+        return begun(self._go_on(out))
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        if time_us == MAX_WATERMARK_US:
+            yield from self._let_go(out)
+        if self._under_way:
+            self._under_way.append(Watermark(time_us))
+            return
+        self._passed_us = time_us
+
+    def passes_on(self, time_us: int) -> int:
+        return self._passed_us
+
+    def held_until_ms(self) -> float | None:
+        if self._restored.waiting:
+            return 0.0
+        if not self._under_way:
+            return None
+        return 0.0 if self._head_is_done() else self._clock.monotonic_ms() + _LOOK_AGAIN_MS
+
+    def release(self, out: Output) -> Rest | None:
+        return begun(self._let_go(out))
+
+    def _let_go(self, out: Output) -> Rest:
+        for batch in self._restored.take():
+            self._ask(batch)
+        yield from self._go_on(out)
+
+    def settled(self) -> bool:
+        return not self._under_way and not self._restored.waiting
+
+    def close(self) -> None:
+        if hasattr(self, "_client"):
+            self._client.close()
+
+    def _ask(self, batch: Batch) -> None:
+        self._under_way.append(self._asking.ask(batch, self._clock.monotonic_ms()))
+        self._batches += 1
+
+    def _head_is_done(self) -> bool:
+        """Whether something can go on; a request that takes too long goes on as an error."""
+        now_ms = self._clock.monotonic_ms()
+        for rows in self._under_way:
+            if isinstance(rows, Watermark):
+                return rows is self._under_way[0]
+            if rows.done or (rows.answer is not None and now_ms - rows.answer.asked_ms > self._timeout_ms):
+                return True
+            if self._in_order:
+                return False
+        return False
+
+    def _go_on(self, out: Output) -> Rest:
+        """Let go on what can: from the head, and out of order whatever no time stands before."""
+        waiting: list[Asked] = []
+        while self._under_way:
+            rows = self._under_way.popleft()
+            if isinstance(rows, Watermark):
+                if waiting:
+                    self._under_way.appendleft(rows)
+                    break
+                self._passed_us = rows.time_us
+                out.watermark(rows.time_us)
+            elif rows.done:
+                yield from self._give(rows, out)
+            else:
+                self._check_timeout(rows)
+                waiting.append(rows)
+                if self._in_order:
+                    break
+        self._under_way.extendleft(reversed(waiting))
+        self._metrics.state_entries = sum(rows.batch.num_rows for rows in self._under_way if isinstance(rows, Asked))
+
+    def _check_timeout(self, rows: Asked) -> None:
+        if rows.answer is not None and self._clock.monotonic_ms() - rows.answer.asked_ms > self._timeout_ms:
+            raise self._too_late()
+
+    def _too_late(self) -> PenstockError:
+        message = f"table {self._spec.table.name} was asked for rows and has not answered in {self._timeout_ms / 1000:g} s"
+        hint = "raise 'lookup.timeout', or look at the database"
+        return PenstockError("RUN-2016", message, hint=hint, kind=Kind.EXTERNAL, retriable=True, sqlstate="57014")
+
+    def _give(self, rows: Asked, out: Output) -> Rest:
+        self._batches -= 1
+        answer = rows.answer
+        if answer is not None:
+            if answer.error is not None:
+                raise answer.error
+            self._count("lookup_requests", 1)
+            self._count("lookup_retries", answer.retries)
+            self._count("lookup_rows", 0 if answer.rows is None else answer.rows.num_rows)
+            self._count("lookup_ms", round(answer.took_ms))
+        self._asking.learn(rows, self._clock.monotonic_ms())
+        self._metrics.counters["lookup_hits"], self._metrics.counters["lookup_misses"] = self._asking.hits, self._asking.misses
+        if self._asking.loads:
+            self._metrics.counters["table_loads"], self._metrics.counters["failed_table_loads"] = self._asking.loads, self._asking.failed_loads
+            self._tell_failure()
+        yield from self._join(rows, out)
+
+    def _tell_failure(self) -> None:
+        """Tell of a table that could not be read again, once per reason until it could."""
+        failure = self._asking.failure
+        reason = None if failure is None else (failure.code, failure.message.splitlines()[0][:160])
+        if reason is None and self._warned:
+            self._warned.clear()
+            self._context.tell(Recovered(f"table {self._spec.table.name} was read again"))
+        elif reason is not None and reason not in self._warned:
+            self._warned.add(reason)
+            code, message = reason
+            self._context.tell(Warned(code, f"table {self._spec.table.name} could not be read again and stays as it was: {message}"))
+
+    def _count(self, name: str, by: int) -> None:
+        self._metrics.count(name, by)
+
+    def _join(self, rows: Asked, out: Output) -> Rest:
+        matched = np.zeros(rows.batch.num_rows, np.bool_)
+        for number, piece in enumerate(rows.pairs()):
+            if number:
+                yield
+            self._give_pairs(rows.batch, piece, matched, out)
+
+    def _give_pairs(self, batch: Batch, piece: Met, matched: np.ndarray, out: Output) -> None:
+        """Give a piece of the pairs, and where the join does, rows that by now are known to have met nothing."""
+        left, at = batch.rows, piece.at
+        columns = [*left.take(array_of(at)).columns, *piece.found.take(array_of(piece.met)).columns]
+        if self._residual is not None and at.size:
+            names = [str(i) for i in range(len(columns))]
+            kept = is_true(self._residual(pa.RecordBatch.from_arrays(columns, names=names)))
+            at, columns = at[kept], [column.filter(array_of(kept)) for column in columns]
+        if self._pads:
+            matched[at] = True
+            single = piece.first + np.flatnonzero(~matched[piece.first : piece.last])
+            at, columns = self._padded(left, at, columns, single)
+        if at.size:
+            weights, behind = (None if values is None else values[at] for values in (batch.weights, batch.behind))
+            out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
+
+    def _padded(self, left: pa.RecordBatch, at: np.ndarray, columns: list[pa.Array], single: np.ndarray) -> tuple[np.ndarray, list[pa.Array]]:
+        """Add rows that met nothing, NULLs beside them, where they stand."""
+        if not single.size:
+            return at, columns
+        nulls = [pa.nulls(single.size, kind) for kind in self._output.types[left.num_columns :]]
+        added = [*left.take(array_of(single)).columns, *nulls]
+        places = np.concatenate([at, single])
+        order = array_of(np.argsort(places, kind="stable"))
+        return np.sort(places), [pa.concat_arrays([column, more]).take(order) for column, more in zip(columns, added, strict=True)]

@@ -1,0 +1,364 @@
+"""The join operator: an equi-join of two changelogs as Z-sets, vectorised; a bounded side is loaded first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+)
+from penstock.engine.api.row_pieces import LIMITS, cut_pairs, row_sizes, widest_row
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.consolidate import IdSums
+from penstock.engine.operators.join.residual_condition import PairCondition
+from penstock.engine.operators.join.runtime_filter_keys import keys_told
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import JoinSpec
+
+
+class Alone(Enum):
+    """When a row of a side is given by itself, outside pairs."""
+
+    NEVER = "never"
+    UNMATCHED = "unmatched"
+    MATCHED = "matched"
+
+    def shows(self, matches: np.ndarray) -> np.ndarray:
+        """Return which rows with these match counts are given by themselves."""
+        return matches == 0 if self is Alone.UNMATCHED else matches != 0
+
+
+_N, _U, _M = Alone.NEVER, Alone.UNMATCHED, Alone.MATCHED
+_ALONE = {
+    JoinKind.INNER: (_N, _N),
+    JoinKind.LEFT: (_U, _N),
+    JoinKind.RIGHT: (_N, _U),
+    JoinKind.FULL: (_U, _U),
+    JoinKind.SEMI: (_M, _N),
+    JoinKind.ANTI: (_U, _N),
+}
+
+
+class JoinOperator(Operator, ListState):
+    """Joins port 0 with port 1.
+
+    A change of weight w on one side gives each matching row of the other side (weight v) with weight w·v. A row given by itself (padded with NULLs
+    in outer joins) appears and vanishes as its matches vanish and appear. NULL keys match nothing. Rows of a side are kept only while the
+    other side may still bring rows. With a bounded port, rows of the other wait in ``held`` until it has ended, so nothing is ever corrected.
+    Pairs are made and emitted in pieces, however many rows one row matches.
+    """
+
+    def __init__(self, spec: JoinSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._schemas = (spec.left_schema.to_arrow(), spec.right_schema.to_arrow())
+        self._keys = (spec.left_keys, spec.right_keys)
+        self._alone = _ALONE[spec.kind]
+        self._needed = self._keys
+        self._gives_pairs = spec.kind not in (JoinKind.SEMI, JoinKind.ANTI)
+        self._output = spec.schema.to_arrow()
+        condition = spec.residual
+        self._condition = None if condition is None else PairCondition(condition, len(spec.left_schema), options.time_zone)
+        self._load_first = max(spec.bounded_ports, default=None)
+        self._ended = [False, False]
+        self._ended_held = False
+        self._tells = spec.pruned is not None
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        groups = context.key_groups.max_parallelism
+        self._index = KeyIndex([self._schemas[0].field(key).type for key in self._spec.left_keys])
+        self._sides = (self._side(0, groups), self._side(1, groups))
+        if self._spec.copied is not None:
+            self._sides[self._spec.copied].copy_of(context.key_groups)
+        self._held = None
+        if self._load_first is not None:
+            port = 1 - self._load_first
+            self._held = HeldRows(self._schemas[port], self._keys[port], groups)
+
+    def _side(self, port: int, max_parallelism: int) -> JoinSide:
+        ttl_ms = self._spec.ttl_ms[port]
+        writes = LastWrites(ttl_ms, self._context.clock) if ttl_ms else None
+        return JoinSide(self._schemas[port], self._keys[port], self._index, max_parallelism, writes=writes, **self._kept(port))
+
+    def _kept(self, port: int) -> dict[str, bool]:
+        """What must be kept beside the rows of a side."""
+        return {"retracting": not self._spec.insert_only[port], "counts": self._alone[port] is not Alone.NEVER}
+
+    def _prompt(self, port: int) -> Alone:
+        """When a row of a side is given by itself right away."""
+        return self._alone[port]
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        states: dict[str, KeyedState] = {"left": self._sides[0], "right": self._sides[1]}
+        return states if self._held is None else {**states, "held": self._held}
+
+    def state_ports(self) -> dict[str, int]:
+        return {"right": 1, "held": 0 if self._load_first is None else 1 - self._load_first}
+
+    def copied_states(self) -> frozenset[str]:
+        return frozenset() if self._spec.copied is None else frozenset({("left", "right")[self._spec.copied]})
+
+    def list_states(self) -> dict[str, ListState]:
+        return {} if self._load_first is None else {"loaded": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [{"loaded": not self._loading}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """All subtasks agree: the end of the bounded side came before the barrier or after it."""
+        if self._load_first is not None and any(item["loaded"] for item in items):
+            self._ended[self._load_first] = True
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        if self._loading and port != self._load_first:
+            assert self._held is not None
+            self._held.add(batch)
+            self._count_entries()
+            return None
+        return begun(self._counted(self._join(batch, port, out)))
+
+    def _counted(self, work: Rest) -> Rest:
+        yield from work
+        self._count_entries()
+
+    def on_restored(self) -> None:
+        self._tell_keys()
+
+    def _tell_keys(self) -> None:
+        """Once the loaded side is complete, tell what prunes the other."""
+        if self._tells and self._load_first is not None and not self._loading:
+            self._tells = False
+            if not self._ended[1 - self._load_first]:
+                self._context.tell(keys_told(self._index))
+
+    @property
+    def wants_ticks(self) -> bool:
+        return any(self._spec.ttl_ms)
+
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+        """Forget rows that have lived long enough; nothing is given for them."""
+        for port, side in enumerate(self._sides):
+            expired = side.due(now_ms)
+            if expired.size:
+                emptied = side.remove(expired)
+                self._index.remove(emptied[self._sides[1 - port].links.counts(emptied) == 0])
+                self._context.metrics.count(EXPIRED, int(expired.size))
+                self._count_entries()
+        return None
+
+    def _count_entries(self) -> None:
+        self._context.metrics.state_entries = len(self._sides[0]) + len(self._sides[1]) + (0 if self._held is None else len(self._held))
+
+    def on_port_end(self, port: int, out: Output) -> Rest | None:
+        if self._loading and port != self._load_first:
+            self._ended_held = True  # its rows are still held: the side being loaded must be kept for them
+            return None
+        return begun(self._counted(self._end_port(port, out)))
+
+    def _end_port(self, port: int, out: Output) -> Rest:
+        was_loading = self._loading
+        self._ended[port] = True
+        if was_loading:
+            yield from self._finish_loading(port, out)
+            self._ended[1 - port] = self._ended_held
+        for ended in (0, 1):
+            if self._ended[ended] and self._spec.copied != 1 - ended:
+                self._forget(1 - ended)
+        self._tell_keys()
+
+    @property
+    def _loading(self) -> bool:
+        return self._load_first is not None and not self._ended[self._load_first]
+
+    def _finish_loading(self, port: int, out: Output) -> Rest:
+        """The bounded side is complete: give its rows that stand alone, then join what has waited."""
+        side = self._sides[port]
+        if self._alone[port] is Alone.UNMATCHED:
+            ids = side.store.live_ids()
+            yield from self._give_stored(ids[side.matches[ids] == 0], port, out)
+        assert self._held is not None
+        for batch in self._held.release():
+            yield
+            yield from self._join(batch, 1 - port, out)
+
+    def _forget(self, port: int) -> None:
+        """Let go of the rows of a side that nothing can match any more: the other side has ended."""
+        self._sides[port].clear()
+        slots = self._index.live_slots()
+        self._index.remove(slots[self._sides[1 - port].links.counts(slots) == 0])
+
+    def _join(self, batch: Batch, port: int, out: Output) -> Rest:
+        own, other = self._sides[port], self._sides[1 - port]
+        keep = not self._ended[1 - port] or port == self._spec.copied  # a copy is also what other subtasks are restored from
+        batch = own.consolidated(batch, keep=keep)
+        batch = self._without_null_keys(batch, port, out)
+        if own.writes is not None and keep:
+            batch, absent = own.without_absent(batch)
+            if absent:
+                self._context.metrics.count(ABSENT, absent)
+        if not batch.num_rows:
+            return
+        columns = [batch.rows.column(key) for key in self._keys[port]]
+        slots = self._index.lookup_or_insert(columns, batch.num_rows) if keep else self._index.lookup(columns, batch.num_rows)
+        matched = np.zeros(batch.num_rows, np.int64)
+        if not self._loading:
+            yield from self._match(batch, slots, matched, port, out)
+            prompt = self._prompt(port)
+            if prompt is not Alone.NEVER:
+                self._give_alone_of(batch.take(np.flatnonzero(prompt.shows(self._known_matches(batch, matched, port)))), port, out)
+        if keep:
+            emptied = own.change(batch, slots, matched)
+            self._index.remove(emptied[other.links.counts(emptied) == 0])
+
+    def _known_matches(self, batch: Batch, matched: np.ndarray, port: int) -> np.ndarray:
+        """Return match counts that say what was given for rows: for one that is kept, those it has had, also by rows that have expired since."""
+        own = self._sides[port]
+        if self._sides[1 - port].writes is None:
+            return matched
+        ids = own.ids_of(batch)
+        return np.where(ids >= 0, own.matches[np.maximum(ids, 0)], matched)
+
+    def _without_null_keys(self, batch: Batch, port: int, out: Output) -> Batch:
+        """Rows with a NULL where a match needs a value match nothing: give them by themselves where the join does, and keep the others."""
+        columns = [batch.rows.column(key) for key in self._needed[port]]
+        missing = np.zeros(batch.num_rows, np.bool_)
+        for column in columns:
+            if column.null_count:
+                missing |= truths(column.is_null())
+        if not missing.any():
+            return batch
+        if self._alone[port] is Alone.UNMATCHED:
+            self._give_alone_of(batch.take(np.flatnonzero(missing)), port, out)
+        return batch.take(np.flatnonzero(~missing))
+
+    def _match(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, port: int, out: Output) -> Rest:
+        """Give all pairs of a batch with the other side; add up each row's match count (the weight of the other side's matching rows)."""
+        own_counts = self._alone[port] is not Alone.NEVER
+        other_counts = self._alone[1 - port] is not Alone.NEVER
+        other = self._sides[1 - port]
+        gained, first = IdSums(), True
+        for positions, ids in self._pairs(batch, slots, other):
+            if not first:
+                yield
+            first = False
+            at, row_ids = self._give_pairs(batch, positions, ids, port, out)
+            if own_counts:
+                np.add.at(matched, at, other.store.weights(row_ids))
+            if other_counts:
+                gained.add(row_ids, np.ones(at.size, np.int64) if batch.weights is None else batch.weights[at])
+        rows, change = gained.sums()
+        if rows.size:
+            yield from self._count_matches(rows, change, 1 - port, out)
+
+    @staticmethod
+    def _pairs(batch: Batch, slots: np.ndarray, other: JoinSide) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the pairs (position in the batch, row id of the other side) in pieces that may be emitted at once."""
+        widest = None
+        for positions, ids in other.links.pairs(slots, LIMITS.piece_rows):
+            widest = widest_row(batch.rows) + other.store.widest if widest is None else widest
+            sizes = partial(_pair_sizes, batch.rows, positions, other, ids)
+            for first, last in cut_pairs(positions.size, widest, sizes):
+                yield positions[first:last], ids[first:last]
+
+    def _give_pairs(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int, out: Output) -> tuple[np.ndarray, np.ndarray]:
+        """Give one piece of the pairs (position in the batch, row id of the other side); return those that satisfy the residual condition."""
+        other = self._sides[1 - port]
+        if self._condition is not None:
+
+            def own_columns(chosen: list[int]) -> list[pa.Array]:
+                return batch.rows.select(chosen).take(array_of(at)).columns
+
+            def other_columns(chosen: list[int]) -> list[pa.Array]:
+                return other.store.take(ids, chosen).columns
+
+            left, right = (own_columns, other_columns) if port == 0 else (other_columns, own_columns)
+            kept = self._condition.holds(left, right, at.size)
+            at, ids = at[kept], ids[kept]
+        if self._gives_pairs and at.size:
+            own = (batch.rows if _is_whole(at, batch.num_rows) else batch.rows.take(array_of(at))).columns
+            found = other.store.take(ids).columns
+            columns = own + found if port == 0 else found + own
+            self._emit(columns, self._pair_weights(batch, at, ids, other), self._lateness(batch, at, ids, port), out)
+        return at, ids
+
+    @staticmethod
+    def _pair_weights(batch: Batch, at: np.ndarray, ids: np.ndarray, other: JoinSide) -> np.ndarray | None:
+        if batch.weights is None and other.all_ones:
+            return None
+        weights = other.store.weights(ids)
+        return weights if batch.weights is None else weights * batch.weights[at]
+
+    def _count_matches(self, rows: np.ndarray, change: np.ndarray, port: int, out: Output) -> Rest:
+        """Add to the match counts of distinct stored rows; give or take back those that begin or cease to stand alone."""
+        side = self._sides[port]
+        before, after = side.match(rows, change)
+        prompt = self._prompt(port)
+        if prompt is Alone.NEVER:
+            return
+        sign = prompt.shows(after).astype(np.int64) - prompt.shows(before)
+        turned = np.flatnonzero(sign)
+        yield from self._give_stored(rows[turned], port, out, sign[turned])
+
+    def _give_stored(self, ids: np.ndarray, port: int, out: Output, sign: np.ndarray | None = None) -> Rest:
+        """Give stored rows of a side by themselves, or take them back where ``sign`` is -1."""
+        store = self._sides[port].store
+        for first, last in store.pieces(ids):
+            if first:
+                yield
+            piece = ids[first:last]
+            weights = store.weights(piece) if sign is None else store.weights(piece) * sign[first:last]
+            self._give_alone(store.take(piece), weights, self._stored_lateness(piece, port), port, out)
+
+    def _give_alone_of(self, batch: Batch, port: int, out: Output) -> None:
+        behind = batch.behind if self._ended[1 - port] else None
+        self._give_alone(batch.rows, batch.weights, behind, port, out)
+
+    def _give_alone(self, rows: pa.RecordBatch, weights: np.ndarray | None, behind: np.ndarray | None, port: int, out: Output) -> None:
+        """Give rows of one side without a partner: padded with NULLs, or as they are in semi and anti joins."""
+        if not rows.num_rows:
+            return
+        columns = list(rows.columns)
+        if self._gives_pairs:
+            nulls = [pa.nulls(rows.num_rows, kind) for kind in self._schemas[1 - port].types]
+            columns = columns + nulls if port == 0 else nulls + columns
+        self._emit(columns, weights, behind, out)
+
+    def _lateness(self, batch: Batch, at: np.ndarray, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """Joined with a complete side, a row is as late as it was; otherwise a join's rows have no time of their own."""
+        return batch.behind[at] if batch.behind is not None and self._ended[1 - port] else None
+
+    def _stored_lateness(self, ids: np.ndarray, port: int) -> np.ndarray | None:
+        """Kept rows of a side have no time of their own."""
+        return None
+
+    def _emit(self, columns: list[pa.Array], weights: np.ndarray | None, behind: np.ndarray | None, out: Output) -> None:
+        if weights is not None and (weights == 1).all():
+            weights = None
+        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._output), weights, behind))
+
+
+def _pair_sizes(rows: pa.RecordBatch, positions: np.ndarray, other: JoinSide, ids: np.ndarray) -> np.ndarray:
+    return row_sizes(rows, positions) + other.store.sizes(ids)
+
+
+def _is_whole(at: np.ndarray, num_rows: int) -> bool:
+    """Return whether the positions name every row once, in order, as when each row finds exactly one partner."""
+    return at.size == num_rows and num_rows > 0 and at[0] == 0 and bool((np.diff(at) == 1).all())

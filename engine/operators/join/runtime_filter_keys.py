@@ -1,0 +1,82 @@
+"""Keys of the loaded side of a join: what its subtasks tell of them, and rows of the other side held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api.arrow_numpy import is_true
+from penstock.engine.api.operator_events import JoinKeys
+from penstock.engine.api.scan_pruning import is_ranged
+from penstock.engine.state.index.key_index import KeyIndex
+
+KEYS_MOST = 10_000
+RANGE_KEYS_MOST = 1_000_000
+
+Mask = Callable[[Sequence[pa.Array]], np.ndarray]
+"""Key columns of some rows to which of them have one of the keys."""
+
+
+def keys_told(index: KeyIndex) -> JoinKeys:
+    """Return what a subtask tells of its keys: all of them while they are few, else the least and the greatest, of very many nothing."""
+    if len(index) > RANGE_KEYS_MOST:
+        return JoinKeys(None)
+    columns = index.keys(index.live_slots())
+    keys = pa.RecordBatch.from_arrays(columns, names=[str(i) for i in range(len(columns))])
+    return JoinKeys(keys) if keys.num_rows <= KEYS_MOST else ranged(keys)
+
+
+def ranged(keys: pa.RecordBatch) -> JoinKeys:
+    """Return the least and the greatest value of each column as two rows, NULLs where a type has no order a filter can go by."""
+    columns = [_range_of(column) for column in keys.columns]
+    if all(column.null_count for column in columns):
+        return JoinKeys(None)
+    return JoinKeys(pa.RecordBatch.from_arrays(columns, schema=keys.schema), exact=False)
+
+
+def _range_of(column: pa.Array) -> pa.Array:
+    if not is_ranged(column.type):
+        return pa.nulls(2, column.type)
+    ends = pc.min_max(column)
+    return pa.array([ends["min"].as_py(), ends["max"].as_py()], column.type)
+
+
+def gathered(parts: Sequence[JoinKeys]) -> JoinKeys:
+    """Return what the subtasks of a join know together."""
+    known = [part.keys for part in parts if part.keys is not None]
+    if len(known) < len(parts):
+        return JoinKeys(None)
+    keys = pa.concat_batches(known)
+    return keys_told(_index_of(keys)) if all(part.exact for part in parts) else ranged(keys)
+
+
+def _index_of(keys: pa.RecordBatch) -> KeyIndex:
+    index = KeyIndex([column.type for column in keys.columns])
+    index.lookup_or_insert(keys.columns, keys.num_rows)
+    return index
+
+
+def mask_of(told: JoinKeys) -> Mask | None:
+    """Return what tests rows, as the join would find them: NaN equals NaN, and a NULL has no match. ``None`` where nothing is known."""
+    if told.keys is None:
+        return None
+    if not told.exact:
+        return _within(told.keys)
+    index = _index_of(told.keys)
+    return lambda columns: index.lookup(columns, len(columns[0])) >= 0
+
+
+def _within(ends: pa.RecordBatch) -> Mask:
+    bounds = [(place, column[0], column[1]) for place, column in enumerate(ends.columns) if not column.null_count]
+
+    def mask(columns: Sequence[pa.Array]) -> np.ndarray:
+        kept = np.ones(len(columns[0]), np.bool_)
+        for place, least, greatest in bounds:
+            inside = pc.and_(pc.greater_equal(columns[place], least), pc.less_equal(columns[place], greatest))
+            kept &= is_true(inside)
+        return kept
+
+    return mask

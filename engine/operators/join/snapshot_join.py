@@ -1,0 +1,186 @@
+"""The snapshot join: rows wait until a table is loaded to a point in its time, then each meets the table as it is when the row passes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, ListState, Output, Rest, begun
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.join.regular_join import JoinOperator
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.batch_buffer import HeldRows
+from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.planner.physical.operator_specs import SnapshotJoinSpec
+
+
+class SnapshotJoinOperator(JoinOperator):
+    """Port 0 gives the rows, port 1 the changes of the table, which count when port 1's own time has reached them; one that comes later counts at
+    once, as does one without a time. What is given is never taken back.
+
+    Until the table is loaded its rows stand still and so does time, which is that of port 0. A restored job whose subtasks were not all done
+    loading goes on loading in all of them.
+    """
+
+    passes_time = False
+
+    def __init__(self, spec: SnapshotJoinSpec, options: JobOptions) -> None:
+        super().__init__(spec, options)
+        self._told, self._zone = spec, options.time_zone
+        self._ended = [False, True]  # the table, whatever it is, is all a row can meet
+        self._rows_ended = False
+        self._is_loaded = False
+        self._build_us = MIN_WATERMARK_US
+        self._rows_us: int | None = MIN_WATERMARK_US
+        self._moved_ms: int | None = None
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        groups = context.key_groups.max_parallelism
+        self._rows_waiting = HeldRows(self._schemas[0], self._keys[0], groups)
+        self._pending_schema = self._schemas[1].append(pa.field("counts from", pa.int64(), False))
+        self._pending = WaitingRows(self._pending_schema, self._keys[1], len(self._schemas[1]), groups)
+        self._until_us = self._now_us(context.clock.wall_ms()) if self._told.loaded_us is None else self._told.loaded_us
+
+    def _now_us(self, wall_ms: int) -> int:
+        """The moment as the table's time tells it: of the session's zone where its type has none."""
+        offset = datetime.fromtimestamp(wall_ms / 1000, ZoneInfo(self._zone)).utcoffset()
+        has_zone = self._schemas[1].field(self._told.build_time).type.tz is not None
+        return wall_ms * 1000 + (0 if has_zone or offset is None else round(offset.total_seconds() * 1_000_000))
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"right": self._sides[1], "held": self._rows_waiting, "pending": self._pending}
+
+    def state_ports(self) -> dict[str, int]:
+        return {"right": 1, "pending": 1}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"loaded": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [{"loaded": self._is_loaded, "until_us": self._until_us}]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        if items:
+            self._is_loaded = all(item["loaded"] for item in items)
+            self._until_us = min(item["until_us"] for item in items)
+
+    @property
+    def _loading(self) -> bool:
+        return not self._is_loaded
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        if port == 1:
+            return begun(self._counted(self._change(batch, out)))
+        if self._loading:
+            self._rows_waiting.add(batch)
+            self._count_entries()
+            return None
+        return begun(self._counted(self._join(batch, 0, out)))
+
+    def _change(self, batch: Batch, out: Output) -> Rest:
+        times = batch.rows.column(self._told.build_time)
+        if times.null_count:
+            told = truths(times.is_valid())
+            yield from self._join(Batch(batch.rows, batch.weights).take(np.flatnonzero(~told)), 1, out)
+            batch = batch.take(np.flatnonzero(told))
+        batch = self._without_null_keys(batch, 1, out)
+        if batch.num_rows:
+            since_us = self._counts_from(batch)
+            rows = pa.RecordBatch.from_arrays([*batch.rows.columns, array_of(since_us)], schema=self._pending_schema)
+            self._pending.add(Batch(rows, batch.weights))
+            if since_us.min() <= self._build_us:
+                yield from self._apply(out)
+
+    def _counts_from(self, batch: Batch) -> np.ndarray:
+        """Their time, but what is taken back stays until that counts which comes with it for its key: an update is seen whole or not at all."""
+        times = np.asarray(col.words(batch.rows.column(self._told.build_time)), np.int64)
+        if batch.weights is None or (batch.weights > 0).all():
+            return times
+        keys = [batch.rows.column(key) for key in self._keys[1]]
+        slots = KeyIndex([key.type for key in keys]).lookup_or_insert(keys, batch.num_rows) if keys else np.zeros(batch.num_rows, np.int64)
+        added = batch.weights > 0
+        latest = np.full(int(slots.max()) + 1, MIN_WATERMARK_US, np.int64)
+        np.maximum.at(latest, slots[added], times[added])
+        return np.where(added, times, np.maximum(times, latest[slots]))
+
+    def _apply(self, out: Output) -> Rest:
+        """Let the changes count that the table's time has reached: a row whose time is that of the loading belongs to what is loaded."""
+        due = self._pending.due(min(self._build_us, MAX_WATERMARK_US - 1) + 1)
+        if due is not None and due.num_rows:
+            yield from self._join(Batch(due.rows.select(range(len(self._schemas[1]))), due.weights), 1, out)
+
+    def on_port_time(self, port: int, time_us: int | None, out: Output) -> Rest | None:
+        if port == 0:
+            self._rows_us = time_us
+            self._tell_time(out)
+            self._count_entries()
+            return None
+        return None if time_us is None else begun(self._counted(self._pass_build_time(time_us, out)))
+
+    def _pass_build_time(self, time_us: int, out: Output) -> Rest:
+        self._build_us, self._moved_ms = time_us, None
+        yield from self._apply(out)
+        if self._loading and time_us >= self._until_us:
+            yield from self._finish(out)
+
+    def _tell_time(self, out: Output) -> None:
+        if self._loading:
+            return
+        if self._rows_us is None:
+            out.idle()
+        elif self._rows_us > MIN_WATERMARK_US:
+            self._context.metrics.watermark_us = self._rows_us
+            out.watermark(self._rows_us)
+
+    def _finish(self, out: Output) -> Rest:
+        """The table is loaded: join what has waited, and let time go on."""
+        self._is_loaded = True
+        for batch in self._rows_waiting.release():
+            yield
+            yield from self._join(batch, 0, out)
+        self._tell_time(out)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Nothing will meet the table any more."""
+        if self._rows_ended and self._is_loaded:
+            self._ended[0] = True
+            self._pending.release()
+            self._forget(1)
+
+    def on_port_end(self, port: int, out: Output) -> Rest | None:
+        return begun(self._counted(self._end_port(port, out)))
+
+    def _end_port(self, port: int, out: Output) -> Rest:
+        if port == 0:
+            self._rows_ended = True
+            self._let_go()
+            return
+        self._build_us = MAX_WATERMARK_US
+        yield from self._apply(out)
+        if self._loading:
+            yield from self._finish(out)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return super().wants_ticks or self._told.idle_ms is not None
+
+    def on_processing_time(self, now_ms: int, out: Output) -> Rest | None:
+        """Forget rows of the table that have lived long enough; take a table whose time stands still for long as loaded."""
+        super().on_processing_time(now_ms, out)
+        if self._loading and self._told.idle_ms is not None:
+            self._moved_ms = now_ms if self._moved_ms is None else self._moved_ms
+            if now_ms - self._moved_ms >= self._told.idle_ms:
+                return begun(self._counted(self._finish(out)))
+        return None
+
+    def _count_entries(self) -> None:
+        self._context.metrics.state_entries = len(self._sides[1]) + len(self._rows_waiting) + len(self._pending)

@@ -1,0 +1,151 @@
+"""The temporal join: rows wait until time has passed them, then each meets the version that was in force at its time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.schema import Schema
+from penstock.engine.api.arrow_numpy import array_of, is_true, truths
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_predicate
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.event_time_buffer import WaitingRows
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.rows.versioned_side import VersionSide
+from penstock.engine.state.time_to_live import EXPIRED, LastWrites
+from penstock.engine.windowing.late_row_filter import on_time
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.plan import JoinKind
+from penstock.planner.physical.operator_specs import TemporalJoinSpec
+
+_ROWS_AT_ONCE = 65_536
+
+
+class TemporalJoinOperator(Operator):
+    """Port 0 gives the rows, port 1 the versions. Late rows of both are dropped and counted, so each row meets the same version however rows come.
+
+    A version taken back while it is on time has never been; a row taken back that was never given ends the version in force at its time. Of each
+    key the version in force at the watermark stays, and those after it.
+    """
+
+    def __init__(self, spec: TemporalJoinSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._zone = options.time_zone
+        self._left, self._right = spec.left_schema.to_arrow(), spec.right_schema.to_arrow()
+        self._keys = (spec.left_keys, spec.right_keys)
+        self._output = spec.schema.to_arrow()
+        self._pairs = Schema(spec.left_schema.fields + spec.right_schema.fields).to_arrow()
+        self._residual = None if spec.residual is None else compile_predicate(spec.residual, EvaluationContext(options.time_zone))
+        self._pads = spec.kind is JoinKind.LEFT
+        self._hold_us = max(0, spec.slacks_us[1] - spec.slacks_us[0])
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        groups, spec = context.key_groups.max_parallelism, self._spec
+        self._index = KeyIndex([self._right.field(key).type for key in spec.right_keys])
+        kept = {"retracting": not spec.insert_only[1], "counts": False}
+        ties = [SortKey(Column(f.type, f.nullable, index=i)) for i in spec.ties if is_orderable((f := spec.right_schema[i]).type)]
+        order = RowOrder(ties, self._right, self._zone)
+        writes = LastWrites(spec.ttl_ms, context.clock) if spec.ttl_ms else None
+        self._versions = VersionSide(self._right, spec.right_keys, spec.times[1], order, self._index, groups, writes=writes, **kept)
+        self._waiting = WaitingRows(self._left, spec.left_keys, spec.times[0], groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"waiting": self._waiting, "versions": self._versions}
+
+    def state_ports(self) -> dict[str, int]:
+        return {"versions": 1}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = on_time(batch, self._spec.times[port], self._spec.slacks_us[port], self._watermark_us, self._metrics)
+        whole = self._told(batch, port)
+        if port == 1:
+            self._add_versions(_only(batch, whole))
+        else:
+            self._waiting.add(_only(batch, whole))
+            if self._pads and not whole.all():
+                self._emit(_only(batch, ~whole), None, out)
+        self._count_entries()
+
+    def _told(self, batch: Batch, port: int) -> np.ndarray:
+        """Return which rows have a key and a time; the others meet nothing."""
+        whole = np.ones(batch.num_rows, np.bool_)
+        for index in (*self._keys[port], self._spec.times[port]):
+            column = batch.rows.column(index)
+            if column.null_count:
+                whole &= truths(column.is_valid())
+        return whole
+
+    def _add_versions(self, batch: Batch) -> None:
+        batch = self._versions.consolidated(batch, keep=True)
+        if batch.num_rows:
+            slots = self._index.lookup_or_insert([batch.rows.column(key) for key in self._keys[1]], batch.num_rows)
+            self._index.remove(self._versions.change(batch, slots, np.zeros(batch.num_rows, np.int64)))
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self._watermark_us = time_us
+        slack_us, right_slack_us = self._spec.slacks_us
+        last = time_us == MAX_WATERMARK_US
+        base_us = max(time_us, MIN_WATERMARK_US + 1000)
+        due = self._waiting.due(time_us if last else base_us - right_slack_us)
+        if due is not None:
+            for start in range(0, due.num_rows, _ROWS_AT_ONCE):
+                self._answer(due.slice(start, _ROWS_AT_ONCE) if due.num_rows > _ROWS_AT_ONCE else due, out)
+        if last:
+            self._versions.clear()
+            self._index.remove(self._index.live_slots())
+        else:
+            self._index.remove(self._versions.expire(base_us - max(slack_us, right_slack_us)))
+        self._count_entries()
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget the versions of keys that have had no new one for long enough."""
+        expired = self._versions.due(now_ms)
+        if expired.size:
+            _, ids = self._versions.links.expand(expired)
+            self._versions.remove(ids)
+            self._index.remove(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._count_entries()
+
+    def passes_on(self, time_us: int) -> int:
+        return time_us if time_us == MAX_WATERMARK_US else max(time_us, MIN_WATERMARK_US + self._hold_us) - self._hold_us
+
+    def _answer(self, batch: Batch, out: Output) -> None:
+        """Give rows that time has passed with their versions."""
+        slots = self._index.lookup([batch.rows.column(key) for key in self._keys[0]], batch.num_rows)
+        ids = self._versions.in_force(slots, col.words(batch.rows.column(self._spec.times[0])))
+        found = ids >= 0
+        met, versions = _only(batch, found), self._versions.store.take(ids[found])
+        if self._residual is not None and met.num_rows:
+            pairs = pa.RecordBatch.from_arrays([*met.rows.columns, *versions.columns], schema=self._pairs)
+            holds = is_true(self._residual(pairs))
+            found[np.flatnonzero(found)[~holds]] = False
+            met, versions = _only(met, holds), versions.filter(array_of(holds))
+        if met.num_rows:
+            self._emit(met, versions, out)
+        if self._pads and not found.all():
+            self._emit(_only(batch, ~found), None, out)
+
+    def _emit(self, batch: Batch, versions: pa.RecordBatch | None, out: Output) -> None:
+        others = [pa.nulls(batch.num_rows, kind) for kind in self._right.types] if versions is None else versions.columns
+        rows = pa.RecordBatch.from_arrays([*batch.rows.columns, *others], schema=self._output)
+        out.collect(Batch(rows, batch.weights))
+
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._waiting) + len(self._versions)
+
+
+def _only(batch: Batch, mask: np.ndarray) -> Batch:
+    return batch if mask.all() else batch.filter(array_of(mask))

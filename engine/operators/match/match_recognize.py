@@ -1,0 +1,196 @@
+"""MATCH_RECOGNIZE: rows wait until the watermark has passed them, then the search for matches goes on over them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.catalog.schema import Role
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.operators.match.match_measures import MatchValues, numbered
+from penstock.engine.operators.match.nfa_search import Matches, MatchSearch, Parts
+from penstock.engine.operators.over.partitions import Partitions, partitioned
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.partition_accumulators import PartitionTotals
+from penstock.engine.state.groups.partition_time_to_live import PartitionLives
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.rows.match_buffer import BEFORE, MatchRows
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.time_to_live import EXPIRED
+from penstock.engine.windowing.late_row_filter import in_time
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.physical.operator_specs import MatchSpec
+
+_FRESH = 2**62
+"""The mark of rows that have just passed, above those of unfinished matches."""
+
+
+class MatchRecognizeOperator(Operator):
+    """A match is given when nothing that may still come can change it: when no preferred way is open any more.
+
+    Kept of what has passed: the rows of each partition's unfinished match with the way they were taken, the rows before it that PREV looks at,
+    and the number of matches where it is told. Where the time of matches is told, time goes on only behind those that may still be given.
+    Rows without a time, and rows behind the watermark, are dropped and counted.
+    """
+
+    def __init__(self, spec: MatchSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._input = spec.input_schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        key = spec.order[0].expression
+        assert isinstance(key, Column)
+        self._time_column = key.index
+        self._slack_us = WINDOW_TIME_US - 1 if spec.input_schema[key.index].role is Role.WINDOW_TIME else 0
+        self._search = MatchSearch(spec, options.time_zone)
+        self._values = MatchValues(spec, self._search.labels, self._search.excluded, self._time_column, options.time_zone)
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+        self._held_us = np.zeros(0, np.int64)
+        self._restored = True
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._spec.partition]
+        groups = context.key_groups
+        self._keys = KeyIndex(types)
+        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        writes = self._lives.writes
+        columns, steps, numbered = self._spec.partition, self._search.transitions, self._spec.arrival != 0
+        self._rows = MatchRows(self._input, columns, self._time_column, self._keys, groups, steps, writes, numbered=numbered)
+        self._totals = PartitionTotals(types, self._keys, Accumulators([], True), groups.max_parallelism, writes)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows, "totals": self._totals}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"passed": self._rows.passed_time}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        for rows in batch.single_rows():
+            self._rows.hold(rows.rows)
+        self._metrics.state_entries = len(self._rows)
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        """Search on where rows have passed, and where time ends an unfinished match."""
+        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(passed_us)
+        slots = np.concatenate([self._rows.slots(due), self._timed_out(time_us == MAX_WATERMARK_US)])
+        if slots.size:
+            self._lives.touch(self._rows.slots(due), self._keys.capacity)
+            found = self._pass(due, self._distinct.of(slots, self._keys.capacity), time_us == MAX_WATERMARK_US)
+            if found is not None:
+                yield from given(found, out)
+        self._metrics.state_entries = len(self._rows)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget the unfinished matches of partitions that have had no row for long enough, and what else is kept of them."""
+        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
+        if expired.size:
+            self._held_us[expired[expired < self._held_us.size]] = MAX_WATERMARK_US
+            self._free(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
+
+    def passes_on(self, time_us: int) -> int:
+        held_us = int(self._held_us.min(initial=MAX_WATERMARK_US))
+        return time_us if held_us == MAX_WATERMARK_US else min(time_us, held_us)
+
+    def _timed_out(self, ends: bool) -> np.ndarray:
+        """Return the slots of unfinished matches that no row can join any more; right after a restore those of all, to know what holds time back."""
+        if self._spec.within_us is None and not ends and not self._restored:
+            return np.zeros(0, np.int64)
+        unfinished = self._rows.begun()
+        if not ends and not self._restored:
+            assert self._spec.within_us is not None
+            unfinished = unfinished[self._rows.times(unfinished) + self._spec.within_us < self._watermark_us]
+        self._restored = False
+        return self._rows.slots(unfinished)
+
+    def _pass(self, due: np.ndarray, touched: np.ndarray, ends: bool) -> Batch | None:
+        """Search on in the partitions of due rows; return the matches found."""
+        rows = self._rows
+        _, earlier = rows.passed.expand(touched)
+        ids = np.concatenate([earlier, due])
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
+        marks = np.concatenate([rows.marks(earlier), np.full(due.size, _FRESH)])[part.origins]
+        if ((marks[1:] < marks[:-1]) & (part.slots[1:] == part.slots[:-1])).any():
+            marks = marks[np.lexsort((marks, part.slots))]  # rows alike in all columns have changed places
+        parts = self._parts(part, marks, ends)
+        times = rows.times(ids)[part.origins]
+        matches, tests = self._search.of(part, times, parts, self._watermark_us)
+        slots = part.slots[parts.ends - 1]
+        found = self._found(part, matches, slots) if matches.parts.size else None
+        self._hold_time(parts, tests, times, slots)
+        self._keep(part, parts, ids[part.origins], part.origins < earlier.size, 0 if ends else self._spec.history)
+        return found
+
+    def _parts(self, part: Partitions, marks: np.ndarray, ends: bool) -> Parts:
+        """Return where the search goes on in each partition."""
+        firsts = np.flatnonzero(part.starts == np.arange(part.starts.size))
+        before = np.add.reduceat(marks == BEFORE, firsts, dtype=np.int64)
+        taken = (marks >= 0) & (marks < _FRESH)
+        lengths = np.add.reduceat(taken, firsts, dtype=np.int64)
+        steps = np.where(taken, marks % self._search.transitions, 0)
+        return Parts(firsts + before, lengths, part.ends[firsts], np.full(firsts.size, ends, np.uint8), steps)
+
+    def _found(self, part: Partitions, matches: Matches, slots: np.ndarray) -> Batch:
+        before = np.zeros(slots.size, np.int64)
+        if self._spec.counts:
+            self._totals.reserve()
+            before = self._totals.rows[slots]
+            self._totals.count(slots[matches.parts])
+        return Batch(self._values.of(part, matches, numbered(matches.parts, before)))
+
+    def _hold_time(self, parts: Parts, tests: np.ndarray, times: np.ndarray, slots: np.ndarray) -> None:
+        """Time waits for matches that may still be given and end at a row that has passed."""
+        if not self._spec.tells_time:
+            return
+        if self._keys.capacity > self._held_us.size:
+            known = self._held_us.size
+            self._held_us = grown(self._held_us, self._keys.capacity)
+            self._held_us[known:] = MAX_WATERMARK_US
+        self._held_us[slots] = MAX_WATERMARK_US
+        waiting = np.flatnonzero(parts.lengths)
+        rows = self._search.first_ends(parts, tests, waiting)
+        self._held_us[slots[waiting]] = np.where(rows < 0, MAX_WATERMARK_US, times[rows])
+
+    def _keep(self, part: Partitions, parts: Parts, ids: np.ndarray, old: np.ndarray, history: int) -> None:
+        """Keep the rows of unfinished matches and those before them that are looked at; forget the others, and partitions nothing is kept of."""
+        here = np.arange(ids.size)
+        counts = parts.ends - np.append(0, parts.ends[:-1])
+        starts = np.repeat(parts.starts, counts)
+        kept = here >= starts - history
+        self._rows.keep(ids[kept & ~old])
+        self._rows.mark(ids[kept], np.where(here < starts, BEFORE, (here - starts) * self._search.transitions + parts.steps)[kept])
+        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+        if not self._spec.counts:
+            self._free(part.slots[parts.ends - 1])
+
+    def _free(self, slots: np.ndarray) -> None:
+        """Forget the partitions of these slots that no row is left of, waiting or passed."""
+        used = np.zeros(self._keys.capacity, np.bool_)
+        used[self._rows.slots(self._rows.store.live_ids())] = True
+        unused = slots[~used[slots]]
+        if unused.size:
+            self._keys.remove(unused)

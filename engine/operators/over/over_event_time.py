@@ -1,0 +1,212 @@
+"""OVER in time: rows wait until the watermark has passed them, then each gets its values, once and for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.schema import Role
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.api.row_pieces import LIMITS, cut
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.over.over_frames import Before, OverValues
+from penstock.engine.operators.over.partitions import Partitions, partitioned
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.partition_accumulators import PartitionTotals
+from penstock.engine.state.groups.partition_time_to_live import PartitionLives
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots
+from penstock.engine.state.rows.partition_expiry import PartitionEnds
+from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.time_to_live import EXPIRED
+from penstock.engine.windowing.late_row_filter import in_time
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.over import PLACES, RANKS, FrameUnit
+from penstock.planner.physical.operator_specs import OverSpec
+
+
+class OverInTimeOperator(Operator):
+    """Rows of one time pass together, so peers never part. Rows without a time, and rows behind the watermark, are dropped and counted.
+
+    Kept of what has passed: rows within a RANGE distance of the watermark, the last rows of each partition that ROWS and LAG reach, its first row for
+    FIRST_VALUE, and its totals for ranks and frames that begin with the partition. Partitions within windows are forgotten when their window ends.
+    """
+
+    def __init__(self, spec: OverSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._input = spec.input_schema.to_arrow()
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        self._values = OverValues(spec.calls, spec.order, spec.frame, options.time_zone)
+        key = spec.order[0].expression
+        assert isinstance(key, Column)
+        self._time_column = key.index
+        of_window = spec.input_schema[key.index].role is Role.WINDOW_TIME
+        self._slack_us = WINDOW_TIME_US - 1 if of_window else 0
+        functions = {call.function for call in spec.calls}
+        running = spec.frame.start is None
+        self._zone = options.time_zone
+        self._running = [call for call in spec.calls if running and call.function not in RANKS | PLACES]
+        self._keeps_totals = bool(self._running) or bool(functions & RANKS)
+        self._keeps_first = running and "first_value" in functions
+        self._range_us = -spec.frame.start if spec.frame.unit is FrameUnit.RANGE and spec.frame.start is not None else None
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        types = [self._input.field(key).type for key in self._spec.partition]
+        groups = context.key_groups
+        self._keys = KeyIndex(types)
+        self._lives = PartitionLives(self._spec.ttl_ms, context.clock)
+        writes = self._lives.writes
+        numbered = self._spec.arrival != 0
+        self._rows = TimedRows(self._input, self._spec.partition, self._time_column, self._keys, groups, writes, numbered=numbered)
+        self._totals = PartitionTotals(types, self._keys, Accumulators(self._running, True, self._zone), groups.max_parallelism, writes)
+        self._ends: PartitionEnds | None = None
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows, "totals": self._totals}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"passed": self._rows.passed_time}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        batch = in_time(batch, self._time_column, max(self._watermark_us, self._rows.passed_us), self._slack_us, self._metrics)
+        for rows in batch.single_rows():
+            self._rows.hold(rows.rows)
+        self._metrics.state_entries = len(self._rows)
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        """Let pass what the watermark has passed; rows of a window come until the watermark has reached its end, which is later than their time."""
+        passed_us = self._watermark_us = max(time_us, MIN_WATERMARK_US + self._slack_us) - self._slack_us
+        due = self._rows.due(passed_us)
+        if due.size:
+            for number, some in enumerate(self._by_partition(due)):
+                if number:
+                    yield
+                yield from given(self._passed(some, passed_us), out)
+        self._expire(passed_us)
+        self._close(time_us)
+        self._metrics.state_entries = len(self._rows)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget what is kept of partitions that have had no row for long enough."""
+        expired = self._lives.expire(now_ms, self._keys, self._rows, self._totals)
+        if expired.size:
+            self._free(self._unused(expired))
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
+
+    def _by_partition(self, due: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield due rows in pieces of about as many as may be emitted at once; those of one partition stay together."""
+        if due.size <= LIMITS.piece_rows:
+            yield due
+            return
+        slots = self._rows.slots(due)
+        order = np.argsort(slots, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(slots[order])) + 1, due.size)
+        starts = np.append(0, ends[:-1])
+        for first, last in cut(ends - starts, ends.size, LIMITS.piece_rows):
+            yield due[order[starts[first] : ends[last - 1]]]
+
+    def _passed(self, due: np.ndarray, time_us: int) -> Batch:
+        """Return the due rows with their values, and keep of their partitions what later rows need."""
+        rows, totals = self._rows, self._totals
+        totals.reserve()
+        touched = self._distinct.of(rows.slots(due), self._keys.capacity)
+        self._lives.touch(touched, self._keys.capacity)
+        positions, earlier = rows.passed.expand(touched)
+        ids = np.concatenate([earlier, due])
+        part = partitioned(rows.store.take(ids), rows.slots(ids), self._order, rows.store.arrived(ids))
+        counts = np.zeros(self._keys.capacity, np.int64)
+        np.add.at(counts, touched[positions], 1)
+        first = part.starts + counts[part.slots]
+        groups = self._values.peers.of(part)
+        before = Before(first, totals.rows[part.slots], totals.groups[part.slots], totals.accumulators)
+        values = self._values.of(part, groups, before)
+        wanted = np.flatnonzero(np.arange(ids.size) >= first)
+        fresh = part.rows.take(array_of(wanted))
+        result = Batch(pa.RecordBatch.from_arrays([*fresh.columns, *values], schema=self._schema))
+        if self._keeps_totals:
+            begins = wanted[groups.firsts[wanted] == wanted]
+            totals.add(part.slots[wanted], fresh, part.slots[begins])
+        if self._ends is not None:
+            self._ends.note(touched, self._window_ends(touched), self._keys.capacity)
+        self._keep(part, ids[part.origins], first, time_us)
+        return result
+
+    def _keep(self, part: Partitions, ids: np.ndarray, first: np.ndarray, time_us: int) -> None:
+        here = np.arange(ids.size)
+        kept = here >= part.ends - self._spec.history
+        if self._range_us:
+            kept |= self._rows.times(ids) >= time_us - self._range_us
+        if self._keeps_first:
+            kept |= here == part.starts
+        old = here < first
+        self._rows.keep(ids[kept & ~old])
+        self._rows.forget(ids[old & ~kept], ids[~old & ~kept])
+
+    def _expire(self, time_us: int) -> None:
+        """Let go of rows that no later row's distance reaches, and of partitions nothing is kept of."""
+        if self._spec.history or self._keeps_first or self._keeps_totals:
+            return
+        linked = self._rows.linked_ids()
+        if self._range_us:
+            self._rows.forget(linked[self._rows.times(linked) < time_us - self._range_us], linked[:0])
+        self._free(self._unused(self._keys.live_slots()))
+
+    def _unused(self, slots: np.ndarray) -> np.ndarray:
+        """Return the slots that have no row."""
+        used = np.zeros(self._keys.capacity, np.bool_)
+        used[self._rows.slots(self._rows.store.live_ids())] = True
+        return slots[~used[slots]]
+
+    def _close(self, time_us: int) -> None:
+        """Forget the partitions whose window has ended."""
+        if self._spec.window is None:
+            return
+        live = self._keys.live_slots()
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            self._ends.note(live, self._window_ends(live), self._keys.capacity)
+        ended = self._ends.due(live, time_us)
+        if ended.size:
+            _, ids = self._rows.passed.expand(ended)
+            self._rows.forget(ids, ids[:0])
+            self._free(self._unused(ended))
+            self._metrics.windows_closed += int(ended.size)
+
+    def _window_ends(self, slots: np.ndarray) -> np.ndarray:
+        """Return when the windows of partitions end, which is one of their columns."""
+        assert self._spec.window is not None
+        return col.words(self._keys.keys(slots)[self._spec.partition.index(self._spec.window.end_column)])
+
+    def _free(self, slots: np.ndarray) -> None:
+        if slots.size:
+            self._totals.reserve()
+            self._totals.clear(slots)
+            self._keys.remove(slots)

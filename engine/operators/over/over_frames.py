@@ -1,0 +1,168 @@
+"""OverValues: what calls with OVER give for sorted rows. Aggregates over frames are merged from blocks of 1, 2, 4, .. rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.arrow_numpy import array_of, truths
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels import over_frames as kernel
+from penstock.engine.operators.over.partitions import Partitions
+from penstock.engine.operators.over.peers import PeerGroups, Peers
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.planner.expressions.nodes import AggregateCall, Literal, SortKey
+from penstock.planner.logical.over import PLACES, RANKS, Frame, FrameUnit
+
+_ROWS_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """What partitions had before their first row that wants values. By row, int64: ``first`` such row's position, rows and groups of peers before it.
+
+    ``accumulators`` hold by slot the aggregates of the rows before, for frames that begin with the partition.
+    """
+
+    first: np.ndarray
+    rows: np.ndarray
+    groups: np.ndarray
+    accumulators: Accumulators
+
+
+class OverValues:
+    """Computes calls that share partition, order and frame."""
+
+    def __init__(self, calls: Sequence[AggregateCall], order: Sequence[SortKey], frame: Frame, time_zone: str) -> None:
+        context = EvaluationContext(time_zone)
+        self.frame = frame
+        self.calls = tuple(calls)
+        self.peers = Peers(order, time_zone)
+        aggregates = [call for call in calls if call.function not in RANKS | PLACES]
+        self.accumulators = Accumulators(aggregates, True, time_zone)
+        self._aggregates = len(aggregates)
+        self._gathers = any(call.keeps_values for call in aggregates)
+        self._arguments = {call: compile_expression(call.args[0], context) for call in calls if call.function in PLACES}
+        self._distance_key = (compile_expression(order[0].expression, context), order[0]) if frame.has_distance else None
+
+    def of(self, part: Partitions, groups: PeerGroups, before: Before | None = None) -> list[pa.Array]:
+        """Return one column per call: its value for each row, or with ``before`` for each row from the first that wants one."""
+        positions = np.arange(part.rows.num_rows)
+        wanted = positions if before is None else np.flatnonzero(positions >= before.first)
+        low, high = self._frames(part, groups)
+        aggregates = iter(self._aggregated(part, low, high, wanted, before) if self._aggregates else [])
+        columns = []
+        for call in self.calls:
+            if call.function in RANKS:
+                columns.append(array_of(self._rank(call, part, groups, before)[wanted].astype(np.int32)))
+            elif call.function in PLACES:
+                columns.append(self._place(call, part, low, high, wanted))
+            else:
+                columns.append(next(aggregates))
+        return columns
+
+    def _rank(self, call: AggregateCall, part: Partitions, groups: PeerGroups, before: Before | None) -> np.ndarray:
+        if before is None:
+            return self.peers.ranks(part, call.function)
+        if call.function == "row_number":
+            return np.arange(part.rows.num_rows) - before.first + before.rows + 1
+        if call.function == "rank":
+            return groups.firsts - before.first + before.rows + 1
+        return groups.numbers - groups.numbers[before.first] + before.groups + 1
+
+    def _frames(self, part: Partitions, groups: PeerGroups) -> tuple[np.ndarray, np.ndarray]:
+        """Return where each row's frame begins and the position behind its end."""
+        start, end = self.frame.start, self.frame.end
+        if self.frame.unit is FrameUnit.ROWS:
+            here = np.arange(part.rows.num_rows)
+            low = part.starts if start is None else np.clip(here + start, part.starts, part.ends)
+            return low, part.ends if end is None else np.clip(here + end + 1, part.starts, part.ends)
+        if self._distance_key is None:
+            return part.starts if start is None else groups.firsts, part.ends if end is None else groups.ends
+        low, high = np.empty(part.rows.num_rows, np.int64), np.empty(part.rows.num_rows, np.int64)
+        first, last = -kernel.FAR if start is None else start, kernel.FAR if end is None else end
+        kernel.within(self._distances(part.rows), part.starts, part.ends, first, last, low, high)
+        return low, high
+
+    def _distances(self, rows: pa.RecordBatch) -> np.ndarray:
+        """The order key as ascending whole numbers; NULLs are as far away as can be."""
+        assert self._distance_key is not None
+        evaluate, key = self._distance_key
+        column = evaluate(rows)
+        values = col.words(column)
+        values = -values if key.descending else values
+        if column.null_count:
+            nulls = truths(column.is_null())
+            values = np.where(nulls, np.int64(-(2**63)) if key.nulls_first else np.int64(2**63 - 1), values)
+        return np.ascontiguousarray(values)
+
+    def _aggregated(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
+        if self._gathers:
+            return self._gathered(part, low, high, wanted, before)
+        count = part.rows.num_rows
+        blocks, found = self.accumulators.fresh(), self.accumulators.fresh()
+        blocks.reserve(count)
+        blocks.add(np.arange(count), part.rows)
+        found.reserve(count)
+        at = low.copy()
+        if before is not None and self.frame.start is None:
+            at = np.maximum(low, before.first)
+            found.merge(wanted, before.accumulators, part.slots[wanted])
+        lengths = np.zeros(count, np.int64)
+        lengths[wanted] = np.maximum(high - at, 0)[wanted]
+        longest, size = int(lengths.max(initial=0)), 1
+        while size <= longest:
+            chosen = np.flatnonzero(lengths & size)
+            found.merge(chosen, blocks, at[chosen])
+            at[chosen] += size
+            if 2 * size <= longest:
+                into = np.arange(count - size)
+                blocks.merge(into, blocks, into + size)
+            size *= 2
+        return found.results(wanted)
+
+    def _gathered(self, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray, before: Before | None) -> list[pa.Array]:
+        """Add the rows of each frame: blocks of aggregates that keep values are no smaller than the rows in them. As many frames at once as fit."""
+        from_before = before if before is not None and self.frame.start is None else None
+        low = low if from_before is None else np.maximum(low, from_before.first)
+        lengths = np.maximum(high - low, 0)[wanted]
+        sizes = np.cumsum(lengths + 1 if from_before is None else lengths + from_before.rows[wanted] + 1)
+        columns: list[list[pa.Array]] = []
+        start = 0
+        while start < wanted.size or not columns:
+            done = sizes[start - 1] if start else 0
+            end = max(start + 1, int(np.searchsorted(sizes, done + _ROWS_AT_ONCE, side="right")))
+            rows, counts = wanted[start:end], lengths[start:end]
+            owners = np.repeat(np.arange(rows.size), counts)
+            nth = np.arange(owners.size) - np.repeat(np.cumsum(counts) - counts, counts)
+            found = self.accumulators.fresh()
+            found.reserve(rows.size)
+            found.add(owners, part.rows.take(array_of(low[rows][owners] + nth)))
+            if from_before is not None:
+                found.merge(np.arange(rows.size), from_before.accumulators, part.slots[rows])
+            columns.append(found.results(np.arange(rows.size)))
+            start = end
+        return [pa.concat_arrays(parts) for parts in zip(*columns, strict=True)]
+
+    def _place(self, call: AggregateCall, part: Partitions, low: np.ndarray, high: np.ndarray, wanted: np.ndarray) -> pa.Array:
+        """The value of one other row."""
+        values = self._arguments[call](part.rows)
+        if call.function in ("lag", "lead"):
+            distance, fallback = call.args[1], call.args[2]
+            assert isinstance(distance, Literal) and isinstance(distance.value, int) and isinstance(fallback, Literal)
+            at = wanted + (distance.value if call.function == "lead" else -distance.value)
+            known = (at >= part.starts[wanted]) & (at < part.ends[wanted])
+            taken = values.take(array_of(np.where(known, at, 0), ~known))
+            if fallback.value is None:
+                return taken
+            return pc.if_else(array_of(known), taken, pa.scalar(fallback.value, to_arrow(call.type)))
+        known = (low < high)[wanted]
+        at = (low if call.function == "first_value" else high - 1)[wanted]
+        return values.take(array_of(np.where(known, at, 0), ~known))

@@ -1,0 +1,143 @@
+"""What operators share that answer by whole partitions under any changes: per batch, what a touched partition showed and what it shows now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.kernels.arrow_views import words
+from penstock.engine.operators.over.partitions import Partitions, partitioned
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.partition_expiry import PartitionEnds
+from penstock.engine.state.rows.row_difference import difference
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.time_to_live import ABSENT, EXPIRED, LastWrites
+from penstock.engine.windowing.window_assigner import WindowRows
+from penstock.planner.physical.operator_specs import OverSpec, PartitionTopSpec
+
+_NO_LIMIT = np.iinfo(np.int64).max
+
+
+class PartitionChanges(Operator):
+    """Keeps all rows by partition and gives the difference of what ``show`` makes of the touched partitions; a row of weight w counts as w rows.
+
+    Partitions within windows are forgotten when their window closes, and rows that come later than that are dropped and counted.
+    """
+
+    def __init__(self, spec: OverSpec | PartitionTopSpec, options: JobOptions) -> None:
+        self._partition = spec.partition
+        self._insert_only = spec.insert_only
+        self._ttl_ms = spec.ttl_ms
+        self._window = spec.window
+        self._input = spec.input_schema.to_arrow()
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        self._most_copies = _NO_LIMIT
+        self._distinct = DistinctSlots()
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._keys = KeyIndex([self._input.field(key).type for key in self._partition])
+        groups = context.key_groups.max_parallelism
+        writes = LastWrites(self._ttl_ms, context.clock) if self._ttl_ms else None
+        kept = {"retracting": not self._insert_only, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
+        self._rows = JoinSide(self._input, self._partition, self._keys, groups, writes=writes, **kept)
+        self._ends: PartitionEnds | None = None
+        self._placing = None if self._window is None else WindowRows(self._window, context.metrics)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def show(self, part: Partitions) -> list[pa.Array]:
+        """Return the output columns of whole partitions."""
+        raise AssertionError(type(self))
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        return begun(self._take(batch, out))
+
+    def _take(self, batch: Batch, out: Output) -> Rest:
+        if self._placing is not None:
+            batch = self._placing.place(batch, self._watermark_us).batch
+        batch = self._rows.consolidated(batch, keep=True)
+        if self._ttl_ms:
+            batch, absent = self._rows.without_absent(batch)
+            if absent:
+                self._metrics.count(ABSENT, absent)
+        if not batch.num_rows:
+            return
+        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._partition], batch.num_rows)
+        touched = self._distinct.of(slots, self._keys.capacity)
+        if self._window is not None:
+            self._noted().note(slots, words(batch.rows.column(self._window.end_column)), self._keys.capacity)
+        for some in self._rows.at_once(touched):
+            mine = np.flatnonzero(np.isin(slots, some))
+            whole = mine.size == slots.size
+            yield from self._change(some, batch if whole else batch.take(mine), slots if whole else slots[mine], out)
+        self._metrics.state_entries = len(self._rows)
+
+    def _change(self, touched: np.ndarray, batch: Batch, slots: np.ndarray, out: Output) -> Rest:
+        """Change whole partitions, and give what that changes of what they show."""
+        before = self._shown(touched)
+        emptied = self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+        change = difference(before, self._shown(touched))
+        self._keys.remove(emptied)
+        if change is not None:
+            yield from given(change, out)
+
+    def _shown(self, slots: np.ndarray) -> Batch:
+        positions, ids = self._rows.links.expand(slots)
+        counts = np.clip(self._rows.store.weights(ids), 0, self._most_copies)
+        if (counts != 1).any():
+            positions, ids = np.repeat(positions, counts), np.repeat(ids, counts)
+        part = partitioned(self._rows.store.take(ids), slots[positions], self._order, self._rows.store.arrived(ids))
+        return Batch(pa.RecordBatch.from_arrays(self.show(part), schema=self._schema))
+
+    def _noted(self) -> PartitionEnds:
+        """The ends of windows, those of restored rows included."""
+        assert self._window is not None
+        if self._ends is None:
+            self._ends = PartitionEnds()
+            rows = self._rows.store.take(self._rows.store.live_ids())
+            slots = self._keys.lookup([rows.column(key) for key in self._partition], rows.num_rows)
+            self._ends.note(slots, words(rows.column(self._window.end_column)), self._keys.capacity)
+        return self._ends
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self._watermark_us = time_us
+        if self._window is None:
+            return
+        ended = self._noted().due(self._keys.live_slots(), time_us)
+        if ended.size:
+            self._forget(ended)
+            self._metrics.windows_closed += int(ended.size)
+
+    def _forget(self, slots: np.ndarray) -> None:
+        """Forget whole partitions."""
+        _, ids = self._rows.links.expand(slots)
+        self._rows.remove(ids)
+        self._keys.remove(slots)
+        self._metrics.state_entries = len(self._rows)
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget partitions that have lived long enough, whole: what is shown of them stays, and nothing they show changes by it."""
+        expired = self._rows.due(now_ms)
+        if expired.size:
+            self._forget(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+
+
+def columns_of(rows: pa.RecordBatch, more: Sequence[pa.Array]) -> list[pa.Array]:
+    """Return the columns of rows with more behind them."""
+    return [*rows.columns, *more]

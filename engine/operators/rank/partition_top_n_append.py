@@ -1,0 +1,162 @@
+"""Top-N per partition of rows that are never taken back: only the first rows of each partition are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.types import to_arrow
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.operators.over.partitions import Partitions, partitioned
+from penstock.engine.operators.over.peers import Peers
+from penstock.engine.state.aggregates.top_n_filter import BestKeys
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.slot_sets import DistinctSlots
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.row_difference import difference
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.engine.state.time_to_live import EXPIRED, LastWrites
+from penstock.planner.physical.operator_specs import PartitionTopSpec
+
+
+class FirstRowsOperator(Operator):
+    """Merges the rows of a batch with the kept ones of their partitions; rows that are no longer among the first are taken back and let go."""
+
+    def __init__(self, spec: PartitionTopSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._input = spec.input_schema.to_arrow()
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.order, self._input, options.time_zone, spec.arrival)
+        self._peers = Peers(spec.order, options.time_zone)
+        self._distinct = DistinctSlots()
+        self._best = self._gate(options.time_zone)
+
+    def _gate(self, time_zone: str) -> BestKeys | None:
+        """Return what keeps out rows that cannot be among the first; DENSE_RANK counts keys, not rows, and has none."""
+        spec = self._spec
+        if spec.rank == "dense_rank" or not spec.order or not BestKeys.serve(to_arrow(spec.order[0].expression.type), spec.limit):
+            return None
+        return BestKeys(spec.order[0], spec.limit, time_zone)
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._keys = KeyIndex([self._input.field(key).type for key in self._spec.partition])
+        groups = context.key_groups.max_parallelism
+        writes = LastWrites(self._spec.ttl_ms, context.clock) if self._spec.ttl_ms else None
+        kept = {"retracting": False, "counts": False, "by_key": True, "numbered": self._order.arrival != 0}
+        self._rows = JoinSide(self._input, self._spec.partition, self._keys, groups, writes=writes, **kept)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    @property
+    def wants_ticks(self) -> bool:
+        return self._spec.ttl_ms > 0
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """Forget partitions that have lived long enough since a row of theirs was kept; nothing is given for them."""
+        expired = self._rows.due(now_ms)
+        if expired.size:
+            _, ids = self._rows.links.expand(expired)
+            self._rows.remove(ids)
+            self._keys.remove(expired)
+            if self._best is not None:
+                self._best.forget(expired)
+            self._metrics.count(EXPIRED, int(expired.size))
+            self._metrics.state_entries = len(self._rows)
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        if batch.weights is None:
+            self._take(batch, out)
+            return None
+        return begun(self._take_copies(batch, batch.weights, out))
+
+    def _take_copies(self, batch: Batch, weights: np.ndarray, out: Output) -> Rest:
+        """Take rows as often as their weights say. Of more than ``limit`` equal rows no more are shown, unless they all have one rank."""
+        if self._spec.rank != "row_number":
+            self._take(batch.repeated(), out)  # all are kept and shown
+            return
+        for number, piece in enumerate(replace(batch, weights=np.minimum(weights, self._spec.limit)).single_rows()):
+            if number:
+                yield
+            self._take(piece, out)
+
+    def _take(self, batch: Batch, out: Output) -> None:
+        if not batch.num_rows:
+            return
+        slots = self._keys.lookup_or_insert([batch.rows.column(key) for key in self._spec.partition], batch.num_rows)
+        rows = batch.rows
+        if self._best is not None:
+            passed = self._best.passed(rows, slots, self._keys.capacity)
+            if passed.size < slots.size:
+                rows, slots = rows.take(array_of(passed)), slots[passed]
+        for some in self._rows.at_once(self._distinct.of(slots, self._keys.capacity)) if slots.size else ():
+            mine = np.isin(slots, some)
+            if mine.all():
+                self._merge(rows, slots, out)
+            else:
+                self._merge(rows.filter(array_of(mine)), slots[mine], out)
+        self._metrics.state_entries = len(self._rows)
+
+    def _merge(self, rows: pa.RecordBatch, slots: np.ndarray, out: Output) -> None:
+        """Keep the first of the new rows and the kept ones, and give what changed."""
+        touched = self._distinct.of(slots, self._keys.capacity)
+        positions, ids = self._rows.links.expand(touched)
+        held = self._rows.store.take(ids)
+        store = self._rows.store
+        arrived = np.concatenate([store.arrived(ids), store.next_arrival + np.arange(slots.size)]) if store.numbered else None
+        part = partitioned(pa.concat_batches([held, rows]), np.concatenate([touched[positions], slots]), self._order, arrived)
+        kept = self._peers.ranks(part, self._spec.rank) <= self._spec.limit
+        old = part.origins < ids.size
+        gone, new = np.flatnonzero(old & ~kept), np.flatnonzero(~old & kept)
+        self._give(part, old, kept, gone, new, out)
+        self._rows.remove(ids[part.origins[gone]])
+        numbers = None if arrived is None else arrived[part.origins[new]]
+        self._rows.change(Batch(part.rows.take(array_of(new))), part.slots[new], np.zeros(new.size, np.int64), numbers)
+
+    def _give(self, part: Partitions, old: np.ndarray, kept: np.ndarray, gone: np.ndarray, new: np.ndarray, out: Output) -> None:
+        if self._spec.shows_rank:
+            self._give_ranked(part, old, kept, out)
+            return
+        chosen = np.concatenate([gone, new])
+        if chosen.size:
+            weights = np.concatenate([np.full(gone.size, -1), np.ones(new.size, np.int64)])
+            turn = np.lexsort((weights, part.slots[chosen]))
+            rows = part.rows.take(array_of(chosen[turn]))
+            shown = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
+            out.collect(Batch(shown, None if not gone.size else weights[turn]))
+
+    def _give_ranked(self, part: Partitions, old: np.ndarray, kept: np.ndarray, out: Output) -> None:
+        """Give the rows whose rank is another than before."""
+        before, after = np.zeros(old.size, np.int64), np.zeros(old.size, np.int64)
+        before[old] = self._peers.ranks(part.kept(old), self._spec.rank)
+        after[kept] = self._peers.ranks(part.kept(kept), self._spec.rank)
+        changed = before != after
+        groups = self._peers.of(part).numbers
+        alone = np.bincount(groups, minlength=1)[groups] == 1
+        gone, new = np.flatnonzero(old & changed), np.flatnonzero(kept & changed)
+        taken, given = gone[alone[gone]], new[alone[new]]
+        rows = part.rows.take(array_of(np.concatenate([taken, given])))
+        pieces = [self._ranked(rows, np.concatenate([before[taken], after[given]])).rows]
+        weights = np.repeat([-1, 1], [taken.size, given.size])
+        gone, new = gone[~alone[gone]], new[~alone[new]]
+        if gone.size or new.size:  # rows with peers may be equal rows: what one loses the other may get
+            tied = difference(self._ranked(part.rows.take(array_of(gone)), before[gone]), self._ranked(part.rows.take(array_of(new)), after[new]))
+            if tied is not None:
+                pieces.append(tied.rows)
+                weights = np.append(weights, np.ones(tied.num_rows, np.int64) if tied.weights is None else tied.weights)
+        if weights.size:
+            turn = np.argsort(weights > 0, kind="stable")
+            out.collect(Batch(pa.concat_batches(pieces), None if (weights == 1).all() else weights).take(turn))
+
+    def _ranked(self, rows: pa.RecordBatch, ranks: np.ndarray) -> Batch:
+        """Rows with their ranks, where these are asked for."""
+        columns = list(rows.columns)
+        if self._spec.shows_rank:
+            columns.append(array_of(ranks.astype(np.int32)))
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

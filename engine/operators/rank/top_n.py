@@ -1,0 +1,88 @@
+"""The top-n operator: the first rows by an order, kept up to date under insertions and retractions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.rows.join_side import JoinSide
+from penstock.engine.state.rows.row_difference import difference
+from penstock.engine.state.rows.total_order import RowOrder
+from penstock.planner.physical.operator_specs import TopNSpec
+
+
+class TopNOperator(Operator):
+    """Keeps all rows (of an insert-only input only the first) and gives, per batch, what changed among the first ``limit`` after ``offset``.
+
+    A row of weight w counts as w rows. Ties are broken by all columns, so the result is a function of the rows alone.
+    """
+
+    def __init__(self, spec: TopNSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._schema = spec.schema.to_arrow()
+        self._order = RowOrder(spec.keys, self._schema, options.time_zone, spec.arrival)
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        self._slot = KeyIndex([])
+        groups, numbered = context.key_groups.max_parallelism, self._order.arrival != 0
+        apart = numbered and self._spec.insert_only  # equal rows that arrived apart may have others between them
+        self._rows = JoinSide(self._schema, [], self._slot, groups, retracting=not apart, counts=False, numbered=numbered)
+        self._shown: Batch | None = None
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"rows": self._rows}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        if self._shown is None:
+            self._shown = self._first(self._all_rows())
+        if self._spec.insert_only:
+            batch = self._cut(batch)
+        self._store(self._rows.consolidated(batch, keep=True))
+        shown = self._first(self._all_rows())
+        change = difference(self._shown, shown)
+        if change is not None:
+            out.collect(change)
+        self._shown = shown
+        self._context.metrics.state_entries = len(self._rows)
+
+    def _store(self, batch: Batch) -> None:
+        if batch.num_rows:
+            slots = self._slot.lookup_or_insert([], batch.num_rows)
+            self._rows.change(batch, slots, np.zeros(batch.num_rows, np.int64))
+
+    def _all_rows(self) -> Batch:
+        """All kept rows in order; of an insert-only input those that can never be shown are let go."""
+        ids = self._rows.store.live_ids()
+        rows = Batch(self._rows.store.take(ids), self._rows.store.weights(ids))
+        order = self._order.sorted(rows.rows, self._rows.store.arrived(ids))
+        ordered = rows.take(order)
+        if not self._spec.insert_only:
+            return ordered
+        kept = self._up_to(ordered)
+        self._rows.remove(ids[order[kept:]])
+        return ordered.slice(0, kept)
+
+    def _cut(self, batch: Batch) -> Batch:
+        """The rows of an insert-only batch that can be among the first at all, in the order they arrived."""
+        order = self._order.sorted(batch.rows)
+        return batch.take(np.sort(order[: self._up_to(batch.take(order))]))
+
+    def _up_to(self, ordered: Batch) -> int:
+        """Return how many ordered rows are needed to fill limit and offset."""
+        weights = np.ones(ordered.num_rows, np.int64) if ordered.weights is None else ordered.weights
+        return min(ordered.num_rows, int(np.searchsorted(np.cumsum(weights), self._spec.limit + self._spec.offset)) + 1)
+
+    def _first(self, ordered: Batch) -> Batch:
+        """Return the rows to show with the weight that lies between offset and offset + limit; rows of negative weight are never shown."""
+        assert ordered.weights is not None
+        weights = np.maximum(ordered.weights, 0)
+        ends = np.cumsum(weights)
+        low, high = self._spec.offset, self._spec.offset + self._spec.limit
+        visible = np.minimum(ends, high) - np.maximum(ends - weights, low)
+        chosen = np.flatnonzero(visible > 0)
+        return Batch(ordered.rows.take(array_of(chosen)), visible[chosen])

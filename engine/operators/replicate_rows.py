@@ -1,0 +1,25 @@
+"""Rows that say how often they stand: the count becomes the weight."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Operator, Output
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.expressions.datum import values_of
+from penstock.planner.physical.operator_specs import RepeatSpec
+
+
+class RepeatOperator(Operator):
+    """A row of weight w whose last column is n goes on without that column, with weight w·n."""
+
+    def __init__(self, spec: RepeatSpec, options: JobOptions) -> None:
+        self._schema = spec.schema.to_arrow()
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        counts = values_of(batch.rows.column(batch.rows.num_columns - 1)).astype(np.int64)
+        weights = counts if batch.weights is None else batch.weights * counts
+        rows = pa.RecordBatch.from_arrays(batch.rows.columns[:-1], schema=self._schema)
+        out.collect(Batch(rows, None if (weights == 1).all() else weights, batch.behind))

@@ -1,0 +1,1 @@
+"""Operators at the head of a chain."""

@@ -1,0 +1,128 @@
+"""The history source: what a source and the operators behind it would have given for rows that are there already, computed by a bounded backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Output, SourceOperator, SourceStatus
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.bounded.backend import BoundedBackends, BoundedResult
+from penstock.engine.connectors.filesystem.listing import FileListing, FileSplit
+from penstock.engine.connectors.filesystem.source import check_unchanged
+from penstock.engine.operators.source.sub_chain import InnerChain
+from penstock.planner.logical.history_scan import scan_of
+from penstock.planner.physical.operator_specs import HistorySpec
+
+_ASK_AGAIN_MS = 5
+_REST_MS = 1_000
+_Steps = Iterator[int | None]
+"""What is done piece by piece: None when there is more to do at once, else after how many milliseconds to come again."""
+
+
+class HistoryOperator(SourceOperator):
+    """Gives the history of the files dealt to this subtask, then the time it has come to, then rests; it keeps no state.
+
+    First the event times of each file are read, and the watermark they make. A file with a row behind its own watermark (late for some window,
+    maybe) is read as a stream reads it, by the same operators; all others are computed by the backend in one query, for there lateness plays
+    no part. Without a backend all are read so. Time is told once, behind all rows.
+    """
+
+    def __init__(self, spec: HistorySpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._options = options
+        self._time_us = MIN_WATERMARK_US
+        self._result: BoundedResult | None = None
+        self._inner: InnerChain | None = None
+        self._steps: _Steps | None = None
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        by_file: dict[str, list[str]] = {}
+        for split in self._spec.splits:
+            by_file.setdefault(FileSplit.parse(split).path, []).append(split)
+        files = sorted(by_file)
+        if self._spec.backend is None or (self._spec.timing and self._spec.backend != "spark"):
+            mine = files[context.subtask :: context.parallelism]  # event times, or all rows, are read by all
+        else:
+            mine = files if context.subtask == 0 else []  # one query aggregates more than several, and a job of Spark costs much
+        self._splits = tuple(split for path in mine for split in by_file[path])
+
+    def poll(self, out: Output) -> SourceStatus:
+        if self._steps is None:
+            self._steps = self._all(out)
+        wait_ms = next(self._steps)
+        if wait_ms is None:
+            return SourceStatus(more=True)
+        return SourceStatus(rests=wait_ms == _REST_MS, wake_ms=int(self._context.clock.monotonic_ms()) + wait_ms)
+
+    def close(self) -> None:
+        if self._result is not None:
+            self._result.close()
+        if self._inner is not None:
+            self._inner.close()
+
+    def _all(self, out: Output) -> _Steps:
+        late: set[str] = set()
+        if self._splits and self._spec.timing:
+            yield from self._times(late)
+        computed = tuple(split for split in self._splits if split not in late and self._spec.backend is not None)
+        if computed:
+            yield from self._computed(computed, out)
+        read = tuple(split for split in self._splits if split not in computed)
+        if read:
+            yield from self._read(read, out)
+        self._context.metrics.count("history_files_read_as_stream", len(late))
+        if self._spec.timing:
+            self._tell_time(out)
+        while True:
+            yield _REST_MS
+
+    def _times(self, late: set[str]) -> _Steps:
+        """Read the event times; note the splits that have late rows, and the time all have come to."""
+        self._inner = chain = InnerChain(self._spec.timing, self._options, self._context, self._splits)
+        while chain.step():
+            for split, batch in chain.taken():
+                if batch.behind is not None:
+                    late.add(split)
+            yield None
+        self._time_us = chain.time_us
+        chain.close()
+
+    def _computed(self, splits: tuple[str, ...], out: Output) -> _Steps:
+        """Give what the backend computes for splits that are the same before and after."""
+        backends: BoundedBackends = self._context.services.get(BoundedBackends)
+        self._result = result = backends.run_history(self._spec, splits, time_zone=self._options.time_zone)
+        while True:
+            rows = result.poll()
+            if rows is not None:
+                out.collect(Batch(rows))
+                yield None
+            elif result.ended:
+                break
+            else:
+                yield _ASK_AGAIN_MS
+        result.close()
+        table = scan_of(self._spec.plan).table
+        listing = FileListing(table.options["path"], "")
+        for split in splits:
+            check_unchanged(listing, FileSplit.parse(split))
+
+    def _read(self, splits: tuple[str, ...], out: Output) -> _Steps:
+        """Give what our own operators make of splits."""
+        self._inner = chain = InnerChain(self._spec.operators, self._options, self._context, splits)
+        while chain.step():
+            for _, batch in chain.taken():
+                out.collect(replace(batch, origin=0))
+            yield None
+        for _, batch in chain.ended():
+            out.collect(replace(batch, origin=0))
+        chain.close()
+
+    def _tell_time(self, out: Output) -> None:
+        """A subtask that has read no time holds nobody back."""
+        if MIN_WATERMARK_US < self._time_us < MAX_WATERMARK_US:
+            out.watermark(self._time_us)
+        else:
+            out.idle()

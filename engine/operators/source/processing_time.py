@@ -1,0 +1,51 @@
+"""Processing time: rows are stamped by the clock, and the clock is the watermark of what follows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, ListState, Operator, Output
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.state.watermark_state import ReachedTime
+from penstock.planner.physical.operator_specs import ProcessingTimeSpec
+
+
+class ProcessingTimeOperator(Operator):
+    """Time never goes back, neither with the clock nor over a restart, so no row is behind the watermark. Event time from above ends here."""
+
+    passes_time = False
+
+    def __init__(self, spec: ProcessingTimeSpec, options: JobOptions) -> None:
+        self._column = spec.time_column
+        self._schema = spec.schema.to_arrow()
+        self._last = ReachedTime()
+        self._sent_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._context = context
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        self._go_on(self._context.clock.wall_ms())
+        columns = batch.rows.columns
+        columns[self._column] = pa.repeat(pa.scalar(self._last.us, pa.int64()), batch.num_rows).view(self._schema[self._column].type)
+        out.collect(Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema), batch.weights, None, batch.origin))
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """The next row's time is not before this one, so windows that end by now are whole."""
+        self._go_on(now_ms)
+        if self._sent_us < self._last.us:
+            self._sent_us = self._last.us
+            self._context.metrics.watermark_us = self._sent_us
+            out.watermark(self._sent_us)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Only the end of input comes from above."""
+        if time_us == MAX_WATERMARK_US:
+            self._sent_us = time_us
+
+    def _go_on(self, now_ms: int) -> None:
+        self._last.us = max(self._last.us, now_ms * 1000)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"clock": self._last}

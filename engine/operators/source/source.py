@@ -1,0 +1,250 @@
+"""The source operator: reads the splits of a table that are this subtask's, and knows how far in each."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.catalog.connectors.registry import Boundedness, boundedness
+from penstock.catalog.types import is_timestamp
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    ListState,
+    Output,
+    SourceStatus,
+    SplitEvent,
+    SplitNews,
+)
+from penstock.engine.api.operator import SourceOperator as PolledOperator
+from penstock.engine.api.operator_events import KeysKnown
+from penstock.engine.api.scan_pruning import Skipping
+from penstock.engine.api.source import Position, ScanRequest, SplitReader
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.connectors.registry import source_connector
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_expression, compile_predicate
+from penstock.planner.physical.operator_specs import SourceSpec
+
+MAX_OPEN = 64
+EMPTY_PAUSE_MS = 10
+BATCH_BYTES = 16 << 20
+PACE_MS = 1.0
+"""A paced source gives what has fallen due in so long: fewer rows at once would keep the thread from all else."""
+BURST_MS = 1000.0
+"""A paced source that had nothing, or was held up, makes up for so long at most: the habit of token buckets (Guava's, so Flink's, keep a second)."""
+_MORE = SourceStatus(more=True)
+
+
+@dataclass(eq=False)
+class _Split:
+    """One split of this subtask. ``time_us``: the event time it has come to; ``again_ms``: when an empty one is worth asking again."""
+
+    origin: int
+    split_id: str
+    position: Position | None = None
+    finished: bool = False
+    reader: SplitReader | None = None
+    time_us: int = MIN_WATERMARK_US
+    again_ms: float = 0.0
+
+    def item(self) -> dict[str, Any]:
+        """Return the split as an item of state."""
+        position = self.reader.position() if self.reader is not None else self.position
+        return {"split": self.split_id, "position": position, "finished": self.finished}
+
+
+class SourceOperator(PolledOperator, ListState):
+    """Reads splits, the one that lags behind in event time first, so that splits advance together and windows need little state.
+
+    Every split of the subtask counts as open from the start: its watermark cannot pass rows nobody has read yet. The splits of a finite table
+    are dealt in order of their ids, those of a watched one by a stable hash of the id.
+    """
+
+    def __init__(self, spec: SourceSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._options = options
+        self._splits: list[_Split] = []
+        self._known: set[str] = set()
+        self._looked = False
+        self._announced = 0
+        self._live: list[_Split] = []
+        self._open_readers = 0
+        self._watched = boundedness(spec.table) is Boundedness.UNBOUNDED and spec.table.connector == "filesystem"
+        self._keep = None if spec.predicate is None else compile_predicate(spec.predicate, EvaluationContext(options.time_zone))
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        self._time_of = _event_time(self._spec, EvaluationContext(self._options.time_zone, context.clock))
+        table, columns = self._spec.table, self._spec.columns
+        told = table, columns, self._spec.predicate, self._options.batch_max_rows, context.clock, context.services, context.metrics
+        self._skipping = Skipping(context.metrics) if self._spec.skips else None
+        self._connector = source_connector(ScanRequest(*told, self._skipping))
+        self._discover_ms = self._connector.discover_every_ms()
+        self._next_discovery_ms = 0.0
+        self._rate = 0.0
+        self._budget_from_ms: float | None = None
+        self._given = 0
+        self._rows_at_once = self._options.batch_max_rows
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"splits": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        self._look()
+        return [split.item() for split in self._splits]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        if not items:
+            return
+        states = {item["split"]: item for item in items}
+        self._connector.recall(sorted(states))
+        self._assign(sorted(states))
+        for split in self._splits:
+            item = states[split.split_id]
+            split.position, split.finished = item["position"], item["finished"]
+        self._looked = True
+
+    def on_keys(self, known: KeysKnown) -> None:
+        for join_id, places in self._spec.skips:
+            if self._skipping is not None and join_id == known.join_id:
+                self._skipping.learn(known.told, [self._spec.schema.names[place] for place in places])
+
+    def poll(self, out: Output) -> SourceStatus:
+        now_ms = self._context.clock.monotonic_ms()
+        self._look()
+        self._discover(now_ms)
+        self._announce(out)
+        allowed, refill_ms = self._allowance(now_ms)
+        split = self._next_split(now_ms)
+        if split is None or not allowed:
+            return self._waiting(now_ms, refill_ms if split is not None else None)
+        if split.reader is None:
+            split.reader = self._connector.open(split.split_id, split.position)
+            self._open_readers += 1
+        rows = split.reader.poll(min(allowed, self._rows_at_once))
+        if rows is not None:
+            self._give(rows, split, out)
+        elif split.reader.ended:
+            self._finish(split, out)
+        else:
+            split.again_ms = now_ms + EMPTY_PAUSE_MS
+            out.split(SplitEvent(SplitNews.EMPTY, split.origin, split.split_id))
+        return _MORE if self._live or self._discover_ms is not None else SourceStatus(ended=True)
+
+    def close(self) -> None:
+        for split in self._splits:
+            if split.reader is not None:
+                split.reader.close()
+
+    def _assign(self, split_ids: list[str]) -> None:
+        """Take those of the ids that are this subtask's; ids are all there are (finite) or the new ones (watched)."""
+        own, all_ = self._context.subtask, self._context.parallelism
+        for index, split_id in enumerate(split_ids):
+            owner = zlib.crc32(split_id.encode()) if self._watched else index
+            if owner % all_ == own:
+                self._splits.append(_Split(len(self._splits), split_id))
+        self._known.update(split_ids)
+        share = len(self._splits) / max(1, len(self._known))  # a look that finds no new split changes nothing
+        self._rate = self._connector.rows_per_second() * share
+
+    def _look(self) -> None:
+        """List the splits once; a restored subtask has them from its state."""
+        if not self._looked:
+            self._looked = True
+            self._assign(self._connector.splits())
+
+    def _discover(self, now_ms: float) -> None:
+        """List the splits again when it is time to look for new ones."""
+        if self._discover_ms is not None and now_ms >= self._next_discovery_ms:
+            self._assign([split_id for split_id in self._connector.splits() if split_id not in self._known])
+            self._next_discovery_ms = now_ms + self._discover_ms
+
+    def _announce(self, out: Output) -> None:
+        for split in self._splits[self._announced :]:
+            if not split.finished:
+                self._live.append(split)
+                out.split(SplitEvent(SplitNews.OPENED, split.origin, split.split_id))
+        self._announced = len(self._splits)
+
+    def _next_split(self, now_ms: float) -> _Split | None:
+        """Return the split to read: of those open (or to be opened, 64 at most) the one furthest behind in event time."""
+        ready = (split for split in self._live if split.again_ms <= now_ms)
+        if self._time_of is None:
+            return next(ready, None)
+        if self._open_readers >= MAX_OPEN:
+            ready = (split for split in ready if split.reader is not None)
+        return min(ready, key=lambda split: (split.time_us, split.origin), default=None)
+
+    def _give(self, given: pa.RecordBatch | Batch, split: _Split, out: Output) -> None:
+        self._given += given.num_rows
+        batch = Batch(given, origin=split.origin) if isinstance(given, pa.RecordBatch) else replace(given, origin=split.origin)
+        per_row = max(1, batch.size_bytes // max(1, batch.num_rows))
+        self._rows_at_once = min(self._options.batch_max_rows, max(1, BATCH_BYTES // per_row))
+        kept = batch if self._keep is None else batch.filter(self._keep(batch.rows))
+        if self._time_of is not None and kept.num_rows:
+            split.time_us = max(split.time_us, self._time_of(kept.rows))
+        out.collect(kept)
+
+    def _finish(self, split: _Split, out: Output) -> None:
+        split.position = split.reader.position() if split.reader is not None else split.position
+        if split.reader is not None:
+            split.reader.close()
+            self._open_readers -= 1
+        split.reader, split.finished = None, True
+        self._live.remove(split)
+        self._context.metrics.count("splits_finished")
+        out.split(SplitEvent(SplitNews.ENDED, split.origin, split.split_id))
+
+    def _allowance(self, now_ms: float) -> tuple[int, float]:
+        """Return how many rows may be given now and, when none, when the next may.
+
+        A token bucket: what fell due and was not given is made up for, but no more than ``BURST_MS`` of it.
+        """
+        if not self._rate:
+            return self._options.batch_max_rows, now_ms
+        if self._budget_from_ms is None:
+            self._budget_from_ms = now_ms
+        due = (now_ms - self._budget_from_ms) * self._rate / 1000 + 1
+        allowed, at_once = int(due) - self._given, max(1, int(self._rate * PACE_MS / 1000))
+        most = max(at_once, int(self._rate * BURST_MS / 1000))
+        if allowed > most:
+            self._budget_from_ms += (allowed - most) * 1000 / self._rate
+            allowed = most
+        return allowed if allowed >= at_once else 0, self._budget_from_ms + (self._given + at_once - 1) * 1000 / self._rate
+
+    def _waiting(self, now_ms: float, refill_ms: float | None) -> SourceStatus:
+        if not self._live and self._discover_ms is None:
+            return SourceStatus(ended=True)
+        times = [split.again_ms for split in self._live if split.again_ms > now_ms]
+        times += [] if self._discover_ms is None else [self._next_discovery_ms]
+        times += [] if refill_ms is None else [refill_ms]
+        return SourceStatus(wake_ms=int(min(times, default=now_ms)) + 1)
+
+
+def _event_time(spec: SourceSpec, context: EvaluationContext) -> Any:
+    """Return a function giving how far in event time a batch comes (microseconds), ``None`` for a table without watermark.
+
+    It only decides the order of reading. A computed time is taken of the last row; one whose columns are not all read counts as unknown.
+    """
+    table = spec.table
+    if table.watermark is None:
+        return None
+    schema_index = table.source_schema.index_of(table.watermark.column)
+    places = {source: place for place, source in enumerate(spec.columns)}
+    if schema_index is not None and schema_index in places and is_timestamp(table.source_schema[schema_index].type):
+        place = places[schema_index]
+        return lambda rows: _micros(pc.max(rows.column(place)))
+    for column in table.computed:
+        if column.name == table.watermark.column and column.expression.columns() <= places.keys():
+            evaluate = compile_expression(column.expression.remap(places), context)
+            return lambda rows: _micros(evaluate(rows.slice(rows.num_rows - 1))[0])
+    return lambda rows: MIN_WATERMARK_US
+
+
+def _micros(value: pa.Scalar) -> int:
+    return value.cast(pa.timestamp("us")).value if value.is_valid else MIN_WATERMARK_US

@@ -1,0 +1,48 @@
+"""VALUES: literal rows, given once by subtask 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, ListState, Output, SourceOperator, SourceStatus
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.expressions.compiler import literal_scalar
+from penstock.planner.physical.operator_specs import ValuesSpec
+
+
+class ValuesOperator(SourceOperator, ListState):
+    """The position is the number of rows given."""
+
+    def __init__(self, spec: ValuesSpec, options: JobOptions) -> None:
+        self._rows = _batch(spec)
+        self._most = options.batch_max_rows
+        self._given = 0
+
+    def open(self, context: Context) -> None:
+        self._mine = context.subtask == 0
+
+    def poll(self, out: Output) -> SourceStatus:
+        if not self._mine or self._given >= self._rows.num_rows:
+            return SourceStatus(ended=True)
+        piece = self._rows.slice(self._given, self._most)
+        self._given += piece.num_rows
+        out.collect(Batch(piece))
+        return SourceStatus(more=True)
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"given": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        return [{"given": self._given}] if self._mine else []
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        self._given = max((item["given"] for item in items), default=0)
+
+
+def _batch(spec: ValuesSpec) -> pa.RecordBatch:
+    schema = spec.schema.to_arrow()
+    columns = [[literal_scalar(row[i]).as_py() for row in spec.rows] for i in range(len(schema))]
+    return pa.RecordBatch.from_arrays([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)

@@ -1,0 +1,166 @@
+"""The watermark assigner: event time per split, merged by minimum; rows behind their own split's watermark are marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, ListState, Operator, Output, SplitEvent, SplitNews
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.expressions import EvaluationContext, compile_expression
+from penstock.engine.expressions.datum import nulls_of, values_of
+from penstock.engine.metrics.operator_metrics import SplitProgress
+from penstock.planner.physical.operator_specs import WatermarkSpec
+
+
+@dataclass
+class _Split:
+    """One open split. ``empty_since_ms``: when it was first polled in vain since its last row; ``idle``: whether that is long enough ago."""
+
+    split_id: str
+    watermark_us: int
+    empty_since_ms: float | None = None
+    idle: bool = False
+    last_event_us: int | None = None
+
+
+class WatermarkOperator(Operator, ListState):
+    """Rows with a NULL time pass and say nothing about time.
+
+    A split's watermark is the greatest value of the watermark expression over its rows so far, so it depends on the split's contents alone. What
+    is sent on is the least over the open splits that are not idle; when there is none, time is said to stand still.
+    """
+
+    def __init__(self, spec: WatermarkSpec, options: JobOptions) -> None:
+        self._spec = spec
+        self._zone = options.time_zone
+        self._splits: dict[int, _Split] = {}
+        self._restored: dict[str, int] = {}
+        self._seen_splits = False
+        self._sent_us = MIN_WATERMARK_US
+        self._idle = False
+        self._alone_since_ms: float | None = None
+
+    def open(self, context: Context) -> None:
+        self._context = context
+        self._watermark = compile_expression(self._spec.watermark, EvaluationContext(self._zone, context.clock))
+        self._alone_since_ms = context.clock.monotonic_ms()
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        split = self._splits.get(batch.origin)
+        if split is None:
+            split = self._splits[batch.origin] = _Split(f"#{batch.origin}", MIN_WATERMARK_US)
+        split.empty_since_ms, split.idle = None, False
+        before, after_us = self._progress(batch, split.watermark_us)
+        split.watermark_us = after_us
+        self._note(split, batch)
+        out.collect(self._marked(batch, before))
+        self._advance(out)
+
+    def _note(self, split: _Split, batch: Batch) -> None:
+        """Let people see how far the split is."""
+        latest = pc.max(batch.rows.column(self._spec.time_column)).value
+        if latest is not None:
+            split.last_event_us = latest if split.last_event_us is None else max(latest, split.last_event_us)
+        self._show(split)
+
+    def _show(self, split: _Split) -> None:
+        watermark_us = None if split.watermark_us == MIN_WATERMARK_US else split.watermark_us
+        self._context.metrics.splits[split.split_id] = SplitProgress(split.last_event_us, watermark_us, split.idle)
+
+    def _progress(self, batch: Batch, start_us: int) -> tuple[np.ndarray, int]:
+        """Return the split's watermark just before each row, and after the last."""
+        column = self._watermark(batch.rows)
+        values = values_of(column)
+        missing = nulls_of(column)
+        if missing is not None:
+            values = np.where(missing, MIN_WATERMARK_US, values)
+        before = np.empty(len(values) + 1, np.int64)
+        before[0] = start_us
+        before[1:] = values
+        np.maximum.accumulate(before, out=before)
+        return before[:-1], int(before[-1])
+
+    def _marked(self, batch: Batch, before: np.ndarray) -> Batch:
+        column = batch.rows.column(self._spec.time_column)
+        behind = values_of(column) < before
+        missing = nulls_of(column)
+        if missing is not None:
+            behind &= ~missing
+            self._context.metrics.count("null_time_rows", int(missing.sum()))
+        return Batch(batch.rows, batch.weights, before if behind.any() else None, batch.origin)
+
+    def on_split(self, event: SplitEvent, out: Output) -> None:
+        """Take news of a split; nobody further down needs it."""
+        self._seen_splits = True
+        now_ms = self._context.clock.monotonic_ms()
+        match event.news:
+            case SplitNews.OPENED:
+                self._splits[event.origin] = _Split(event.split_id, self._restored.pop(event.split_id, MIN_WATERMARK_US))
+                self._show(self._splits[event.origin])
+            case SplitNews.ENDED:
+                self._splits.pop(event.origin, None)
+                self._context.metrics.splits.pop(event.split_id, None)
+            case SplitNews.EMPTY:
+                self._emptied(event.origin, now_ms)
+        self._alone_since_ms = None if self._splits else self._alone_since_ms or now_ms
+        if self._splits and (event.news is not SplitNews.OPENED or self._idle):
+            self._advance(out)  # a split opened moves nothing: restored ones open one by one, and the first to open may be far ahead of the others
+
+    def _emptied(self, origin: int, now_ms: float) -> None:
+        split = self._splits.get(origin)
+        if split is None:
+            return
+        if split.empty_since_ms is None:
+            split.empty_since_ms = now_ms
+        split.idle = self._waited(split.empty_since_ms, now_ms)
+        self._show(split)
+
+    def _waited(self, since_ms: float, now_ms: float) -> bool:
+        timeout_ms = self._spec.idle_timeout_ms
+        return timeout_ms > 0 and now_ms - since_ms >= timeout_ms
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        """A subtask that has had no split for the idle timeout (a watched table with few files) holds nobody back."""
+        if self._alone_since_ms is not None and not self._idle and self._waited(self._alone_since_ms, self._context.clock.monotonic_ms()):
+            self._idle = True
+            out.idle()
+
+    def _advance(self, out: Output) -> None:
+        """Send the merged watermark when it has moved, or when time goes on after standing still."""
+        active = [split.watermark_us for split in self._splits.values() if not split.idle]
+        if not active:
+            if not self._idle:
+                self._idle = True
+                out.idle()
+            return
+        merged_us = min(active)
+        if merged_us > self._sent_us or self._idle:
+            self._idle = False
+            self._sent_us = max(merged_us, self._sent_us)
+            self._context.metrics.watermark_us = self._sent_us if self._sent_us > MIN_WATERMARK_US else None
+            out.watermark(self._sent_us)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        """Only the end of input comes from above."""
+        if time_us == MAX_WATERMARK_US:
+            self._sent_us = time_us
+
+    def list_states(self) -> dict[str, ListState]:
+        return {"splits": self}
+
+    def snapshot_items(self) -> list[dict[str, Any]]:
+        kept = {} if self._seen_splits else dict(self._restored)
+        for split in self._splits.values():
+            kept[split.split_id] = split.watermark_us
+        return [{"split_id": split_id, "watermark_us": watermark_us} for split_id, watermark_us in sorted(kept.items())]
+
+    def restore_items(self, items: list[dict[str, Any]]) -> None:
+        """Keep all items: whose a split is shows when it is opened. Where several subtasks knew a split, the furthest is right."""
+        for item in items:
+            known = self._restored.get(item["split_id"], MIN_WATERMARK_US)
+            self._restored[item["split_id"]] = max(known, item["watermark_us"])

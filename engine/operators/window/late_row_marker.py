@@ -1,0 +1,102 @@
+"""Marks rows that are late for every window they fall in, as the window operator above would decide it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.expressions.datum import nulls_of, values_of
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.session_state import SessionState
+from penstock.engine.state.rows.rows_behind import RowsBehind, less
+from penstock.engine.windowing import window_arithmetic
+from penstock.planner.logical.windows import WindowKind
+from penstock.planner.physical.operator_specs import LateMarkSpec
+
+
+class LateMarkOperator(Operator):
+    """Decides by the watermark of the row's own split, or its own; what stands above sees none that is further on."""
+
+    def __init__(self, spec: LateMarkSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._lateness_us = spec.lateness_us
+        self._schema = spec.schema.to_arrow()
+        self._watermark_us = MIN_WATERMARK_US
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        column = batch.rows.column(self._window.time_column)
+        times = values_of(column)
+        bounds = self._reached(batch)
+        reach = less(bounds, self._lateness_us)
+        if self._window.kind is WindowKind.SESSION:
+            ends, late = times + self._window.size_us, times < reach
+        else:
+            ends = window_arithmetic.last_window_end(window_arithmetic.slice_end(times, self._window), self._window)
+            late = ends <= reach
+        missing = nulls_of(column)
+        self._mark(batch, late if missing is None else late & ~missing, ends, missing, bounds, out)
+
+    def _reached(self, batch: Batch) -> np.ndarray:
+        return np.full(batch.num_rows, self._watermark_us) if batch.behind is None else np.maximum(batch.behind, self._watermark_us)
+
+    def _mark(self, batch: Batch, late: np.ndarray, ends: np.ndarray, missing: np.ndarray | None, bounds: np.ndarray, out: Output) -> None:
+        kind = self._schema[-1].type
+        marks = [array_of(late), array_of(ends, missing).view(kind), array_of(bounds, bounds == MIN_WATERMARK_US).view(kind)]
+        out.collect(batch.with_rows(pa.RecordBatch.from_arrays([*batch.rows.columns, *marks], schema=self._schema)))
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        self._watermark_us = time_us
+
+
+class SessionLateMarkOperator(LateMarkOperator):
+    """The same for sessions of rows that are never taken back: which have ended is known from all that came before."""
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        keys, groups = self._window.partition_keys, context.key_groups.max_parallelism
+        self._input = pa.schema(list(self._schema)[:-3])
+        self._sessions = SessionState([self._input.field(key).type for key in keys], Accumulators((), True, "UTC"), groups)
+        self._behind = RowsBehind(self._input, keys, self._window.time_column, groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"sessions": self._sessions, "behind": self._behind}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        timeless = batch.rows.column(self._window.time_column).is_null()
+        if timeless.true_count:
+            super().on_batch(batch.filter(timeless), port, out)
+            batch = batch.filter(pc.invert(timeless))
+        batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
+        if batch.num_rows:
+            ends = self._ends(batch.rows)
+            self._sessions.open(self._keys(batch.rows), ends - self._window.size_us, ends)
+            self._mark(batch, np.zeros(ends.size, np.bool_), ends, None, self._reached(batch), out)
+        self._count_entries()
+
+    def _keys(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        return [rows.column(key) for key in self._window.partition_keys]
+
+    def _ends(self, rows: pa.RecordBatch) -> np.ndarray:
+        """When the session of each row would end if no other were near."""
+        return values_of(rows.column(self._window.time_column)) + self._window.size_us
+
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._sessions) + len(self._behind)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            rows, gap_us = turns.batch.rows, self._window.size_us
+            ends, ended_us = self._ends(rows), less(turns.reached, self._lateness_us)
+            sessions = self._sessions.open_in_turn(self._keys(rows), ends - gap_us, gap_us, ended_us)
+            self._mark(Batch(rows, turns.batch.weights, turns.reached), sessions < 0, ends, None, turns.reached, out)
+        over = self._sessions.ended(max(time_us, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us)
+        if over.size:
+            self._sessions.remove(over)
+        self._count_entries()
+        super().on_watermark(time_us, out)

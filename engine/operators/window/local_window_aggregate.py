@@ -1,0 +1,112 @@
+"""The LOCAL phase of a split window aggregate: one partial row per key and slice, before the exchange."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, Operator, Output
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.operators.aggregate.partial_aggregation import Reduction
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.aggregates.passthrough_partials import RowPartials
+from penstock.engine.state.groups.window_state import WindowState
+from penstock.engine.windowing import window_arithmetic
+from penstock.engine.windowing.window_assigner import PlacedRows, WindowRows
+from penstock.planner.logical.windows import Windowing
+from penstock.planner.physical.operator_specs import WindowAggregateSpec
+
+_FULL_BATCHES = 4
+
+
+class LocalWindowAggregateOperator(Operator):
+    """Holds the partials of a slice until the watermark reaches its end: before that they are late for nobody.
+
+    All are let go before a barrier (so there is no state to declare), before time stands still, and when there are many. Rows late for some
+    windows of their slice are kept apart, and their partial says so by ``Batch.behind``. Where aggregating does not make rows fewer, each row
+    goes on as the partial it is. Where windows give early results partials are not held for long.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        assert isinstance(spec.window, Windowing)
+        self._window = spec.window
+        self._emission = spec.emission
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._accumulators = Accumulators(spec.aggregates, spec.insert_only, options.time_zone)
+        self._partials = RowPartials(spec.aggregates, options.time_zone)
+        self._reduction = Reduction()
+        self._rows_held = 0
+        self._entries_max = _FULL_BATCHES * options.batch_max_rows
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
+        self._state = WindowState(self._window, self._key_types, self._accumulators)
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> None:
+        placed = self._rows.place(batch, self._watermark_us)
+        if not placed.ends.size:
+            return
+        if placed.batch.weights is None and not self._reduction.pays():
+            self._flush(out)
+            self._pass(placed, out)
+            return
+        self._rows_held += placed.ends.size
+        self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+        if len(self._state) >= self._entries_max or (self._emission.early and not self._emission.every_us):
+            self._flush(out)
+
+    def on_watermark(self, time_us: int, out: Output) -> None:
+        slices, ends, _ = self._state.slices()
+        self._let_go(slices[ends <= time_us], out)
+        self._watermark_us = time_us
+
+    def on_processing_time(self, now_ms: int, out: Output) -> None:
+        if self._emission.early:
+            self._flush(out)
+
+    def on_idle(self, out: Output) -> None:
+        self._flush(out)
+
+    def before_barrier(self, checkpoint_id: int, out: Output) -> None:
+        self._flush(out)
+
+    def on_end(self, out: Output) -> None:
+        self._flush(out)
+
+    def _flush(self, out: Output) -> None:
+        self._let_go(self._state.slices()[0], out)
+
+    def _let_go(self, slices: np.ndarray, out: Output) -> None:
+        """Emit the partials of slices and forget them."""
+        if not slices.size:
+            return
+        state = self._state
+        held = len(state)
+        _, entries = state.entries_of(slices)
+        columns = state.keys.keys(state.key_slots(entries)) + self._accumulators.results(entries)
+        batch = self._batch(columns, state.ends_of(entries), state.missed(entries))
+        state.remove(slices)
+        rows = self._rows_held * entries.size // held
+        self._rows_held -= rows
+        self._reduction.saw(rows, entries.size)
+        out.collect(batch)
+
+    def _pass(self, placed: PlacedRows, out: Output) -> None:
+        """Emit rows as the partials they are."""
+        rows = placed.batch.rows
+        columns = [rows.column(key) for key in self._keys] + self._partials.columns(rows)
+        out.collect(self._batch(columns, placed.ends, placed.missed))
+
+    def _batch(self, columns: list[pa.Array], ends: np.ndarray, missed: np.ndarray | None) -> Batch:
+        behind = None
+        if missed is not None and missed.any():
+            behind = np.where(
+                missed > 0, self._emission.lateness_us + ends + (missed - 1) * window_arithmetic.slice_size(self._window), MIN_WATERMARK_US
+            )
+        times = array_of(ends).view(self._schema.field(len(columns)).type)
+        return Batch(pa.RecordBatch.from_arrays([*columns, times], schema=self._schema), behind=behind)

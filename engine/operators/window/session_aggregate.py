@@ -1,0 +1,99 @@
+"""Aggregation over SESSION windows: rows of a key no further apart than the gap are one session."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import Context, KeyedState, Operator, Output, Rest, begun, given
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.operators.window.window_aggregate import WINDOW_TIME_US
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.session_state import SessionState
+from penstock.engine.state.rows.rows_behind import RowsBehind, Turns, less
+from penstock.engine.windowing.late_row_filter import without_late
+from penstock.planner.logical.windows import Windowing
+from penstock.planner.physical.operator_specs import WindowAggregateSpec
+
+
+class SessionAggregateOperator(Operator):
+    """A session lasts from its first time to its last time plus the gap; a row at exactly that end still belongs to it.
+
+    A row is late when its session, with those it touches that had not ended by its split's watermark when it came, would have ended by then. So rows
+    behind their split's watermark wait until all have come that came earlier as time goes, and take their turn: which sessions there are does not
+    depend on how splits interleave. A session is emitted when the watermark is past its end (a row at its end might still come). So time goes on from
+    here one microsecond behind, and windows above do not close before the sessions that end with them have come.
+    """
+
+    added_states = frozenset({"behind"})
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        assert isinstance(spec.window, Windowing)
+        self._time_column, self._gap_us = spec.window.time_column, spec.window.size_us
+        self._lateness_us = spec.emission.lateness_us
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._input = spec.input_schema.to_arrow()
+        self._key_types = [self._input.field(key).type for key in spec.keys]
+        self._accumulators = Accumulators(spec.aggregates, True, options.time_zone)
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        groups = context.key_groups.max_parallelism
+        self._state = SessionState(self._key_types, self._accumulators, groups)
+        self._behind = RowsBehind(self._input, self._keys, self._time_column, groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"sessions": self._state, "behind": self._behind}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        batch = self._behind.timely(batch, self._watermark_us, self._lateness_us, self._metrics)
+        if batch.num_rows:
+            times = col.words(batch.rows.column(self._time_column))
+            sessions = self._state.open([batch.rows.column(key) for key in self._keys], times, times + self._gap_us)
+            self._accumulators.add(sessions, batch.rows, batch.weights)
+        self._count_entries()
+        return None
+
+    def _count_entries(self) -> None:
+        self._metrics.state_entries = len(self._state) + len(self._behind)
+
+    def _take_turns(self, turns: Turns) -> None:
+        """Make rows that came behind a watermark part of the sessions that had not ended by then; drop and count the others, which are late."""
+        rows = turns.batch.rows
+        times, ended_us = col.words(rows.column(self._time_column)), less(turns.reached, self._lateness_us)
+        sessions = self._state.open_in_turn([rows.column(key) for key in self._keys], times, self._gap_us, ended_us)
+        late = sessions < 0
+        batch = without_late(turns.batch, late, turns.reached, self._metrics)
+        self._accumulators.add(sessions[~late], batch.rows, batch.weights)
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        turns = self._behind.turns(time_us)
+        if turns is not None:
+            self._take_turns(turns)
+        state = self._state
+        ended = state.ended(time_us)
+        if ended.size:
+            yield from given(self._batch(ended), out)
+            state.remove(ended)
+            self._metrics.windows_closed += int(ended.size)
+        self._count_entries()
+        self._watermark_us = time_us
+
+    def passes_on(self, time_us: int) -> int:
+        return time_us - 1 if MIN_WATERMARK_US < time_us < MAX_WATERMARK_US else time_us
+
+    def _batch(self, sessions: np.ndarray) -> Batch:
+        """Return the results of sessions."""
+        starts, ends = self._state.bounds(sessions)
+        columns = self._state.key_columns(sessions) + self._accumulators.results(sessions)
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(array_of(times).view(field.type))
+        return Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))

@@ -1,0 +1,211 @@
+"""Windowed aggregation by slices: TUMBLE, HOP, CUMULATE, and windows already attached to the rows. Emits each window once, when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.types import BIGINT
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.job_options import JobOptions
+from penstock.engine.api.operator import (
+    Context,
+    KeyedState,
+    ListState,
+    Operator,
+    Output,
+    Rest,
+    begun,
+    given,
+)
+from penstock.engine.api.row_pieces import LIMITS
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.groups.window_state import WindowState
+from penstock.engine.state.index.slot_sets import number_runs
+from penstock.engine.windowing import window_arithmetic
+from penstock.engine.windowing.window_assigner import WindowRows
+from penstock.planner.expressions.nodes import AggregateCall
+from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.physical.operator_specs import WindowAggregateSpec
+
+WINDOW_TIME_US = 1000
+"""``window_time`` is one millisecond before the window's end."""
+_ROW_COUNT = AggregateCall("count", (), BIGINT, False)
+
+
+class WindowAggregateOperator(Operator):
+    """State by key and slice; a window is the merge of its slices. Rows that are late for every window are dropped and counted.
+
+    Windows come in ascending order of their ends. A window without rows, or whose rows were all retracted, gives nothing.
+    """
+
+    def __init__(self, spec: WindowAggregateSpec, options: JobOptions) -> None:
+        self._window = spec.window
+        self._emission = spec.emission
+        self._keys = spec.keys
+        self._schema = spec.schema.to_arrow()
+        self._counts_rows = not spec.insert_only
+        calls = (*spec.aggregates, _ROW_COUNT) if self._counts_rows else spec.aggregates
+        self._accumulators = Accumulators(calls, spec.insert_only, options.time_zone)
+        self._key_types = [spec.input_schema.to_arrow().field(key).type for key in spec.keys]
+        self._sliding = isinstance(self._window, Windowing) and self._window.kind is not WindowKind.TUMBLE
+        self._watermark_us = MIN_WATERMARK_US
+
+    def open(self, context: Context) -> None:
+        self._metrics = context.metrics
+        self._rows = WindowRows(self._window, context.metrics, self._emission.lateness_us)
+        self._state = WindowState(self._window, self._key_types, self._accumulators, context.key_groups)
+
+    def keyed_states(self) -> dict[str, KeyedState]:
+        return {"windows": self._state}
+
+    def list_states(self) -> dict[str, ListState]:
+        return {**super().list_states(), "passed": self._state.closed}
+
+    def on_batch(self, batch: Batch, port: int, out: Output) -> Rest | None:
+        placed = self._rows.place(batch, self._watermark_us)
+        if placed.ends.size:
+            self._state.add([placed.batch.rows.column(key) for key in self._keys], placed)
+            self._will_close(placed.ends)
+            self._metrics.state_entries = len(self._state)
+        return None
+
+    def on_watermark(self, time_us: int, out: Output) -> Rest | None:
+        return begun(self._pass_time(time_us, out))
+
+    def _pass_time(self, time_us: int, out: Output) -> Rest:
+        slices, ends, starts = self._state.slices()
+        yield from self._give_closing(slices, ends, starts, time_us, out)
+        self._watermark_us = time_us
+        self._free(slices, ends, time_us)
+
+    def _give_closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int, out: Output) -> Rest:
+        if not (ends.size and ends[0] <= time_us):
+            return
+        for number, batch in enumerate(self._closing(slices, ends, starts, time_us)):
+            if number:
+                yield
+            yield from given(batch, out)
+
+    def _will_close(self, ends: np.ndarray) -> None:
+        """Let people see when the next window closes."""
+        later = ends[ends > self._watermark_us]
+        if later.size:
+            known = self._metrics.next_close_us
+            self._metrics.next_close_us = int(later.min()) if known is None else min(known, int(later.min()))
+
+    def _closing(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Give the windows that end after the last watermark and by ``time_us``."""
+        return self._sliding_windows(slices, ends, time_us) if self._sliding else self._whole_slices(slices, ends, starts, time_us)
+
+    def _free(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> None:
+        """Forget slices whose last window has ended by ``time_us``."""
+        self._state.closed.us = time_us
+        self._metrics.next_close_us = None
+        self._will_close(ends)
+        last = window_arithmetic.last_window_end(ends, self._window) if isinstance(self._window, Windowing) else ends
+        over = last <= time_us
+        if over.any():
+            self._state.remove(slices[over])
+            self._metrics.state_entries = len(self._state)
+
+    def _whole_slices(self, slices: np.ndarray, ends: np.ndarray, starts: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Each slice is a window."""
+        due = (ends <= time_us) & (ends > self._watermark_us)
+        ends, starts = ends[due], starts[due]
+        self._metrics.windows_closed += int(ends.size)
+        positions, entries = self._state.entries_of(slices[due])
+        if isinstance(self._window, Windowing):
+            starts = window_arithmetic.window_start(ends, self._window)
+        for first in range(0, max(entries.size, 1), LIMITS.piece_rows):
+            at, some = positions[first : first + LIMITS.piece_rows], entries[first : first + LIMITS.piece_rows]
+            yield self._batch(self._accumulators, some, self._state.key_slots(some), starts[at], ends[at])
+
+    def _sliding_windows(self, slices: np.ndarray, ends: np.ndarray, time_us: int) -> Iterator[Batch]:
+        """Merge, for each window that ends now, the entries of its slices by key; as many windows at once as fit."""
+        for of_slice, window_ends in self._due_pairs(ends, time_us):
+            yield from self._merged_windows(slices, ends, of_slice, window_ends)
+
+    def _merged_windows(
+        self, slices: np.ndarray, ends: np.ndarray, of_slice: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None
+    ) -> Iterator[Batch]:
+        """Return the rows of whole windows, given as (slice, window's end); where given, of ``wanted`` keys (by slot)."""
+        order = np.lexsort((of_slice, window_ends))
+        of_slice, window_ends = of_slice[order], window_ends[order]
+        distinct, first_pair = np.unique(window_ends, return_index=True)
+        self._metrics.windows_closed += int(distinct.size) if wanted is None else 0
+        sizes = np.add.reduceat(self._state.entry_counts(slices[of_slice]), first_pair) if distinct.size else np.zeros(0, np.int64)
+        bounds = np.append(first_pair, window_ends.size)
+        for first, last in _runs(sizes):
+            pairs = slice(bounds[first], bounds[last])
+            yield self._merged(slices[of_slice[pairs]], ends[of_slice[pairs]], window_ends[pairs], wanted)
+
+    def _due_pairs(self, ends: np.ndarray, time_us: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield (position of a slice, end of a window that holds it) for all windows ending after the last watermark and by ``time_us``.
+
+        As many windows at once as have so many slices: a watermark that comes late may close very many.
+        """
+        window = self._window
+        assert isinstance(window, Windowing)
+        step, after_us = window_arithmetic.slice_size(window), self._watermark_us
+        last_of_all = np.minimum(window_arithmetic.last_window_end(ends, window), time_us)
+        while True:
+            first = window_arithmetic.first_window_end_after(ends, np.full(ends.size, after_us), window)
+            open_ = np.flatnonzero(first <= last_of_all)
+            if not open_.size:
+                return
+            after_us = int(first[open_].min()) + step * (max(1, LIMITS.merged_pairs // ends.size) - 1)
+            last = np.minimum(last_of_all, after_us)
+            counts = np.where(last >= first, (last - first) // step + 1, 0)
+            positions = np.repeat(np.arange(ends.size), counts)
+            nth = np.arange(positions.size) - np.repeat(np.cumsum(counts) - counts, counts)
+            yield positions, first[positions] + nth * step
+
+    def _merged(self, slices: np.ndarray, ends: np.ndarray, window_ends: np.ndarray, wanted: np.ndarray | None = None) -> Batch:
+        """Return the rows of whole windows, given as (slice, its end, window's end) by window; where given, of ``wanted`` keys (by slot)."""
+        window = self._window
+        assert isinstance(window, Windowing)
+        state = self._state
+        positions, entries = state.entries_of(slices)
+        if state.some_missed:
+            first_ends = ends[positions] + state.missed(entries) * window_arithmetic.slice_size(window)
+            part_of = first_ends <= window_ends[positions]
+            positions, entries = positions[part_of], entries[part_of]
+            turn = np.lexsort((state.missed(entries), positions))  # whatever order they are in after a restore, sums have the same last digits
+            positions, entries = positions[turn], entries[turn]
+        if wanted is not None:
+            mine = wanted[state.key_slots(entries)]
+            positions, entries = positions[mine], entries[mine]
+        key_slots = state.key_slots(entries)
+        into, firsts = number_runs(window_ends[positions], key_slots, state.keys.capacity)
+        merged = self._accumulators.fresh()
+        merged.reserve(firsts.size)
+        merged.merge(into, self._accumulators, entries)
+        ends = window_ends[positions[firsts]]
+        return self._batch(merged, np.arange(firsts.size), key_slots[firsts], window_arithmetic.window_start(ends, window), ends)
+
+    def _batch(self, accumulators: Accumulators, slots: np.ndarray, key_slots: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Batch:
+        results = accumulators.results(slots)
+        columns = self._state.keys.keys(key_slots) + results[: len(results) - self._counts_rows]
+        for times, field in zip((starts, ends, ends - WINDOW_TIME_US), list(self._schema)[-3:], strict=True):
+            columns.append(array_of(times).view(field.type))
+        batch = Batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        if self._counts_rows:
+            some = col.words(results[-1]) > 0
+            return batch if some.all() else batch.filter(array_of(some))
+        return batch
+
+
+def _runs(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut windows of these many entries into runs of at most ``LIMITS.merged_pairs`` entries (one window at least)."""
+    total = np.cumsum(sizes)
+    first = 0
+    while first < sizes.size:
+        before = total[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(total, before + LIMITS.merged_pairs, side="right")))
+        yield first, last
+        first = last

@@ -1,0 +1,1 @@
+"""One accumulator a file."""

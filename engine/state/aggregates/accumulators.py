@@ -1,0 +1,186 @@
+"""Accumulators: the aggregates of a query by slot; add, retract, merge, result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from itertools import compress
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.aggregates.accumulator import Part, TablePart
+from penstock.engine.state.aggregates.aggregate_inputs import feed_of
+from penstock.engine.state.aggregates.distinct import Distinct
+from penstock.engine.state.aggregates.min_max import BestString
+from penstock.engine.state.aggregates.registry import family, new_part, result
+from penstock.engine.state.aggregates.slot_table import SlotTable
+from penstock.engine.state.aggregates.sums import OutOfRange
+from penstock.engine.storage.spill_files import SpillFiles
+from penstock.planner.expressions.nodes import AggregateCall, Expression
+
+_ROWS_AT_ONCE = 4096
+"""Rows given to one part after another, few enough for their slots' lines to stay in the nearer cache."""
+
+Before = np.ndarray | list[pa.Array]
+"""Values of aggregates before a change: columns of the shared table when that is all there is, else results."""
+
+
+class Accumulators:
+    """All aggregates of a query by slot; aggregates over the same argument and filter share their state.
+
+    ``insert_only`` promises that no weight is negative, which makes MIN and MAX cheap. Slots are empty until added to, and again after ``clear``.
+    Results raise PenstockError RUN-2002 (out of range).
+    """
+
+    def __init__(self, calls: Sequence[AggregateCall], insert_only: bool, zone: str = "UTC") -> None:
+        self._calls = tuple(calls)
+        self._insert_only = insert_only
+        self._part_of: list[int] = []
+        self._makers: list[AggregateCall] = []
+        self._filters: list[list[Expression | None]] = []
+        shared: dict[tuple[object, ...], int] = {}
+        for call in calls:
+            key = family(call)
+            if key not in shared:
+                shared[key] = len(self._makers)
+                self._makers.append(call)
+                self._filters.append([])
+            self._part_of.append(shared[key])
+            if call.filter not in self._filters[shared[key]]:
+                self._filters[shared[key]].append(call.filter)
+        alike = [(i, c.function, c.type, c.values[1:], c.distinct, c.filter) for c, i in zip(self._calls, self._part_of, strict=True)]
+        self._first_alike = [alike.index(key) for key in alike]
+        self._feeds = [feed_of(call, filters, zone) for call, filters in zip(self._makers, self._filters, strict=True)]
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make empty parts. Those that are columns of numbers share one table; where each one's columns are in it stands in ``_columns``."""
+        counted = {index for index, call in zip(self._part_of, self._calls, strict=True) if call.function != "sum0"}
+        self._parts = [new_part(call, self._insert_only, index in counted, len(self._filters[index])) for index, call in enumerate(self._makers)]
+        self._columns: dict[int, slice] = {}
+        self._others: list[Part] = []
+        width = 0
+        for index, part in enumerate(self._parts):
+            if isinstance(part, TablePart) and not isinstance(part, BestString):
+                self._columns[index] = slice(width, width + part.width)
+                width += part.width
+            else:
+                self._others.append(part)
+        self._table = SlotTable(width)
+        self._share()
+
+    def _share(self) -> None:
+        for index, columns in self._columns.items():
+            part = self._parts[index]
+            assert isinstance(part, TablePart)
+            part.share(self._table.rows[:, columns])
+
+    def spillable_bytes(self) -> int:
+        """Return the bytes of the shared table when it is large and in memory; other parts speak for themselves."""
+        return self._table.in_memory_bytes()
+
+    def spill(self, files: SpillFiles) -> None:
+        """Move the shared table into a mapped file."""
+        if self._table.in_memory_bytes():
+            self._table.move(files)
+            self._share()
+
+    def fresh(self) -> Accumulators:
+        """Return empty accumulators of the same aggregates."""
+        twin = copy(self)
+        twin._begin()
+        return twin
+
+    def reserve(self, capacity: int) -> None:
+        """Have room for slots below ``capacity``."""
+        if self._table.reserve(capacity):
+            self._share()
+        for part in self._others:
+            part.reserve(capacity)
+
+    def add(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray | None = None) -> None:
+        """Add the rows of a batch, each to its slot."""
+        signed = col.NO_WORDS if weights is None else weights
+        if self._insert_only and weights is not None and (weights < 0).any():
+            message = "a retraction reached an aggregate that was planned for inserts only"
+            raise PenstockError("INT-9046", message, kind=Kind.INTERNAL, sqlstate="XX000")
+        kept: dict[Expression, np.ndarray] = {}
+        fed = [(part, *feed.rows(slots, batch, signed, kept)) for part, feed in zip(self._parts, self._feeds, strict=True)]
+        together = [index in self._columns and slots.size > _ROWS_AT_ONCE for index in range(len(fed))]
+        for (part, its, values, counts), pieces in zip(fed, together, strict=True):
+            if not pieces:
+                part.add(its, values, counts)
+        for start in range(0, slots.size, _ROWS_AT_ONCE):
+            for part, its, values, counts in compress(fed, together):
+                end = start + _ROWS_AT_ONCE
+                if start < its.size:
+                    part.add(its[start:end], None if values is None else values.slice(start, _ROWS_AT_ONCE), counts[start:end])
+
+    def clear(self, slots: np.ndarray) -> None:
+        """Empty distinct slots."""
+        self._table.clear(slots)
+        for part in self._others:
+            part.clear(slots)
+
+    def merge(self, into: np.ndarray, other: Accumulators, slots: np.ndarray) -> None:
+        """Add the state of ``slots`` of other accumulators of the same aggregates to the slots ``into`` (which may repeat)."""
+        for part, from_part in zip(self._parts, other._parts, strict=True):
+            part.merge(into, from_part, slots)
+
+    def results(self, slots: np.ndarray) -> list[pa.Array]:
+        """Return one column per aggregate: its value for each slot."""
+        return self._results(self._table.gathered(slots), slots)
+
+    def _results(self, table: np.ndarray, slots: np.ndarray) -> list[pa.Array]:
+        """Return the aggregates of these columns of the shared table; the other parts are asked for ``slots``."""
+        columns: list[pa.Array] = []
+        for call, index, first in zip(self._calls, self._part_of, self._first_alike, strict=True):
+            if first < len(columns):
+                columns.append(columns[first])
+                continue
+            try:
+                part, state = self._part_and_state(index, call, table, slots)
+                columns.append(result(call, part, state))
+            except OutOfRange:
+                hint = "CAST the argument to DECIMAL(38, 0) or DOUBLE"
+                raise PenstockError("RUN-2002", f"{call} out of range for {call.type}", hint=hint, span=call.span, sqlstate="22003") from None
+        return columns
+
+    def _part_and_state(self, index: int, call: AggregateCall, table: np.ndarray, slots: np.ndarray) -> tuple[Part, np.ndarray]:
+        """Return the part that has an aggregate's value (a distinct one's by its filter), and the state it reads it from."""
+        part = self._parts[index]
+        if index in self._columns:
+            return part, table[self._columns[index]]
+        if isinstance(part, Distinct):
+            part = part.parts[self._filters[index].index(call.filter)]
+        return part, part.state(slots) if isinstance(part, TablePart) else slots
+
+    def before(self, slots: np.ndarray) -> Before:
+        """Return what ``before_and_after`` needs of distinct slots that are about to be added to."""
+        if self._others:
+            return self.results(slots)
+        pairs = np.empty((self._table.width, 2 * slots.size), np.int64)
+        self._table.gather_half(slots, pairs, 0)
+        return pairs
+
+    def before_and_after(self, slots: np.ndarray, before: Before) -> list[pa.Array]:
+        """Return one column per aggregate of twice the slots: for each its value as it was, then as it is now."""
+        if isinstance(before, np.ndarray):
+            self._table.gather_half(slots, before, 1)
+            return self._results(before, slots)
+        order = array_of(np.arange(2 * slots.size).reshape(2, -1).T.ravel())
+        return [pa.concat_arrays([old, new]).take(order) for old, new in zip(before, self.results(slots), strict=True)]
+
+    def columns(self, slots: np.ndarray) -> dict[str, pa.Array]:
+        """Return the state of slots as named columns for a checkpoint."""
+        return {f"a{p}_{k}": column for p, part in enumerate(self._parts) for k, column in enumerate(part.columns(slots))}
+
+    def restore(self, slots: np.ndarray, columns: dict[str, pa.Array]) -> None:
+        """Set the state of empty slots from such columns."""
+        for p, part in enumerate(self._parts):
+            mine = [name for name in columns if name.startswith(f"a{p}_")]
+            part.restore(slots, [columns[f"a{p}_{k}"] for k in range(len(mine))])

@@ -1,0 +1,93 @@
+"""Feed: which rows of a batch a part of accumulators is given, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.arrow_numpy import array_of, is_true
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.aggregates.argument_readers import Reader, reader
+from penstock.engine.state.aggregates.registry import fed, fed_type, is_distinct, needs_value
+from penstock.planner.expressions.nodes import AggregateCall, Expression
+
+Kept = dict[Expression, np.ndarray]
+"""What filters gave for a batch, so that those of several aggregates are asked once."""
+Rows = tuple[np.ndarray, pa.Array | None, np.ndarray]
+"""Slots, values and weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """The rows an aggregate takes: those for which an expression is TRUE."""
+
+    expression: Expression
+    keep: Reader
+
+    def mask(self, batch: pa.RecordBatch, kept: Kept) -> np.ndarray:
+        """Return which rows of a batch are taken."""
+        if self.expression not in kept:
+            kept[self.expression] = is_true(self.keep(batch))
+        return kept[self.expression]
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """What one part is fed with: its arguments (none: whole rows; several, or one nested one: structs) of the rows a filter keeps.
+
+    Those ``needed`` must not be NULL.
+    ``apart``: weights are int64 [filter, row], 0 where a filter does not keep a row; else there is but one filter and weights are by row.
+    """
+
+    arguments: tuple[Reader, ...]
+    needed: tuple[int, ...]
+    kind: pa.DataType | None
+    filters: tuple[Filter | None, ...]
+    apart: bool
+
+    def rows(self, slots: np.ndarray, batch: pa.RecordBatch, weights: np.ndarray, kept: Kept) -> Rows:
+        """Return the rows that count: kept by a filter, no NULL where none counts."""
+        columns = [argument(batch) for argument in self.arguments]
+        masks = [None if one is None else one.mask(batch, kept) for one in self.filters]
+        mask = _any(masks)
+        for column in (columns[i] for i in self.needed if i < len(columns)):
+            if column.null_count:
+                valid = col.validity(column).view(np.bool_)
+                mask = valid if mask is None else mask & valid
+        values = None
+        if columns:
+            assert self.kind is not None
+            values = pa.StructArray.from_arrays(columns, fields=list(self.kind)) if pa.types.is_struct(self.kind) else columns[0]
+        if self.apart:
+            weights = _by_filter(masks, weights, slots.size)
+        if mask is None or mask.all():
+            return slots, values, weights
+        values = None if values is None else values.filter(array_of(mask))
+        return slots[mask], values, np.ascontiguousarray(weights[..., mask]) if weights.size else weights
+
+
+def feed_of(call: AggregateCall, filters: Sequence[Expression | None], zone: str) -> Feed:
+    """Return what the part of an aggregate is fed with, kept by each of some filters (None: all rows)."""
+    kept = tuple(None if one is None else Filter(one, reader(one, zone)) for one in filters)
+    return Feed(tuple(reader(arg, zone) for arg in fed(call)), needs_value(call), fed_type(call), kept, is_distinct(call))
+
+
+def _any(masks: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """Return which rows some mask keeps, None for all."""
+    united: np.ndarray | None = None
+    for mask in masks:
+        if mask is None:
+            return None
+        united = mask if united is None else united | mask
+    return united
+
+
+def _by_filter(masks: Sequence[np.ndarray | None], weights: np.ndarray, rows: int) -> np.ndarray:
+    out = np.empty((len(masks), rows), np.int64)
+    for k, mask in enumerate(masks):
+        signed = weights if weights.size else 1
+        out[k] = signed if mask is None else mask * signed
+    return out

@@ -1,0 +1,143 @@
+"""Sums: of integers and decimals exactly, of floating-point numbers with what rounding lost. SUM, SUM0, AVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.aggregates import accumulate as kernel
+from penstock.engine.kernels.aggregates import int128
+from penstock.engine.state.aggregates.accumulator import TablePart
+
+
+class OutOfRange(Exception):
+    """A sum does not fit its type; whoever knows the call tells the user."""
+
+
+class ExactSum(TablePart):
+    """The exact sum of integers, or of decimals of one scale. Table: word, carries (of 2**64), count; wide: low, high, carries (of 2**128), count.
+
+    ``counted`` says that the count is needed: for means, and for sums that are NULL over nothing. Else it may be left out.
+    """
+
+    def __init__(self, kind: pa.DataType, counted: bool = True) -> None:
+        self._wide = col.is_wide(kind)
+        self._scale = kind.scale if pa.types.is_decimal128(kind) else 0
+        super().__init__(4 if self._wide else 2 + counted)
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        if self._wide:
+            kernel.sum_pairs(slots, *col.wide_words(values), weights, self.table)
+        else:
+            kernel.sum_words(slots, col.words(values), weights, self.table)
+
+    def merge(self, into: np.ndarray, other: ExactSum, slots: np.ndarray) -> None:
+        merge = kernel.merge_pairs if self._wide else kernel.merge_words
+        merge(into, slots, other.table, self.table)
+
+    def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the low and high words of the sums, and the counts; raises OutOfRange past 128 bits."""
+        if self._wide:
+            if state[2].any():
+                raise OutOfRange
+            return state[0], state[1], state[3]
+        return state[0], (state[0] >> 63) + state[1], state[-1]
+
+    def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+        """Return SUM (or SUM0) as BIGINT or DECIMAL; raises OutOfRange."""
+        low, high, counts = self._totals(state)
+        valid = (counts != 0).view(np.uint8) if null_when_empty and not counts.all() else col.NO_BYTES
+        if pa.types.is_decimal128(kind):
+            return _decimals(low, high, valid, kind)
+        if (high != low >> 63).any():
+            raise OutOfRange
+        return col.array_of_words(low, valid, kind)
+
+    def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
+        """Return AVG: DOUBLE of integers, DECIMAL (rounded half away from zero) of decimals; raises OutOfRange."""
+        low, high, counts = self._totals(state)
+        empty = counts == 0
+        valid = (~empty).view(np.uint8) if empty.any() else col.NO_BYTES
+        if pa.types.is_decimal128(kind):
+            fits = np.empty(low.size, np.int64)
+            int128.average(low, high, counts, kind.scale - self._scale, fits)
+            if not fits.all():
+                raise OutOfRange
+            return _decimals(low, high, valid, kind)
+        total = low.view(np.uint64).astype(np.float64) + high.astype(np.float64) * 2.0**64
+        narrow = high == low >> 63
+        total[narrow] = low[narrow]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return array_of(total / counts, empty)
+
+
+def _decimals(low: np.ndarray, high: np.ndarray, valid: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """Return 128-bit numbers as decimals; raises OutOfRange when one has too many digits."""
+    limit = 10**kind.precision
+    negative = high < 0
+    size_low = np.where(negative, -low, low).view(np.uint64)
+    size_high = np.where(negative, ~high + (low == 0), high).view(np.uint64)
+    limit_low, limit_high = np.uint64(limit & (2**64 - 1)), np.uint64(limit >> 64)
+    beyond = (size_high > limit_high) | ((size_high == limit_high) & (size_low >= limit_low))
+    if (beyond if valid.size == 0 else beyond & (valid == 1)).any():
+        raise OutOfRange
+    return col.array_of_wide_words(low, high, valid, kind)
+
+
+_POSITIVE, _NEGATIVE, _NAN = 3, 4, 5
+
+
+class FloatSum(TablePart):
+    """The sum of floating-point numbers; infinities and NaN are counted apart, so that they can be retracted.
+
+    Table: sum, lost, count (float64 each); counts of +inf, -inf and NaN.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(6)
+
+    def _halves(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.table[:, :3].view(np.float64), self.table[:, 3:]
+
+    def add(self, slots: np.ndarray, values: pa.Array | None, weights: np.ndarray) -> None:
+        assert values is not None
+        kernel.sum_floats(slots, col.floats(values), weights, *self._halves())
+
+    def merge(self, into: np.ndarray, other: FloatSum, slots: np.ndarray) -> None:
+        sums, odd = self._halves()
+        other_sums, other_odd = other._halves()
+        kernel.merge_floats(into, slots, other_sums, sums, other_odd, odd)
+
+    def columns(self, slots: np.ndarray) -> list[pa.Array]:
+        state = self.state(slots)
+        return [array_of(column) for column in (*state[:3].view(np.float64), *state[3:])]
+
+    def restore(self, slots: np.ndarray, columns: Sequence[pa.Array]) -> None:
+        super().restore(slots, [column.view(pa.int64()) for column in columns])
+
+    def _totals(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, lost, counts = state[:3].view(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            total = np.where(np.isfinite(sums), sums + lost, sums)
+        if state[3:].any():
+            odd = state > 0
+            total[odd[_POSITIVE]] = np.inf
+            total[odd[_NEGATIVE]] = -np.inf
+            total[odd[_NAN] | (odd[_POSITIVE] & odd[_NEGATIVE])] = np.nan
+        return total, counts
+
+    def total(self, state: np.ndarray, kind: pa.DataType, *, null_when_empty: bool) -> pa.Array:
+        """Return SUM (or SUM0) as DOUBLE."""
+        total, counts = self._totals(state)
+        return array_of(total, (counts == 0) if null_when_empty else None)
+
+    def mean(self, state: np.ndarray, kind: pa.DataType) -> pa.Array:
+        """Return AVG as DOUBLE."""
+        total, counts = self._totals(state)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return array_of(total / counts, counts == 0)

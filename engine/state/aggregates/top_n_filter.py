@@ -1,0 +1,55 @@
+"""BestKeys: which rows may still be among the first of their partition, told by their first order key alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import truths
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.aggregates.top_n_filter import pass_best
+from penstock.planner.expressions.nodes import SortKey
+
+MOST_KEPT = 32
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+class BestKeys:
+    """Remembers the best keys of each slot. It may forget (nothing of it is in snapshots): then more rows pass, never fewer than must."""
+
+    def __init__(self, key: SortKey, limit: int, time_zone: str) -> None:
+        self._evaluate = compile_expression(key.expression, EvaluationContext(time_zone))
+        self._descending, self._nulls_first = key.descending, key.nulls_first
+        self._best = np.full((0, limit), _LEAST, np.int64)
+
+    @staticmethod
+    def serve(kind: pa.DataType, limit: int) -> bool:
+        """Return whether keys of a type have an order of words, and the limit is small enough."""
+        words = pa.types.is_integer(kind) or pa.types.is_temporal(kind) or kind == pa.float64()
+        return words and limit <= MOST_KEPT
+
+    def passed(self, rows: pa.RecordBatch, slots: np.ndarray, capacity: int) -> np.ndarray:
+        """Return the positions of rows that fewer than ``limit`` rows of their slot seen so far are ahead of; slots are below ``capacity``."""
+        if len(self._best) < capacity:
+            more = np.full((capacity - len(self._best), self._best.shape[1]), _LEAST, np.int64)
+            self._best = np.concatenate([self._best, more])
+        passed = np.empty(slots.size, np.uint8)
+        pass_best(slots, self._words(self._evaluate(rows)), self._best, passed)
+        return np.flatnonzero(passed)
+
+    def forget(self, slots: np.ndarray) -> None:
+        """Forget what was seen of slots that will stand for other partitions."""
+        self._best[slots[slots < len(self._best)]] = _LEAST
+
+    def _words(self, keys: pa.Array) -> np.ndarray:
+        """Return keys as words, the greater the earlier a row stands; equal keys have equal words."""
+        if keys.type == pa.float64():
+            values = keys.to_numpy(zero_copy_only=False) + 0.0  # one nought, not two
+            bits = values.view(np.int64)
+            words = np.where(np.isnan(values), _GREATEST, bits ^ ((bits >> 63) & _GREATEST))
+        else:
+            words = col.words(keys)
+        words = words if self._descending else ~words
+        return np.where(truths(keys.is_null()), _GREATEST if self._nulls_first else _LEAST, words) if keys.null_count else words

@@ -1,0 +1,50 @@
+"""Entries with their keys as the pieces of a frozen state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of
+from penstock.engine.api.key_groups import groups_of_hashes
+from penstock.engine.api.row_pieces import LIMITS, in_halves, taken_in_pieces
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.state_snapshot import SLOT, by_group
+
+
+def key_columns(keys: Sequence[pa.Array]) -> dict[str, pa.Array]:
+    """Return key columns by their names in a snapshot."""
+    return {f"k{i}": column for i, column in enumerate(keys)}
+
+
+Entries = tuple[Sequence[pa.Array], Mapping[str, pa.Array]]
+"""The keys of some slots, and all their columns by name."""
+
+
+def pieces_by_keys(slots: np.ndarray, entries: Callable[[np.ndarray], Entries], max_parallelism: int) -> Callable[[], Iterator[pa.Table]]:
+    """Return what makes, in any thread, tables of key_group, SLOT and columns that nobody changes, in the order of the groups of their keys.
+
+    The columns of ``entries`` are read now: of all slots at once, or of fewer where they are more than an array holds.
+    """
+    parts = in_halves(lambda some: (some, *entries(some)), slots)
+
+    def pieces() -> Iterator[pa.Table]:
+        groups = np.concatenate([_groups(some, keys, max_parallelism) for some, keys, _ in parts])
+        order, first = by_group(groups, np.concatenate([some for some, _, _ in parts]))
+        held = [pa.table(dict(columns)) for _, _, columns in parts]
+        if len(held) == 1 and held[0].nbytes <= LIMITS.batch_bytes:
+            yield pa.table([*first, *held[0].take(array_of(order)).columns], names=["key_group", SLOT, *held[0].column_names])
+            return
+        place = 0
+        for found in taken_in_pieces(pa.concat_tables(held), order, LIMITS.batch_bytes):
+            marks = [column.slice(place, found.num_rows) for column in first]
+            yield pa.table([*marks, *found.columns], names=["key_group", SLOT, *found.schema.names])
+            place += found.num_rows
+
+    return pieces
+
+
+def _groups(slots: np.ndarray, keys: Sequence[pa.Array], max_parallelism: int) -> np.ndarray:
+    return groups_of_hashes(stable_hash(list(keys)), max_parallelism) if keys else np.zeros(slots.size, np.uint16)

@@ -1,0 +1,174 @@
+"""SessionState: open sessions per key with their aggregates; sessions that touch are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.operator import TrackedState
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US
+from penstock.engine.kernels import merge_intervals as kernel
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.change_tracking import SlotChanges
+from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.state.state_snapshot import whole
+
+
+class SessionState(TrackedState, Mapped):
+    """Sessions by dense number (a slot of the accumulators): key, start, end. A free number has the greatest end."""
+
+    MAPPED = ("_starts", "_key_slots", "_ends")
+
+    def __init__(self, key_types: Sequence[pa.DataType], accumulators: Accumulators, max_parallelism: int) -> None:
+        self.keys = KeyIndex(key_types)
+        self.accumulators = accumulators
+        self._num_keys = len(key_types)
+        self._max_parallelism = max_parallelism
+        self.changes = SlotChanges()
+        self._of_key = MultiIndex()
+        self._free = np.zeros(0, np.int64)
+        self._starts, self._key_slots = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._ends = np.full(0, MAX_WATERMARK_US)
+
+    def __len__(self) -> int:
+        return len(self._of_key)
+
+    def open(self, key_columns: Sequence[pa.Array], starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+        """Make each interval part of a session of its key, merging all that touch; return the session of each interval."""
+        key_slots = self.keys.lookup_or_insert(key_columns, starts.size)
+        _, held = self._of_key.expand(np.unique(key_slots))
+        all_keys = np.concatenate([key_slots, self._key_slots[held]])
+        all_starts = np.concatenate([starts, self._starts[held]])
+        order = np.lexsort((all_starts, all_keys))
+        groups = np.empty(order.size, np.int64)
+        group_starts, group_ends = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+        all_ends = np.concatenate([ends, self._ends[held]])
+        count = kernel.unite(all_keys[order], all_starts[order], all_ends[order], groups, group_starts, group_ends)
+        group_of = np.empty(order.size, np.int64)
+        group_of[order] = groups
+        touched = np.unique(group_of[: starts.size])
+        keys_of_groups = np.empty(count, np.int64)
+        keys_of_groups[group_of] = all_keys
+        sessions = self._settle(held, group_of[starts.size :], touched, keys_of_groups)
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self.changes.mark(sessions[touched], self._ends.size)
+        return sessions[group_of[: starts.size]]
+
+    def open_in_turn(self, key_columns: Sequence[pa.Array], times: np.ndarray, gap_us: int, turns: np.ndarray) -> np.ndarray:
+        """Make rows that came behind watermarks, ``turns``, part of the sessions that had not ended by then; return theirs, -1 for those too late.
+
+        Rows on time may have come before them: those touch no session that had ended by then. A session that ended before the last turn may
+        overlap others of its key from here on, so sessions that have ended by then are to be removed before anything else is opened.
+        """
+        key_slots = self.keys.lookup_or_insert(key_columns, times.size)
+        touched_keys = np.unique(key_slots)
+        _, held = self._of_key.expand(touched_keys)
+        held = held[np.lexsort((self._starts[held], self._key_slots[held]))]
+        order = np.lexsort((times, turns, key_slots))
+        most = held.size + times.size
+        in_order, parents, group_starts, group_ends = (np.empty(size, np.int64) for size in (times.size, most, most, most))
+        given = key_slots[order], times[order], turns[order], gap_us, self._key_slots[held], self._starts[held], self._ends[held]
+        count = kernel.unite_in_turn(*given, in_order, parents, group_starts, group_ends, np.empty((2, most), np.int64))
+        groups = np.empty(times.size, np.int64)
+        groups[order] = in_order
+        taken = groups >= 0
+        touched = np.unique(groups[taken])
+        keys_of_groups = np.full(count, -1)
+        keys_of_groups[parents[: held.size]] = self._key_slots[held]
+        keys_of_groups[groups[taken]] = key_slots[taken]
+        sessions = self._settle(held, parents[: held.size], touched, keys_of_groups)
+        self._starts[sessions[touched]], self._ends[sessions[touched]] = group_starts[touched], group_ends[touched]
+        self.changes.mark(sessions[touched], self._ends.size)
+        self.keys.remove(touched_keys[self._of_key.counts(touched_keys) == 0])
+        found = np.full(times.size, -1)
+        found[taken] = sessions[groups[taken]]
+        return found
+
+    def _settle(self, held: np.ndarray, held_groups: np.ndarray, touched: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Return the session of each group (undefined unless touched): the first it held, or a new one; the others it held go into that."""
+        sessions = np.full(keys.size, -1)
+        sessions[held_groups[::-1]] = held[::-1]
+        extra = sessions[held_groups] != held
+        if extra.any():
+            self.accumulators.merge(sessions[held_groups[extra]], self.accumulators, held[extra])
+            self._release(held[extra])
+        new = touched[sessions[touched] < 0]
+        sessions[new] = self._take(new.size)
+        self._key_slots[sessions[new]] = keys[new]
+        self._of_key.link(keys[new], sessions[new])
+        return sessions
+
+    def _take(self, count: int) -> np.ndarray:
+        if count > self._free.size:
+            held = self._ends.size
+            size = max(held + count, 2 * held, 64)
+            self._starts, self._key_slots = grown(self._starts, size), grown(self._key_slots, size)
+            self._ends = grown(self._ends, size)
+            self._ends[held:] = MAX_WATERMARK_US
+            self._free = np.concatenate([np.arange(held, size)[::-1], self._free])
+            self.accumulators.reserve(size)
+        taken = self._free[self._free.size - count :][::-1]
+        self._free = self._free[: self._free.size - count]
+        return taken
+
+    def _release(self, sessions: np.ndarray) -> np.ndarray:
+        """Free distinct sessions; return the keys that have none left."""
+        self.accumulators.clear(sessions)
+        self._ends[sessions] = MAX_WATERMARK_US
+        self.changes.mark(sessions, self._ends.size)
+        self._free = np.concatenate([self._free, sessions])
+        return self._of_key.unlink(sessions)
+
+    def ended(self, time_us: int) -> np.ndarray:
+        """Return the sessions with end < ``time_us``, by end, then start, then age of the key."""
+        sessions = np.flatnonzero(self._ends < time_us)
+        return sessions[np.lexsort((self._key_slots[sessions], self._starts[sessions], self._ends[sessions]))]
+
+    def of_keys(self, key_columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        """Return the sessions of the keys of some rows, each once."""
+        slots = np.unique(self.keys.lookup(key_columns, num_rows))
+        return self._of_key.expand(slots[slots >= 0])[1]
+
+    def bounds(self, sessions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and ends of sessions."""
+        return self._starts[sessions], self._ends[sessions]
+
+    def key_slots(self, sessions: np.ndarray) -> np.ndarray:
+        """Return the slots in ``keys`` of sessions' keys."""
+        return self._key_slots[sessions]
+
+    def key_columns(self, sessions: np.ndarray) -> list[pa.Array]:
+        """Return the key columns of sessions."""
+        return self.keys.keys(self._key_slots[sessions])
+
+    def remove(self, sessions: np.ndarray) -> None:
+        """Forget distinct sessions, and the keys that have none left."""
+        self.keys.remove(self._release(sessions))
+
+    def snapshot(self) -> pa.Table:
+        """Return key_group, key columns k0.., start, end, then the accumulators' columns."""
+        return whole(self.freeze(None)())
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
+        """Keys, bounds and aggregates are copied."""
+        live = self._ends < MAX_WATERMARK_US
+        sessions = np.flatnonzero(live) if slots is None else (held := slots[slots < live.size])[live[held]]
+        return pieces_by_keys(sessions, self._columns, self._max_parallelism)
+
+    def _columns(self, sessions: np.ndarray) -> Entries:
+        keys = self.key_columns(sessions)
+        columns = key_columns(keys) | {"start": array_of(self._starts[sessions]), "end": array_of(self._ends[sessions])}
+        return keys, columns | self.accumulators.columns(sessions)
+
+    def restore(self, part: pa.Table) -> None:
+        """Add sessions of a snapshot."""
+        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        sessions = self.open([columns[f"k{i}"] for i in range(self._num_keys)], numbers_of(columns["start"]), numbers_of(columns["end"]))
+        self.accumulators.restore(sessions, {name: column for name, column in columns.items() if name.startswith("a")})

@@ -1,0 +1,176 @@
+"""WindowState: accumulators per key and slice, with the keys and slices held once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.operator import KeyGroups, TrackedState
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.state.aggregates.accumulators import Accumulators
+from penstock.engine.state.change_tracking import SlotChanges
+from penstock.engine.state.entry_table import Entries, key_columns, pieces_by_keys
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.row_index import RowIndex
+from penstock.engine.state.index.slot_sets import UseCounts
+from penstock.engine.state.index.word_index import WordIndex
+from penstock.engine.state.state_snapshot import whole
+from penstock.engine.state.watermark_state import PassedTime
+from penstock.engine.windowing import window_arithmetic
+from penstock.engine.windowing.window_assigner import PlacedRows
+from penstock.planner.logical.windows import AttachedWindow, Windowing
+
+_KEY_BITS = 32
+_KEY = (1 << _KEY_BITS) - 1
+
+
+_ALL = KeyGroups(0, 128, 128)
+
+
+class WindowState(TrackedState):
+    """One entry per (slice, missed, key): ``missed`` is how many of the slice's first windows the entry is not part of.
+
+    An entry is a dense number, a slot of the accumulators. A slice is a dense number with an end, and a start where windows are attached.
+    ``closed``: until when windows were given, for the operator to declare; what entries have missed by it is found out when they are restored.
+    """
+
+    def __init__(
+        self, window: Windowing | AttachedWindow, key_types: Sequence[pa.DataType], accumulators: Accumulators, groups: KeyGroups = _ALL
+    ) -> None:
+        self._window = window
+        self._max_parallelism = groups.max_parallelism
+        self._fan = window_arithmetic.windows_per_slice(window) if isinstance(window, Windowing) else 1
+        self.accumulators = accumulators
+        self.keys = KeyIndex(key_types)
+        self._num_keys = len(key_types)
+        self._uses = UseCounts()
+        self._slices = RowIndex(2)
+        self._entries = WordIndex()
+        self._of_slice = MultiIndex()
+        self.closed = PassedTime(groups)
+        self.changes = SlotChanges()
+        self.some_missed = False
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> None:
+        """Add rows to their entries."""
+        batch = placed.batch
+        entries = self._entries_for(key_columns, placed)
+        self.accumulators.add(entries, batch.rows, batch.weights)
+
+    def _entries_for(self, key_columns: Sequence[pa.Array], placed: PlacedRows) -> np.ndarray:
+        key_slots = self.keys.lookup_or_insert(key_columns, placed.ends.size)
+        slices = self._slice_slots(placed)
+        panes = slices * self._fan if placed.missed is None else slices * self._fan + placed.missed
+        self.some_missed |= placed.missed is not None
+        known = len(self._entries)
+        entries = self._entries.lookup_or_insert((panes << _KEY_BITS) | key_slots)
+        if len(self._entries) > known:
+            fresh = self._entries.fresh
+            self._of_slice.link(self._slice_of(fresh), fresh)
+            self._uses.retain(self.key_slots(fresh), self.keys.capacity)
+            self.accumulators.reserve(self._entries.capacity)
+        self.changes.mark(entries, self._entries.capacity)
+        return entries
+
+    def _slice_slots(self, placed: PlacedRows) -> np.ndarray:
+        """Return the slice of each row; rows often share one, which is then looked up once."""
+        ends, starts = placed.ends, placed.starts
+        if ends.size and starts is None and ends[0] == ends[-1] and ends.min() == ends.max():
+            rows = np.array([[ends[0], 0]], np.int64)
+            return np.full(ends.size, self._slices.lookup_or_insert(rows)[0][0])
+        rows = np.zeros((ends.size, 2), np.int64)
+        rows[:, 0] = ends
+        if starts is not None:
+            rows[:, 1] = starts
+        return self._slices.lookup_or_insert(rows)[0]
+
+    def slices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return all slices with their ends and (attached) starts, by end, then start."""
+        slots = self._slices.live_slots()
+        ends, starts = self._slices.keys[slots].T
+        order = np.lexsort((starts, ends))
+        return slots[order], ends[order], starts[order]
+
+    def entries_of(self, slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return (position in ``slices``, entry) for all entries of slices (which may repeat), by position, then age."""
+        return self._of_slice.expand(slices)
+
+    def entry_counts(self, slices: np.ndarray) -> np.ndarray:
+        """Return how many entries each slice has."""
+        return self._of_slice.counts(slices)
+
+    def ends_of(self, entries: np.ndarray) -> np.ndarray:
+        """Return the end of each entry's slice."""
+        return self._slices.keys[self._slice_of(entries), 0]
+
+    def key_slots(self, entries: np.ndarray) -> np.ndarray:
+        """Return the slot in ``keys`` of each entry's key."""
+        return self._entries.keys[entries] & _KEY
+
+    def missed(self, entries: np.ndarray) -> np.ndarray:
+        """Return how many of its slice's first windows each entry is not part of."""
+        return (self._entries.keys[entries] >> _KEY_BITS) % self._fan
+
+    def _slice_of(self, entries: np.ndarray) -> np.ndarray:
+        return (self._entries.keys[entries] >> _KEY_BITS) // self._fan
+
+    def remove(self, slices: np.ndarray) -> None:
+        """Forget distinct slices with all their entries, and the keys no entry is left of."""
+        _, entries = self.entries_of(slices)
+        if entries.size:
+            self.changes.mark(entries, self._entries.capacity)
+            key_slots = self.key_slots(entries)
+            self._of_slice.unlink(entries)
+            self.accumulators.clear(entries)
+            self._entries.remove(entries)
+            self.keys.remove(self._uses.release(key_slots))
+        if slices.size:
+            self._slices.remove(slices)
+
+    def snapshot(self) -> pa.Table:
+        """Return key_group, key columns k0.., slice_end, slice_start, missed, then the accumulators' columns; windows emitted count as missed."""
+        return whole(self.freeze(None)())
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
+        """Keys, slices and aggregates are copied."""
+        entries = self._entries.live_slots()
+        if slots is not None:
+            lives = np.zeros(max(self._entries.capacity, 1 + int(slots.max(initial=0))), np.bool_)
+            lives[entries] = True
+            entries = slots[lives[slots]]
+        return pieces_by_keys(entries, self._columns, self._max_parallelism)
+
+    def _columns(self, entries: np.ndarray) -> Entries:
+        ends, starts = self._slices.keys[self._slice_of(entries)].T
+        missed = self._missed_until(self.missed(entries), ends, np.full(entries.size, self.closed.us))
+        keys = self.keys.keys(self.key_slots(entries))
+        columns = key_columns(keys) | {"slice_end": array_of(ends.copy()), "slice_start": array_of(starts.copy()), "missed": array_of(missed)}
+        return keys, columns | self.accumulators.columns(entries)
+
+    def _missed_until(self, missed: np.ndarray, ends: np.ndarray, closed_us: np.ndarray) -> np.ndarray:
+        """Return how many windows are missed when those are that had ended by some time as well."""
+        if not isinstance(self._window, Windowing):
+            return missed
+        first = window_arithmetic.first_window_end_after(ends, closed_us, self._window)
+        return np.maximum(missed, (first - ends) // window_arithmetic.slice_size(self._window))
+
+    def restore(self, part: pa.Table) -> None:
+        """Add entries of a snapshot."""
+        columns = {name: part.column(name).combine_chunks() for name in part.column_names}
+        keys = [columns[f"k{i}"] for i in range(self._num_keys)]
+        ends, starts, missed = (numbers_of(columns[name]) for name in ("slice_end", "slice_start", "missed"))
+        missed = self._missed_until(missed, ends, self.closed.of(numbers_of(columns["key_group"])))
+        nothing = Batch(pa.RecordBatch.from_arrays([], names=[]))
+        entries = self._entries_for(keys, PlacedRows(nothing, ends, starts, missed))
+        rows = np.arange(entries.size)
+        loaded = self.accumulators.fresh()
+        loaded.reserve(entries.size)
+        loaded.restore(rows, {name: column for name, column in columns.items() if name.startswith("a")})
+        self.accumulators.merge(entries, loaded, rows)

@@ -1,0 +1,1 @@
+"""Keys to dense slots."""

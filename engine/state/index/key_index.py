@@ -1,0 +1,198 @@
+"""KeyIndex: key columns to dense slots. One fixed-width column goes to a WordIndex, one string column to a StringIndex.
+
+Several columns become rows of words: strings and nested values through an index each (its slot is their word, counted so that it can be freed),
+fixed-width columns by their words, and one word of bits that says which of those are NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.key_groups import groups_of_hashes
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.kernels.stable_hash import stable_hash
+from penstock.engine.state.index.nested_index import NestedIndex
+from penstock.engine.state.index.row_index import RowIndex
+from penstock.engine.state.index.slot_sets import UseCounts
+from penstock.engine.state.index.string_index import StringIndex
+from penstock.engine.state.index.word_index import WordIndex
+
+
+class KeyIndex:
+    """Rows of key columns to slots; NULL equals NULL, NaN equals NaN, -0.0 equals 0.0, inside of nested values too.
+
+    Slots are dense small integers below ``capacity``, reused after ``remove``; arrays indexed by slot must have ``capacity`` elements, which
+    only ``lookup_or_insert`` raises. No columns: one key, slot 0.
+    """
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = list(types)
+        self._index: _WordKeys | _StringKeys | _RowKeys
+        if len(types) == 1 and col.is_bytes(types[0]):
+            self._index = _StringKeys(types[0])
+        elif not types or (len(types) == 1 and not col.is_wide(types[0]) and not pa.types.is_nested(types[0])):
+            self._index = _WordKeys(types[0] if types else None)
+        else:
+            self._index = _RowKeys(types)
+
+    def __len__(self) -> int:
+        return len(self._index.slots)
+
+    @property
+    def capacity(self) -> int:
+        """The bound of slots given so far and until the index grows."""
+        return self._index.slots.capacity
+
+    def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
+        """Return the slot of each row (int64), new keys getting a free one. ``num_rows`` is needed when there are no columns."""
+        return self._index.lookup_or_insert(columns, len(columns[0]) if num_rows is None else num_rows)
+
+    def lookup(self, columns: Sequence[pa.Array], num_rows: int | None = None) -> np.ndarray:
+        """Return the slot of each row, -1 where it is no key."""
+        return self._index.lookup(columns, len(columns[0]) if num_rows is None else num_rows)
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Free distinct live slots and forget their keys; the caller clears what it holds by slot."""
+        if slots.size:
+            self._index.remove(slots)
+
+    def keys(self, slots: np.ndarray) -> list[pa.Array]:
+        """Return the key columns of slots."""
+        return self._index.keys(slots)
+
+    def live_slots(self) -> np.ndarray:
+        """Return the slots of all keys, ascending."""
+        return self._index.slots.live_slots()
+
+    def key_groups(self, slots: np.ndarray, max_parallelism: int) -> np.ndarray:
+        """Return the key group of each slot's key, uint16; group 0 when there are no key columns."""
+        if not self._types:
+            return np.zeros(slots.size, np.uint16)
+        return groups_of_hashes(stable_hash(self.keys(slots)), max_parallelism)
+
+
+class _WordKeys:
+    """One fixed-width column, or none at all."""
+
+    def __init__(self, kind: pa.DataType | None) -> None:
+        self._kind = kind
+        self.slots = WordIndex()
+
+    def _words(self, columns: Sequence[pa.Array], num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        if self._kind is None:
+            return np.zeros(num_rows, np.int64), col.NO_BYTES
+        return col.words(columns[0]), col.validity(columns[0])
+
+    def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        return self.slots.lookup_or_insert(*self._words(columns, num_rows))
+
+    def lookup(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        return self.slots.lookup(*self._words(columns, num_rows))
+
+    def remove(self, slots: np.ndarray) -> None:
+        self.slots.remove(slots)
+
+    def keys(self, slots: np.ndarray) -> list[pa.Array]:
+        if self._kind is None:
+            return []
+        null = self.slots.null_slot
+        valid = (slots != null).view(np.uint8) if null >= 0 else col.NO_BYTES
+        return [col.array_of_words(self.slots.keys[slots], valid, self._kind)]
+
+
+class _StringKeys:
+    """One string column."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.slots = StringIndex(kind)
+
+    def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        return self.slots.lookup_or_insert(columns[0])
+
+    def lookup(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        return self.slots.lookup(columns[0])
+
+    def remove(self, slots: np.ndarray) -> None:
+        self.slots.remove(slots)
+
+    def keys(self, slots: np.ndarray) -> list[pa.Array]:
+        return [self.slots.keys(slots)]
+
+
+class _Interned:
+    """One string or nested column of several: its distinct values and how many keys use each."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.values = StringIndex(kind) if col.is_bytes(kind) else NestedIndex(kind)
+        self._uses = UseCounts()
+
+    def retain(self, slots: np.ndarray) -> None:
+        self._uses.retain(slots, self.values.capacity)
+
+    def release(self, slots: np.ndarray) -> None:
+        unused = self._uses.release(slots)
+        if unused.size:
+            self.values.remove(unused)
+
+
+class _RowKeys:
+    """Several columns, or one wide decimal or nested one: a row of words per key, the NULL bits last."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = list(types)
+        self._first_word: list[int] = []
+        width = 0
+        for kind in types:
+            self._first_word.append(width)
+            width += 2 if col.is_wide(kind) else 1
+        self._mask = width
+        self._strings = {i: _Interned(kind) for i, kind in enumerate(types) if col.is_bytes(kind) or pa.types.is_nested(kind)}
+        self.slots = RowIndex(width + (len(self._types) + 63) // 64)
+
+    def _rows(self, columns: Sequence[pa.Array], num_rows: int, insert: bool) -> np.ndarray:
+        rows = np.zeros((num_rows, self.slots.width), np.int64)
+        for i, (column, first) in enumerate(zip(columns, self._first_word, strict=True)):
+            if i in self._strings:
+                values = self._strings[i].values
+                rows[:, first] = values.lookup_or_insert(column) if insert else values.lookup(column)
+                continue
+            valid = col.validity(column)
+            parts = col.wide_words(column) if col.is_wide(column.type) else (col.words(column),)
+            for k, part in enumerate(parts):
+                rows[:, first + k] = part if valid.size == 0 else np.where(valid, part, 0)
+            if valid.size:
+                rows[:, self._mask + i // 64] |= (valid == 0).astype(np.int64) << (i % 64)
+        return rows
+
+    def lookup_or_insert(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        rows = self._rows(columns, num_rows, True)
+        slots, fresh = self.slots.lookup_or_insert(rows)
+        for i, interned in self._strings.items():
+            interned.retain(rows[fresh, self._first_word[i]])
+        return slots
+
+    def lookup(self, columns: Sequence[pa.Array], num_rows: int) -> np.ndarray:
+        return self.slots.lookup(self._rows(columns, num_rows, False))
+
+    def remove(self, slots: np.ndarray) -> None:
+        for i, interned in self._strings.items():
+            interned.release(self.slots.keys[slots, self._first_word[i]])
+        self.slots.remove(slots)
+
+    def keys(self, slots: np.ndarray) -> list[pa.Array]:
+        rows = self.slots.keys[slots]
+        return [self._column(i, rows) for i in range(len(self._types))]
+
+    def _column(self, i: int, rows: np.ndarray) -> pa.Array:
+        first, kind = self._first_word[i], self._types[i]
+        low = np.ascontiguousarray(rows[:, first])
+        if i in self._strings:
+            return self._strings[i].values.keys(low)
+        null = (rows[:, self._mask + i // 64] >> (i % 64)) & 1
+        valid = (null == 0).view(np.uint8) if null.any() else col.NO_BYTES
+        if col.is_wide(kind):
+            return col.array_of_wide_words(low, rows[:, first + 1], valid, kind)
+        return col.array_of_words(low, valid, kind)

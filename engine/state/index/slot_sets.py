@@ -1,0 +1,56 @@
+"""Sets of slots: each slot of a batch once, and how often slots are used by others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.engine.kernels.index import slots as kernel
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.mapped_arrays import Mapped
+
+_NO_RUN = -(2**63)
+
+
+class DistinctSlots(Mapped):
+    """Finds the distinct slots of a batch without sorting."""
+
+    MAPPED = ("_marks",)
+
+    def __init__(self) -> None:
+        self._marks = np.zeros(0, np.int64)
+        self._epoch = 0
+
+    def of(self, slots: np.ndarray, capacity: int) -> np.ndarray:
+        """Return each of the slots (all below ``capacity``) once, in the order they first come."""
+        if capacity > self._marks.size:
+            self._marks = grown(self._marks, capacity)
+        self._epoch += 1
+        out = np.empty(min(slots.size, capacity), np.int64)
+        return out[: kernel.distinct(slots, self._epoch, self._marks, out)]
+
+
+def number_runs(runs: np.ndarray, slots: np.ndarray, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    """Number the distinct (run, slot) pairs, runs ascending, slots below ``capacity``; return each pair's number and each number's first position."""
+    into, firsts = np.empty(slots.size, np.int64), np.empty(slots.size, np.int64)
+    count = kernel.number_runs(runs, slots, np.full(capacity, _NO_RUN), np.empty(capacity, np.int64), into, firsts)
+    return into, firsts[:count]
+
+
+class UseCounts(Mapped):
+    """How often each slot is used; a slot no use is left of can be freed."""
+
+    MAPPED = ("_uses",)
+
+    def __init__(self) -> None:
+        self._uses = np.zeros(0, np.int64)
+
+    def retain(self, slots: np.ndarray, capacity: int) -> None:
+        """Count a use of each slot (all below ``capacity``) as often as it is named."""
+        if capacity > self._uses.size:
+            self._uses = grown(self._uses, capacity)
+        kernel.retain(slots, self._uses)
+
+    def release(self, slots: np.ndarray) -> np.ndarray:
+        """Take a use from each slot as often as it is named; return those no use is left of, each once."""
+        unused = np.empty(slots.size, np.int64)
+        return unused[: kernel.release(slots, self._uses, unused)]

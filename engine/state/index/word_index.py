@@ -1,0 +1,117 @@
+"""WordIndex: int64 words to dense slots, the fastest index and the one the others are made with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.engine.kernels.arrow_views import NO_BYTES
+from penstock.engine.kernels.index import word_index as kernel
+from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.storage.spill_files import zeros_beside
+
+_FIRST_BITS = 6
+
+
+def slots_of(bits: int) -> int:
+    """Return how many keys a table of ``2**bits`` places may hold: five eighths, so that probes stay short."""
+    return (5 << bits) >> 3
+
+
+def pays_to_rebuild(removed: int, live: int) -> bool:
+    """Return whether one pass over the whole table is cheaper than removing keys one by one."""
+    return removed * 4 > live
+
+
+class WordIndex(Mapped):
+    """Words to slots, NULL being a key like others. ``keys`` int64 holds each slot's word; ``len()`` is the number of live keys.
+
+    ``fresh`` are the slots that the last ``lookup_or_insert`` gave to new keys.
+    """
+
+    MAPPED = ("_table", "keys", "_free")
+
+    def __init__(self) -> None:
+        self._reset(_FIRST_BITS)
+
+    def _reset(self, bits: int) -> None:
+        self._bits = bits
+        self._table = np.zeros(2 << bits, np.int64)
+        self.keys = np.zeros(slots_of(bits), np.int64)
+        self._free = np.zeros(slots_of(bits), np.int64)
+        self._state = np.zeros(5, np.int64)
+        self.fresh = np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._state[kernel.LIVE])
+
+    @property
+    def capacity(self) -> int:
+        """The bound of slots given so far and until the index grows."""
+        return self.keys.size
+
+    @property
+    def null_slot(self) -> int:
+        """The slot of the NULL key, -1 when there is none."""
+        return int(self._state[kernel.NULL]) - 1
+
+    def lookup_or_insert(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
+        """Return the slot of each word (int64), new keys getting a free one; ``valid`` bytes mark which are not NULL (none: all)."""
+        out, fresh = np.empty(words.size, np.int64), np.empty(words.size, np.int64)
+        self._state[kernel.FRESH] = 0
+        done = 0
+        while (done := kernel.insert(words, valid, done, self._table, self._bits, self.keys, self._free, self._state, out, fresh)) < words.size:
+            self._grow()
+        self.fresh = fresh[: self._state[kernel.FRESH]]
+        return out
+
+    def lookup(self, words: np.ndarray, valid: np.ndarray = NO_BYTES) -> np.ndarray:
+        """Return the slot of each word, -1 where it is no key."""
+        out = np.empty(words.size, np.int64)
+        kernel.find(words, valid, self._table, self._bits, self._state, out)
+        return out
+
+    def _grow(self) -> None:
+        bits = self._bits + (2 if self._bits < 16 else 1)
+        table = zeros_beside(self._table, 2 << bits)
+        kernel.rebuild(self._table, self._bits, table, bits, NO_BYTES)
+        self.keys = grown(self.keys, slots_of(bits))
+        self._free = grown(self._free, slots_of(bits))
+        self._table, self._bits = table, bits
+
+    def remove(self, slots: np.ndarray) -> None:
+        """Free distinct live slots and forget their keys."""
+        if slots.size == len(self):
+            self._reset(_FIRST_BITS)
+            return
+        state = self._state
+        keyed = slots[slots != self.null_slot] if self.null_slot >= 0 else slots
+        if keyed.size < slots.size:
+            state[kernel.NULL] = 0
+        if pays_to_rebuild(slots.size, len(self)):
+            dead = np.zeros(self.keys.size, np.uint8)
+            dead[keyed] = 1
+            table = zeros_beside(self._table, self._table.size)
+            kernel.rebuild(self._table, self._bits, table, self._bits, dead)
+            self._table = table
+        else:
+            kernel.remove(self.keys[keyed], self._table, self._bits, state)
+        self._free[state[kernel.FREE] : state[kernel.FREE] + slots.size] = slots[::-1]
+        state[kernel.FREE] += slots.size
+        state[kernel.LIVE] -= slots.size
+
+    def live_slots(self) -> np.ndarray:
+        """Return the slots of all keys, ascending."""
+        entries = self._table[1::2]
+        slots = entries[entries != 0] - 1
+        if self.null_slot >= 0:
+            slots = np.append(slots, self.null_slot)
+        live = np.zeros(self.capacity, np.bool_)
+        live[slots] = True
+        return np.flatnonzero(live)
+
+
+def grown(array: np.ndarray, size: int) -> np.ndarray:
+    """Return an array of ``size`` first elements that begins with the given one and goes on with zeros, where that one lies."""
+    wider = zeros_beside(array, (size, *array.shape[1:]))
+    wider[: len(array)] = array
+    return wider

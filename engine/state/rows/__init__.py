@@ -1,0 +1,1 @@
+"""Stored rows: join sides, buffers that wait for time."""

@@ -1,0 +1,81 @@
+"""ExpiringJoinSide: a side of a join whose rows have deadlines, after which they match nothing any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.rows.deadlines import Deadlines
+from penstock.engine.state.rows.join_side import JoinSide
+
+
+class ExpiringJoinSide(JoinSide):
+    """``deadlines``: positions of columns and microseconds to add, the least sum is a row's deadline. ``lasting``: a column and microseconds before
+    which a row stays whatever its deadlines say, because it may still be taken back; None when rows are never taken back.
+
+    Deadlines are derived from the rows, so snapshots are those of any join side.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        key_columns: Sequence[int],
+        keys: KeyIndex,
+        max_parallelism: int,
+        deadlines: Sequence[tuple[int, int]],
+        lasting: tuple[int, int] | None,
+        *,
+        retracting: bool,
+        counts: bool,
+        lates: bool,
+    ) -> None:
+        self._deadlines = list(deadlines)
+        self._lasting = lasting
+        super().__init__(schema, key_columns, keys, max_parallelism, retracting=retracting, counts=counts, lates=lates)
+
+    def clear(self) -> None:
+        super().clear()
+        self._coming = Deadlines()
+        self._ends = np.zeros(self.store.capacity, np.int64)
+
+    def due(self, time_us: int) -> np.ndarray:
+        """Return the ids of the rows whose deadline is before ``time_us``; the caller removes them."""
+        times, ids = self._coming.due(time_us)
+        if not ids.size:
+            return ids
+        # an id whose row was taken back may have been given again
+        ids = ids[(self.store.weights(ids) != 0) & (self._ends[ids] == times)]
+        return np.unique(ids) if self.retracting else ids
+
+    def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
+        super()._index(ids, rows, slots, matched)
+        if self._ends.size < self.store.capacity:
+            self._ends = grown(self._ends, self.store.capacity)
+        ends = self._ends_of(rows)
+        self._ends[ids] = ends
+        self._coming.add(ends, ids)
+
+    def last_met(self, ids: np.ndarray) -> np.ndarray:
+        """Return the last times of the other side that rows can meet."""
+        return self._ends[ids] if self._lasting is None else least_deadlines(self.store.take(ids), self._deadlines)
+
+    def _ends_of(self, rows: pa.RecordBatch) -> np.ndarray:
+        ends = least_deadlines(rows, self._deadlines)
+        if self._lasting is not None:
+            column, offset_us = self._lasting
+            ends = np.maximum(ends, col.words(rows.column(column)) + offset_us)
+        return ends
+
+
+def least_deadlines(rows: pa.RecordBatch, deadlines: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Return the least of some columns of times, each with microseconds added, of each row."""
+    column, offset_us = deadlines[0]
+    ends = col.words(rows.column(column)) + offset_us
+    for column, offset_us in deadlines[1:]:
+        ends = np.minimum(ends, col.words(rows.column(column)) + offset_us)
+    return ends

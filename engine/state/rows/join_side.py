@@ -1,0 +1,308 @@
+"""JoinSide: the rows of one side of a join, found by key slot, with how much of the other side each matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.key_groups import groups_of_keys
+from penstock.engine.api.operator import KeyGroups, TrackedState
+from penstock.engine.api.row_pieces import LIMITS, cut
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.state.change_tracking import SlotChanges
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.engine.state.state_snapshot import ARRIVED, BEHIND, SLOT, WRITTEN, by_group, whole
+from penstock.engine.state.time_to_live import LastWrites, written_column
+
+
+class JoinSide(TrackedState, Mapped):
+    """Rows with weights and match counts. ``keys`` is shared by both sides of the join: key columns to slots.
+
+    ``retracting``: rows may be taken back, so equal rows are one row with their weights added. ``matches`` by row id is the weight of the other
+    side's rows that match, kept only when ``counts`` is set. ``writes``: rows live for a time after they were last written, each by itself or,
+    ``by_key``, all of a key since the last of them; then snapshots say when that was. ``numbered``: rows remember in which order they arrived.
+    ``lates``, of a side that is never retracted: rows remember the watermark they were behind.
+    """
+
+    MAPPED = ("matches", "_behind")
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        key_columns: Sequence[int],
+        keys: KeyIndex,
+        max_parallelism: int,
+        *,
+        retracting: bool,
+        counts: bool,
+        writes: LastWrites | None = None,
+        by_key: bool = False,
+        numbered: bool = False,
+        lates: bool = False,
+    ) -> None:
+        self.schema = schema
+        self.key_columns = list(key_columns)
+        self.retracting = retracting
+        self.counts = counts
+        self._numbered = numbered
+        self._lates = lates
+        self._keys = keys
+        self._max_parallelism = max_parallelism
+        self._own: KeyGroups | None = None
+        self.changes = SlotChanges()
+        self.writes, self._by_key = writes, by_key
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.changes.mark_all()
+        self.store = RowStore(self.schema, self.changes, numbered=self._numbered)
+        self.links = MultiIndex()
+        self.matches = np.zeros(self.store.capacity, np.int64)
+        self._behind = np.zeros(0, np.int64)
+        self.all_ones = True
+        self._identity = KeyIndex(self.schema.types) if self.retracting else None
+        if self.writes is not None:
+            self.writes.clear()
+        self._id_of = np.full(0 if self._identity is None else self._identity.capacity, -1, np.int64)
+        self._identity_of = np.full(self.store.capacity, -1, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    def copy_of(self, own: KeyGroups) -> None:
+        """Hold all rows in every subtask: snapshots have those of ``own`` only, all of them are restored."""
+        self._own = own
+
+    def consolidated(self, batch: Batch, *, keep: bool) -> Batch:
+        """Return a batch with equal rows made one and their weights added, rows of weight 0 gone; ``keep`` when the rows will be stored."""
+        if not self.retracting or batch.weights is None:
+            return batch
+        index = self._identity if keep and self._identity is not None else KeyIndex(self.schema.types)
+        slots = index.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        _, first, inverse = np.unique(slots, return_index=True, return_inverse=True)
+        net = np.zeros(first.size, np.int64)
+        np.add.at(net, inverse, batch.weights)
+        if index is self._identity:
+            self._release_unstored(np.unique(slots))
+        if first.size == batch.num_rows and net.all():
+            return batch
+        order = np.argsort(first, kind="stable")
+        chosen = order[net[order] != 0]
+        taken = batch.take(first[chosen])
+        return Batch(taken.rows, net[chosen], taken.behind, taken.origin)
+
+    def _release_unstored(self, slots: np.ndarray) -> None:
+        """Give back identity slots that no stored row has."""
+        assert self._identity is not None
+        self._fit()
+        self._identity.remove(slots[self._id_of[slots] < 0])
+
+    def change(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None = None) -> np.ndarray:
+        """Store a consolidated batch of rows in their key slots (``matched``: each row's match count); return the key slots that became empty.
+
+        ``arrived``: their numbers in the order of arrival, of a side that is never retracted; None: the one they have.
+        """
+        if batch.weights is not None:
+            self.all_ones = False
+        if self.writes is not None and self._by_key:
+            self.writes.touch(slots, self._keys.capacity)
+        if self._identity is None:
+            ids = self.store.append(batch.rows, batch.weights, arrived)
+            self._index(ids, batch.rows, slots, matched)
+            self._written(ids)
+            self._note_behind(ids, batch.behind)
+            return np.zeros(0, np.int64)
+        return self._merge(batch, slots, matched, arrived)
+
+    def _note_behind(self, ids: np.ndarray, behind: np.ndarray | None) -> None:
+        """Nothing is noted until the first row comes late."""
+        if not self._lates or (behind is None and not self._behind.size):
+            return
+        known = self._behind.size
+        if known < self.store.capacity:
+            self._behind = grown(self._behind, self.store.capacity)
+            self._behind[known:] = MIN_WATERMARK_US
+        self._behind[ids] = MIN_WATERMARK_US if behind is None else behind
+
+    def behind(self, ids: np.ndarray) -> np.ndarray | None:
+        """Return the watermarks that rows were behind when they came, the least one for those on time; None when all are."""
+        return self._behind[ids] if self._behind.size else None
+
+    def _written(self, ids: np.ndarray) -> None:
+        if self.writes is not None and not self._by_key:
+            self.writes.touch(ids, self.store.capacity)
+
+    def due(self, now_ms: int) -> np.ndarray:
+        """Return what has lived long enough by the clock: row ids, or the slots of keys; the caller forgets it."""
+        if self.writes is None:
+            return np.zeros(0, np.int64)
+        return self.writes.due(now_ms, self._keys.live_slots if self._by_key else self.store.live_ids)
+
+    def ids_of(self, batch: Batch) -> np.ndarray:
+        """Return the ids of rows that are kept and may be taken back, -1 for others."""
+        if self._identity is None:
+            return np.full(batch.num_rows, -1)
+        self._fit()
+        identities = self._identity.lookup(batch.rows.columns, batch.num_rows)
+        return np.where(identities >= 0, self._id_of[np.maximum(identities, 0)], -1)
+
+    def without_absent(self, batch: Batch) -> tuple[Batch, int]:
+        """Return a consolidated batch without what it takes back of rows that are gone, and how many rows that were."""
+        if batch.weights is None or (batch.weights > 0).all():
+            return batch, 0
+        ids = self.ids_of(batch)
+        kept = np.where(ids >= 0, self.store.weights(np.maximum(ids, 0)), 0)
+        weights = np.where(batch.weights < 0, np.maximum(batch.weights, -np.maximum(kept, 0)), batch.weights)
+        absent = int((weights - batch.weights).sum())
+        if not absent:
+            return batch, 0
+        left = np.flatnonzero(weights)
+        taken = batch.take(left)
+        return Batch(taken.rows, weights[left], taken.behind, taken.origin), absent
+
+    def _merge(self, batch: Batch, slots: np.ndarray, matched: np.ndarray, arrived: np.ndarray | None) -> np.ndarray:
+        assert self._identity is not None
+        batch, slots, matched = self._one_each(batch, slots, matched)
+        identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        self._fit()
+        weights = np.ones(batch.num_rows, np.int64) if batch.weights is None else batch.weights
+        ids = self._id_of[identities]
+        known, new = np.flatnonzero(ids >= 0), np.flatnonzero(ids < 0)
+        rows = batch.rows.take(array_of(new))
+        fresh = self.store.append(rows, weights[new], None if arrived is None else arrived[new])
+        self._index(fresh, rows, slots[new], matched[new])
+        self._id_of[identities[new]] = fresh
+        self._identity_of[fresh] = identities[new]
+        self._written(np.concatenate([fresh, ids[known]]))
+        if not known.size:
+            return np.zeros(0, np.int64)
+        self.all_ones = False
+        return self._forget(self.store.add_weights(ids[known], weights[known]))
+
+    def _forget(self, gone: np.ndarray) -> np.ndarray:
+        """Take rows the store no longer has out of the indexes; return the key slots that became empty."""
+        if self._identity is not None:
+            self._identity.remove(self._identity_of[gone])
+            self._id_of[self._identity_of[gone]] = -1
+            self._identity_of[gone] = -1
+        return self.links.unlink(gone)
+
+    def remove(self, ids: np.ndarray) -> np.ndarray:
+        """Forget distinct rows whatever their weight; return the key slots that became empty."""
+        if not ids.size:
+            return np.zeros(0, np.int64)
+        self.store.drop(ids)
+        return self._forget(ids)
+
+    def _one_each(self, batch: Batch, slots: np.ndarray, matched: np.ndarray) -> tuple[Batch, np.ndarray, np.ndarray]:
+        """Insert-only batches of a retracting side may repeat a row: make it one row of a greater weight."""
+        if batch.weights is not None:
+            return batch, slots, matched
+        assert self._identity is not None
+        identities = self._identity.lookup_or_insert(batch.rows.columns, batch.num_rows)
+        _, first, counts = np.unique(identities, return_index=True, return_counts=True)
+        if first.size == batch.num_rows:
+            return batch, slots, matched
+        self.all_ones = False
+        order = np.argsort(first)  # they stay in the order they arrived
+        first, counts = first[order], counts[order]
+        return Batch(batch.take(first).rows, counts.astype(np.int64)), slots[first], matched[first]
+
+    def _index(self, ids: np.ndarray, rows: pa.RecordBatch, slots: np.ndarray, matched: np.ndarray) -> None:
+        self._fit()
+        self.links.link(slots, ids)
+        if self.counts:
+            self.matches[ids] = matched
+
+    def _fit(self) -> None:
+        """Let the arrays by row id and by identity slot reach as far as those go."""
+        capacity = self.store.capacity
+        if self.counts and self.matches.size < capacity:
+            self.matches = grown(self.matches, capacity)
+        if self._identity is None:
+            return
+        if self._identity_of.size < capacity:
+            used = self._identity_of.size
+            self._identity_of = grown(self._identity_of, capacity)
+            self._identity_of[used:] = -1
+        if self._id_of.size < self._identity.capacity:
+            used = self._id_of.size
+            self._id_of = grown(self._id_of, self._identity.capacity)
+            self._id_of[used:] = -1
+
+    def at_once(self, slots: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield distinct key slots in pieces whose rows may be taken at once; the rows of one slot stay together."""
+        counts = self.links.counts(slots)
+        if int(counts.sum()) * self.store.widest <= LIMITS.chunk_bytes:
+            yield slots
+            return
+        positions, ids = self.links.expand(slots)
+        sizes = np.bincount(positions, self.store.sizes(ids), slots.size).astype(np.int64)
+        for first, last in cut(sizes, slots.size, LIMITS.chunk_bytes):
+            yield slots[first:last]
+
+    def match(self, ids: np.ndarray, changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Change the match counts of distinct rows; return them as they were and as they are."""
+        before = self.matches[ids]
+        after = self.matches[ids] = before + changes
+        self.changes.mark(ids, self.store.capacity)
+        return before, after
+
+    def snapshot(self) -> pa.Table:
+        return whole(self.freeze(None)())
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
+        """Rows are shared as they lie in their chunks; places, weights and match counts are copied."""
+        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
+        rows, weights = self.store.frozen(ids), self.store.weights(ids)
+        matches = self.matches[ids] if self.counts else np.zeros(ids.size, np.int64)
+        written = None if self.writes is None else self.writes.of(self.links.owners(ids) if self._by_key else ids)
+        arrived, behind = self.store.arrived(ids), self.behind(ids)
+        if self._lates and behind is None:
+            behind = np.full(ids.size, MIN_WATERMARK_US)
+        keys, own, names = self.key_columns, self._own, ["key_group", SLOT, "weight", "matches", *[f"c{i}" for i in range(len(self.schema))]]
+
+        def pieces() -> Iterator[pa.Table]:
+            groups = np.zeros(ids.size, np.uint16)
+            if keys and ids.size:
+                groups = groups_of_keys(rows.columns(keys), self._max_parallelism)
+            mine = np.arange(ids.size) if own is None else np.flatnonzero((groups >= own.start) & (groups < own.end))
+            order, first = by_group(groups[mine], ids[mine])
+            order = mine[order]
+            for place, some, held in rows.pieces(order):
+                marks = [column.slice(place, some.size) for column in first]
+                found = pa.table([*marks, array_of(weights[some]), array_of(matches[some]), *held.columns], names=names)
+                for name, values in ((ARRIVED, arrived), (BEHIND, behind), (WRITTEN, written)):
+                    found = found if values is None else found.append_column(name, array_of(values[some]))
+                yield found
+
+        return pieces
+
+    def restore(self, part: pa.Table) -> None:
+        part = part.combine_chunks()
+        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
+        if not batches:
+            return
+        weights = numbers_of(part.column("weight"))
+        slots = self._keys.lookup_or_insert([batches[0].column(key) for key in self.key_columns], batches[0].num_rows)
+        behind = numbers_of(part.column(BEHIND)) if BEHIND in part.column_names else None
+        batch = Batch(batches[0], None if (weights == 1).all() else weights, behind)
+        arrived = numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None
+        if self.writes is None:
+            self.change(batch, slots, numbers_of(part.column("matches")), arrived)
+            return
+        before = self.store.live_ids()
+        self.change(batch, slots, numbers_of(part.column("matches")), arrived)
+        written = written_column(part)
+        if written is not None and self._by_key:
+            self.writes.restore(slots, written, self._keys.capacity)
+        elif written is not None:
+            self.writes.restore(np.setdiff1d(self.store.live_ids(), before), written, self.store.capacity)

@@ -1,0 +1,66 @@
+"""MatchRows: timed rows, of which those of unfinished matches remember their place in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import numbers_of
+from penstock.engine.api.operator import KeyGroups
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.rows.partitioned_event_time_buffer import TimedRows
+from penstock.engine.state.time_to_live import LastWrites
+
+BEFORE = -1
+"""The mark of a row kept for matches to come to look back at."""
+
+
+class MatchRows(TimedRows):
+    """Rows with a mark each: BEFORE, or for a row of an unfinished match its number in it times ``transitions`` plus the transition that took it."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partition: Sequence[int],
+        time_column: int,
+        keys: KeyIndex,
+        groups: KeyGroups,
+        transitions: int,
+        writes: LastWrites | None = None,
+        *,
+        numbered: bool = False,
+    ) -> None:
+        super().__init__(schema, partition, time_column, keys, groups, writes, numbered=numbered)
+        self._transitions = transitions
+        self._marks = np.zeros(0, np.int64)
+
+    def marks(self, ids: np.ndarray) -> np.ndarray:
+        """Return the marks of rows."""
+        self._reserve()
+        return self._marks[ids]
+
+    def mark(self, ids: np.ndarray, marks: np.ndarray) -> None:
+        """Set the marks of rows."""
+        self._reserve()
+        self.changes.mark(ids[self._marks[ids] != marks], self.store.capacity)
+        self._marks[ids] = marks
+
+    def _reserve(self) -> None:
+        if self.store.capacity > self._marks.size:
+            self._marks = grown(self._marks, self.store.capacity)
+
+    def begun(self) -> np.ndarray:
+        """Return the ids of the first rows of unfinished matches."""
+        ids = self.linked_ids()
+        marks = self.marks(ids)
+        return ids[(marks >= 0) & (marks < self._transitions)]
+
+    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        return {"mark": self.marks(ids)} | super()._beside(ids)
+
+    def restore(self, part: pa.Table) -> None:
+        ids = self._restored(part)
+        self.mark(ids, numbers_of(part.column("mark"))[: ids.size])

@@ -1,0 +1,171 @@
+"""TimedRows: rows that wait for time to pass them, and the passed ones later rows still look at, by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.key_groups import groups_of_keys
+from penstock.engine.api.operator import KeyGroups, TrackedState
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.state.change_tracking import SlotChanges
+from penstock.engine.state.index.key_index import KeyIndex
+from penstock.engine.state.index.multi_index import MultiIndex
+from penstock.engine.state.index.word_index import grown
+from penstock.engine.state.mapped_arrays import Mapped
+from penstock.engine.state.rows.row_store import RowStore
+from penstock.engine.state.state_snapshot import ARRIVED, SLOT, WRITTEN, by_group, whole
+from penstock.engine.state.time_to_live import LastWrites, restore_lives
+from penstock.engine.state.watermark_state import PassedTime
+
+
+class TimedRows(TrackedState, Mapped):
+    """Rows by id with their partition's slot (of ``keys``, which is shared) and their time; waiting ones are listed, passed ones linked to slots.
+
+    ``passed_time``: the watermark that has let rows pass, for the operator to declare. Restored it is the earliest of all parts: subtasks whose
+    barriers overtook rows need not have been at one time, and those rows are still to come. Snapshots hold key_group, whether a row waits, that time
+    (all that older ones know of it) and the columns; with ``writes``, by partition, when one of its rows last came or passed. ``numbered``: rows
+    remember in which order they arrived.
+    """
+
+    MAPPED = ("_slots", "_times")
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        partition: Sequence[int],
+        time_column: int,
+        keys: KeyIndex,
+        groups: KeyGroups,
+        writes: LastWrites | None = None,
+        *,
+        numbered: bool = False,
+    ) -> None:
+        self.writes = writes
+        self.schema = schema
+        self._partition = list(partition)
+        self._time_column = time_column
+        self._keys = keys
+        self._max_parallelism = groups.max_parallelism
+        self.changes = SlotChanges()
+        self.store = RowStore(schema, self.changes, numbered=numbered)
+        self.passed = MultiIndex()
+        self.waiting = np.zeros(0, np.int64)
+        self.passed_time = PassedTime(groups)
+        self._fresh = True
+        self._slots, self._times = np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.store)
+
+    @property
+    def passed_us(self) -> int:
+        """The watermark that has let rows pass."""
+        return self.passed_time.us
+
+    def slots(self, ids: np.ndarray) -> np.ndarray:
+        """Return the slots of rows."""
+        return self._slots[ids]
+
+    def times(self, ids: np.ndarray) -> np.ndarray:
+        """Return the times of rows, microseconds."""
+        return self._times[ids]
+
+    def _add(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
+        slots = self._keys.lookup_or_insert([rows.column(key) for key in self._partition], rows.num_rows)
+        ids = self.store.append(rows, arrived=arrived)
+        if self.store.capacity > self._slots.size:
+            self._slots, self._times = grown(self._slots, self.store.capacity), grown(self._times, self.store.capacity)
+        self._slots[ids], self._times[ids] = slots, col.words(rows.column(self._time_column))
+        return ids
+
+    def hold(self, rows: pa.RecordBatch) -> None:
+        """Let rows wait."""
+        ids = self._add(rows)
+        self.waiting = np.concatenate([self.waiting, ids])
+        if self.writes is not None:
+            self.writes.touch(self._slots[ids], self._keys.capacity)
+
+    def link(self, rows: pa.RecordBatch) -> None:
+        """Add rows that wait for nothing, linked to their slots."""
+        self.keep(self._add(rows))
+
+    def due(self, watermark_us: int) -> np.ndarray:
+        """Take out of the waiting rows and return those with a time below the watermark, which then are passed but linked to no slot."""
+        ready = self._times[self.waiting] < watermark_us
+        ids, self.waiting = self.waiting[ready], self.waiting[~ready]
+        self.passed_time.us = watermark_us
+        return ids
+
+    def keep(self, ids: np.ndarray) -> None:
+        """Link passed rows to their slots."""
+        self.changes.mark(ids, self.store.capacity)
+        self.passed.link(self._slots[ids], ids)
+
+    def forget(self, linked: np.ndarray, fresh: np.ndarray) -> None:
+        """Let go of rows that are linked, and of rows that have just passed and are not."""
+        self.passed.unlink(linked)
+        ids = np.concatenate([linked, fresh])
+        if ids.size:
+            self.store.drop(ids)
+
+    def linked_ids(self) -> np.ndarray:
+        """Return the ids of all passed rows that are kept."""
+        mask = np.zeros(self.store.capacity, np.bool_)
+        mask[self.store.live_ids()] = True
+        mask[self.waiting] = False
+        return np.flatnonzero(mask)
+
+    def snapshot(self) -> pa.Table:
+        return whole(self.freeze(None)())
+
+    def freeze(self, slots: np.ndarray | None) -> Callable[[], Iterator[pa.Table]]:
+        """Rows are shared as they lie in their chunks; what stands beside them is copied."""
+        ids = self.store.live_ids() if slots is None else self.store.live_among(slots)
+        rows, partition, width = self.store.frozen(ids), self._partition, len(self.schema)
+        waits = np.zeros(self.store.capacity, np.bool_)
+        waits[self.waiting] = True
+        waits = waits[ids]
+        passed_us, beside = self.passed_us, self._beside(ids)
+
+        def pieces() -> Iterator[pa.Table]:
+            groups = np.zeros(ids.size, np.uint16)
+            if partition and ids.size:
+                groups = groups_of_keys(rows.columns(partition), self._max_parallelism)
+            order, first = by_group(groups, ids)
+            names = ["key_group", SLOT, "waits", "passed_us", *[f"c{i}" for i in range(width)], *beside]
+            for place, some, held in rows.pieces(order):
+                marks = [column.slice(place, some.size) for column in first]
+                columns = [*marks, array_of(waits[some]), array_of(np.full(some.size, passed_us)), *held.columns]
+                yield pa.table([*columns, *(array_of(values[some]) for values in beside.values())], names=names)
+
+        return pieces
+
+    def _beside(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        """Return what else snapshots hold of rows, by name."""
+        arrived = self.store.arrived(ids)
+        beside = {} if arrived is None else {ARRIVED: arrived}
+        return beside if self.writes is None else beside | {WRITTEN: self.writes.of(self._slots[ids])}
+
+    def restore(self, part: pa.Table) -> None:
+        self._restored(part)
+
+    def _restored(self, part: pa.Table) -> np.ndarray:
+        """Add the rows of a snapshot; return their ids."""
+        part = part.combine_chunks()
+        batches = pa.Table.from_arrays(part.columns[3 : 3 + len(self.schema)], schema=self.schema).combine_chunks().to_batches()
+        if not batches:
+            return np.zeros(0, np.int64)
+        ids = self._add(batches[0], numbers_of(part.column(ARRIVED)) if ARRIVED in part.column_names else None)
+        waits = numbers_of(part.column("waits"))
+        self.waiting = np.concatenate([self.waiting, ids[waits]])
+        self.keep(ids[~waits])
+        passed_us = self.passed_time.least_us(int(numbers_of(part.column("passed_us")).min()))
+        self.passed_time.us = passed_us if self._fresh else min(self.passed_us, passed_us)
+        self._fresh = False
+        if self.writes is not None:
+            restore_lives(self.writes, self._slots[ids], part, self._keys.capacity)
+        return ids

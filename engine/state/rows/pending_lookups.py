@@ -1,0 +1,60 @@
+"""Rows that wait for an answer from outside, as state: whole, in the order they came, under one key group of their subtask."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.row_pieces import batches_of
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import weights_of
+from penstock.engine.state.state_snapshot import COPIES
+
+_ON_TIME = -(2**63)
+
+
+class RowsUnderWay:
+    """What ``hold`` was last given is what a snapshot holds; what was restored waits to be taken."""
+
+    def __init__(self, schema: pa.Schema, key_group: int) -> None:
+        self._schema = schema
+        self._group = key_group
+        self._held: list[Batch] = []
+        self._restored: list[Batch] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether restored rows have not been taken."""
+        return bool(self._restored)
+
+    def hold(self, batches: list[Batch]) -> None:
+        """Declare the batches under way; no weight of theirs is negative."""
+        self._held = batches
+
+    def take(self) -> list[Batch]:
+        """Return what was restored, once."""
+        taken, self._restored = self._restored, []
+        return taken
+
+    def snapshot(self) -> pa.Table:
+        batches = [*self._restored, *self._held]
+        rows = sum(batch.num_rows for batch in batches)
+        behind = [np.full(batch.num_rows, _ON_TIME) if batch.behind is None else batch.behind for batch in batches]
+        names = ["key_group", "behind", *[f"c{i}" for i in range(len(self._schema))]]
+        table = pa.Table.from_batches([batch.rows for batch in batches], self._schema)
+        told = [array_of(np.full(rows, self._group, np.uint16)), array_of(np.concatenate([*behind, np.zeros(0, np.int64)]))]
+        found = pa.table([*told, *table.columns], names=names)
+        if all(batch.weights is None for batch in batches):
+            return found
+        return found.append_column(COPIES, array_of(np.concatenate([weights_of(batch) for batch in batches])))
+
+    def restore(self, part: pa.Table) -> None:
+        width, start = len(self._schema), 0
+        behind = numbers_of(part.column("behind"))
+        weights = numbers_of(part.column(COPIES)) if COPIES in part.column_names[width + 2 :] else None
+        for rows in batches_of(pa.Table.from_arrays(part.columns[2 : width + 2], schema=self._schema)):
+            here = slice(start, start + rows.num_rows)
+            start += rows.num_rows
+            late = not (behind[here] == _ON_TIME).all()
+            self._restored.append(Batch(rows, None if weights is None else weights[here], behind[here] if late else None))

@@ -1,0 +1,54 @@
+"""Contents: the weighted rows of a whole table, kept by the subtask that took them whatever their values are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.api.operator import KeyedState
+from penstock.engine.api.stream_elements import Batch
+from penstock.engine.changelog.fold import Fold, weights_of
+
+_GROUP, _WEIGHT = "key_group", "weight"
+_NAME = b"name"
+
+
+def column_name(field: pa.Field) -> str:
+    """Return the name a column of a snapshot has in the table; one of a checkpoint of before names were kept has its place as a name."""
+    return (field.metadata or {}).get(_NAME, field.name.encode()).decode()
+
+
+class Contents(KeyedState):
+    """Snapshots hold key_group (always the subtask's first), weight and the columns: sums over subtasks stay right wherever the parts go."""
+
+    def __init__(self, schema: pa.Schema, group: int) -> None:
+        self._schema = schema
+        self._group = group
+        self._fold = Fold(schema)
+        self._snapshot: pa.Table | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Add weighted rows."""
+        self._fold.add(batch)
+        self._snapshot = None
+
+    def weighted(self) -> list[Batch]:
+        """Return all rows with their weights."""
+        return self._fold.weighted()
+
+    def snapshot(self) -> pa.Table:
+        if self._snapshot is None:
+            named = [pa.field(f"c{i}", field.type, metadata={_NAME: field.name}) for i, field in enumerate(self._schema)]
+            schema = pa.schema([pa.field(_GROUP, pa.uint16()), pa.field(_WEIGHT, pa.int64()), *named])
+            self._snapshot = pa.Table.from_batches([self._marked(rows, schema) for rows in self._fold.weighted()], schema)
+        return self._snapshot
+
+    def _marked(self, rows: Batch, schema: pa.Schema) -> pa.RecordBatch:
+        groups = array_of(np.full(rows.num_rows, self._group, np.uint16))
+        return pa.RecordBatch.from_arrays([groups, array_of(weights_of(rows)), *rows.rows.columns], schema=schema)
+
+    def restore(self, part: pa.Table) -> None:
+        for piece in part.combine_chunks().to_batches():
+            rows = pa.RecordBatch.from_arrays(piece.columns[2:], schema=self._schema)
+            self.add(Batch(rows, numbers_of(piece.column(_WEIGHT))))

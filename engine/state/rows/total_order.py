@@ -1,0 +1,68 @@
+"""RowOrder: the order of rows by sort keys as Spark has it; ties are broken by all columns, or under the clock by the order rows arrived in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.engine.api.arrow_numpy import array_of, numbers_of
+from penstock.engine.expressions.call_site import EvaluationContext
+from penstock.engine.expressions.compiler import compile_expression
+from penstock.engine.expressions.nested.comparison import sort_keys
+from penstock.engine.kernels.nested_text import canonical_text
+from penstock.planner.expressions.nodes import SortKey
+
+
+class RowOrder:
+    """Sorts batches of one schema; NaN is the largest number, NULLs stand where each key says, in ties first.
+
+    Nested keys go part by part; in ties nested values go by their canonical texts. So equal sets of rows are always in one order. ``arrival``
+    (``penstock.planner.logical.processing_time.arrival_order``): 1 breaks ties by arrival instead, -1 by arrival in reverse; rows come with their numbers
+    then.
+    """
+
+    def __init__(self, keys: Sequence[SortKey], schema: pa.Schema, time_zone: str, arrival: int = 0) -> None:
+        context = EvaluationContext(time_zone)
+        self._keys = [(compile_expression(key.expression, context), key.descending, key.nulls_first) for key in keys]
+        self.arrival = arrival
+        self._ties = range(0 if arrival else len(schema))
+
+    def sorted(self, rows: pa.RecordBatch, arrived: np.ndarray | None = None) -> np.ndarray:
+        """Return the positions of the rows in order, int64. ``arrived``: their numbers in the order they arrived (None: as they stand)."""
+        columns: list[pa.Array] = []
+        directions: list[str] = []
+        for evaluate, descending, nulls_first in self._keys:
+            _add_key(evaluate(rows), descending, nulls_first, columns, directions)
+        for index in self._ties:
+            column = rows.column(index)
+            _add_key(canonical_text(column) if pa.types.is_nested(column.type) else column, False, True, columns, directions)
+        if self.arrival:
+            columns.append(array_of(np.arange(rows.num_rows) if arrived is None else arrived))
+            directions.append("ascending" if self.arrival > 0 else "descending")
+        if not columns:
+            return np.arange(rows.num_rows)
+        names = [f"k{number}" for number in range(len(columns))]
+        table = pa.RecordBatch.from_arrays(columns, names=names)
+        return numbers_of(pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))).astype(np.int64)
+
+
+def _add_key(values: pa.Array, descending: bool, nulls_first: bool, columns: list[pa.Array], directions: list[str]) -> None:
+    """Add a key's columns: whether it is NULL, whether it is NaN, its value."""
+    direction = "descending" if descending else "ascending"
+    if values.null_count:
+        columns.append(pc.is_null(values).cast(pa.int8()))
+        directions.append("descending" if nulls_first else "ascending")
+    if pa.types.is_nested(values.type):
+        for part in sort_keys(values)[1:]:
+            _add_key(part, descending, not descending, columns, directions)
+        return
+    if pa.types.is_floating(values.type):
+        nan = pc.fill_null(pc.is_nan(values), False)
+        if pc.any(nan).as_py():
+            columns.append(nan.cast(pa.int8()))
+            directions.append(direction)
+    columns.append(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values)
+    directions.append(direction)

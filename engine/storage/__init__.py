@@ -1,0 +1,1 @@
+"""Durable files behind six verbs."""

@@ -1,0 +1,192 @@
+"""Storage in a local directory, and how files of state are made anywhere: for their user alone, whatever the umask."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.storage.storage import check_name, locked
+
+LOCK = "LOCK"
+LEASE_S = 30.0  # a lock whose owner has not renewed it for so long may be taken over; longer than anything a process that lives is busy with
+
+
+def make_private(directory: Path) -> None:
+    """Make a directory with its parents, those that are missing for this user alone; one that is there stays as it is. Raises OSError."""
+    if not directory.is_dir():
+        make_private(directory.parent)
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+        except FileExistsError as error:  # a file stands where the directory should
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(directory)) from error
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to write it anew, for this user alone if it is made. Raises OSError."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+
+
+class LocalStorage:
+    """A directory on a local disk; made with its parents when missing (STA-3030 where that cannot be)."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._open: dict[str, int] = {}
+        self._lock: int | None = None
+        try:
+            make_private(root)
+        except OSError as error:
+            message = f"state cannot be kept in {root}: {(error.strerror or str(error)).lower()}"
+            hint = "--state and execution.checkpointing.dir take a directory, made when it is missing"
+            raise PenstockError("STA-3030", message, hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def create(self, name: str) -> None:
+        path = self._path(name)
+        with self._told(name):
+            self._open[name] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def append(self, name: str, data: bytes) -> None:
+        view = memoryview(data)
+        with self._told(name):
+            while view:  # a write may be short
+                view = view[os.write(self._open[name], view) :]
+
+    def sync(self, name: str) -> None:
+        descriptor = self._open.pop(name)  # never synced again if that fails: the pages count as clean then
+        try:
+            with self._told(name):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def sync_directory(self) -> None:
+        with self._told():
+            descriptor = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def publish(self, name: str, target: str) -> None:
+        source, final = self._path(name), self._path(target)
+        with self._told(target):
+            source.replace(final)
+        failpoint("C9")
+        self.sync_directory()
+
+    def list(self) -> list[str]:
+        names = (entry.name for entry in os.scandir(self._root) if entry.is_file(follow_symlinks=False))
+        return sorted(name for name in names if not name.startswith(LOCK))
+
+    def delete(self, name: str) -> None:
+        if name in self._open:
+            os.close(self._open.pop(name))
+        path = self._path(name)
+        with self._told(name):
+            path.unlink(missing_ok=True)
+
+    def size(self, name: str) -> int:
+        return self._path(name).stat(follow_symlinks=False).st_size
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        descriptor = os.open(self._path(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            file.seek(offset)
+            return file.read() if length is None else file.read(length)
+
+    def lock(self, *, take_over: bool = False) -> None:
+        descriptor = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as cause:
+            os.close(descriptor)
+            if cause.errno in (errno.EACCES, errno.EAGAIN):
+                self._lock = self._taken_over(force=take_over)
+                return
+            raise
+        self._lock = descriptor
+        if not self.renew():  # it was taken over between the opening and the locking
+            self.close()
+            raise locked(str(self._root))
+
+    def shut(self) -> None:
+        with contextlib.suppress(OSError):  # it is another user's
+            self._root.chmod(0o700)
+
+    def place(self) -> str:
+        found = self._root.resolve()
+        return f"{found.stat().st_ino} {found}"
+
+    def in_use(self) -> bool:
+        """Return whether a process holds the lock."""
+        try:
+            descriptor = os.open(self._root / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def renew(self) -> bool:
+        assert self._lock is not None, "the lock is held"
+        mine = os.fstat(self._lock)
+        try:
+            there = (self._root / LOCK).stat()
+        except FileNotFoundError:
+            return False
+        if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
+            return False
+        os.utime(self._lock)
+        return True
+
+    def _taken_over(self, *, force: bool) -> int:
+        """Put a lock of our own in the place of one whose owner is silent: that owner finds out when it renews, and its epoch is stale."""
+        fresh = self._root / f"{LOCK}.{os.getpid()}"
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        silent_s = os.fstat(descriptor).st_mtime - (self._root / LOCK).stat().st_mtime  # both by the clock of the file system
+        if not force and silent_s < LEASE_S:
+            os.close(descriptor)
+            fresh.unlink()
+            raise locked(str(self._root))
+        fresh.replace(self._root / LOCK)
+        return descriptor
+
+    def close(self) -> None:
+        for descriptor in self._open.values():
+            os.close(descriptor)
+        self._open = {}
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @contextlib.contextmanager
+    def _told(self, name: str = "") -> Iterator[None]:
+        """Let an error of the system say where it happened, and how much room there is if that is what is short."""
+        try:
+            yield
+        except OSError as error:
+            room = ""
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                with contextlib.suppress(OSError):
+                    found = os.statvfs(self._root)
+                    room = f" ({found.f_bavail * found.f_frsize / 1e6:,.1f} MB free)"
+            raise OSError(error.errno, f"{os.strerror(error.errno or 0)}: {self._root / name}{room}") from error
+
+    def _path(self, name: str) -> Path:
+        return self._root / check_name(name)

@@ -1,0 +1,106 @@
+"""Storage in memory: for jobs that keep their checkpoints for the process's life only, and for tests that pull the plug."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.storage.storage import check_name
+
+
+@dataclass
+class _File:
+    data: bytearray = field(default_factory=bytearray)
+    durable: int = 0
+
+
+class MemoryStorage:
+    """Files in a dictionary. ``crash`` leaves what a real disk might after power loss: unsynced bytes and names survive as chance decides."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, _File] = {}
+        self._durable_names: dict[str, _File] = {}
+        self._unsynced: list[dict[str, _File | None]] = []
+
+    def __str__(self) -> str:
+        return "memory"
+
+    def create(self, name: str) -> None:
+        if name in self._names:
+            raise FileExistsError(name)
+        self._rename({check_name(name): _File()})
+
+    def append(self, name: str, data: bytes) -> None:
+        self._names[name].data += data
+
+    def sync(self, name: str) -> None:
+        self._names[name].durable = len(self._names[name].data)
+
+    def sync_directory(self) -> None:
+        self._durable_names = dict(self._names)
+        self._unsynced = []
+
+    def publish(self, name: str, target: str) -> None:
+        self._rename({check_name(target): self._file(name), name: None})
+        failpoint("C9")
+        self.sync_directory()
+
+    def list(self) -> list[str]:
+        return sorted(self._names)
+
+    def delete(self, name: str) -> None:
+        if name in self._names:
+            self._rename({name: None})
+
+    def size(self, name: str) -> int:
+        return len(self._file(name).data)
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        data = self._file(name).data
+        return bytes(data[offset:] if length is None else data[offset : offset + length])
+
+    def lock(self, *, take_over: bool = False) -> None:
+        """Nobody else can be in this process's memory; a second writer is fenced by its epoch."""
+
+    def shut(self) -> None:
+        """Nobody else can be in this process's memory."""
+
+    def place(self) -> str:
+        return "memory"
+
+    def renew(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def crash(self, choose: Callable[[int], int]) -> None:
+        """Lose power: ``choose(n)`` picks one of n outcomes for each unsynced tail (none, half or all kept) and each unsynced name (old or new)."""
+        names = dict(self._durable_names)
+        for change in self._unsynced:
+            if choose(2):
+                _apply(names, change)
+        for file in {id(file): file for file in names.values()}.values():
+            tail = len(file.data) - file.durable
+            kept = file.durable + (0, tail // 2, tail)[choose(3)] if tail else file.durable
+            del file.data[kept:]
+            file.durable = kept
+        self._names, self._durable_names, self._unsynced = dict(names), dict(names), []
+
+    def _file(self, name: str) -> _File:
+        if name not in self._names:
+            raise FileNotFoundError(name)
+        return self._names[name]
+
+    def _rename(self, change: dict[str, _File | None]) -> None:
+        _apply(self._names, change)
+        self._unsynced.append(change)
+
+
+def _apply(names: dict[str, _File], change: dict[str, _File | None]) -> None:
+    for name, file in change.items():
+        if file is None:
+            names.pop(name, None)
+        else:
+            names[name] = file

@@ -1,0 +1,134 @@
+"""SpillFiles: state on disk, read through mapped memory: rows, and arrays that change. A file has no name from the start, so none is left."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.storage.local import make_private
+
+
+@dataclass
+class SpilledRows:
+    """Record batches whose columns lie in mapped files; ``size`` is the bytes of those. Their files are gone when nothing refers to them."""
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    size: int = 0
+    pages: list[mmap.mmap] = field(default_factory=list)
+
+    def add(self, other: SpilledRows) -> None:
+        """Go on with the rows of another."""
+        self.batches = [*self.batches, *other.batches]
+        self.size += other.size
+        self.pages = [*self.pages, *other.pages]
+
+    def let_go_of_pages(self) -> None:
+        """Give back the memory of pages that were read; they are read again when they are asked for."""
+        let_go(self.pages)
+
+
+class ArrayPages(mmap.mmap):
+    """The mapped file of one array that may change; ``files`` makes the next one when the array grows."""
+
+    files: SpillFiles
+
+
+def pages_of(array: np.ndarray) -> ArrayPages | None:
+    """Return the mapped file an array lies in, ``None`` when it lies in memory."""
+    found: object = array
+    while isinstance(found, np.ndarray):
+        found = found.base
+    return found if isinstance(found, ArrayPages) else None
+
+
+def zeros_beside(array: np.ndarray, shape: int | tuple[int, ...]) -> np.ndarray:
+    """Return zeros of an array's type where it lies: in memory, or in a mapped file."""
+    pages = pages_of(array)
+    return np.zeros(shape, array.dtype) if pages is None else pages.files.zeros(shape, array.dtype)
+
+
+def let_go(pages: Sequence[mmap.mmap]) -> None:
+    """Give back the memory of pages of mapped files; they are read again when they are asked for, as they were last written."""
+    for mapped in pages:
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def mapped_bytes() -> int:
+    """Return how many bytes of mapped files lie in this process's memory; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+@dataclass(frozen=True)
+class SpillFiles:
+    """Makes files in a directory (None: that of the system for temporary files)."""
+
+    directory: Path | None = None
+
+    def write(self, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> SpilledRows:
+        """Return batches as they are read from disk; STA-3051 when they cannot be written."""
+        try:
+            return _written(batches, schema, self.directory)
+        except OSError as error:
+            raise self._unwritten(error) from error
+
+    def zeros(self, shape: int | tuple[int, ...], kind: np.dtype) -> np.ndarray:
+        """Return an array in a mapped file of its own, all of which there is room for; STA-3051 when there is not."""
+        try:
+            pages = _mapped(int(np.prod(shape)) * kind.itemsize, self.directory)
+        except OSError as error:
+            raise self._unwritten(error) from error
+        pages.files = self
+        return np.ndarray(shape, kind, buffer=pages)
+
+    def copied(self, array: np.ndarray) -> np.ndarray:
+        """Return an array's copy in a mapped file."""
+        copy = self.zeros(array.shape, array.dtype)
+        copy[:] = array
+        return copy
+
+    def _unwritten(self, error: OSError) -> PenstockError:
+        where = self.directory or Path(tempfile.gettempdir())
+        return PenstockError(
+            "STA-3051",
+            f"state cannot be written to {where}: {error.strerror or error}",
+            hint="make room there, or SET 'state.spill.dir' to a directory with more of it",
+            kind=Kind.EXTERNAL,
+            retriable=True,
+            sqlstate="53100",
+        )
+
+
+def _mapped(size: int, directory: Path | None) -> ArrayPages:
+    """Blocks are taken at once: a write to a page a full disk has no room for would end the process."""
+    if directory is not None:
+        make_private(directory)
+    with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+        pages = ArrayPages(file.fileno(), size)
+    pages.madvise(mmap.MADV_RANDOM)
+    return pages
+
+
+def _written(batches: Sequence[pa.RecordBatch], schema: pa.Schema, directory: Path | None) -> SpilledRows:
+    if directory is not None:
+        make_private(directory)
+    with tempfile.TemporaryFile(prefix="penstock-spill-", dir=directory) as file:
+        with pa.ipc.new_file(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        file.flush()
+        pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    pages.madvise(mmap.MADV_RANDOM)
+    reader = pa.ipc.open_file(pa.py_buffer(pages))
+    return SpilledRows([reader.get_batch(i) for i in range(reader.num_record_batches)], len(pages), [pages])

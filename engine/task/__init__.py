@@ -1,0 +1,1 @@
+"""One task: the mailbox loop, its operator chain, its messages, its memory."""

@@ -1,0 +1,67 @@
+"""StateBudget: how much memory the state of one slot may take; what is over it goes to disk, and a job fails by name before memory runs out."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.engine.storage.spill_files import SpillFiles, let_go, mapped_bytes
+from penstock.engine.task.memory_size import StateSize
+
+_LEAST_PART = 32
+
+
+class StateBudget:
+    """``limit`` bytes for the operators of one slot's tasks. A part goes to disk only when it is a thirty-second of it, so that files stay few.
+
+    Of mapped files, as much again may lie in the process's memory before pages are given back.
+    """
+
+    def __init__(self, limit: int, files: SpillFiles) -> None:
+        self.limit = limit
+        self._files = files
+        self._held: dict[object, int] = {}
+        self._fixed: dict[object, int] = {}
+        self._pages: dict[object, list[mmap.mmap]] = {}
+        self._mapped_by_others = mapped_bytes()
+
+    def settle(self, place: object, name: str, entries: int, states: Iterable[object]) -> StateSize:
+        """Measure the state of one operator and keep the slot within its budget; STA-3050 when that is in vain."""
+        states = list(states)
+        size = self._measured(place, states)
+        if any(self._pages.values()) and mapped_bytes() - self._mapped_by_others > self.limit:
+            let_go([pages for mapped in self._pages.values() for pages in mapped])
+        if sum(self._held.values()) <= self.limit:
+            return size
+        for part in size.spillable:
+            if self._is_worth_it(part.spillable_bytes()):
+                part.spill(self._files)
+        pa.default_memory_pool().release_unused()
+        size = self._measured(place, states)
+        if sum(self._fixed.values()) > self.limit:
+            raise self._over(name, entries, size)
+        return size
+
+    def _measured(self, place: object, states: list[object]) -> StateSize:
+        size = StateSize.of(states)
+        self._held[place] = size.held
+        self._pages[place] = size.pages
+        self._fixed[place] = size.held - sum(n for part in size.spillable if self._is_worth_it(n := part.spillable_bytes()))
+        return size
+
+    def _is_worth_it(self, part_bytes: int) -> bool:
+        return part_bytes * _LEAST_PART >= self.limit
+
+    def _over(self, name: str, entries: int, size: StateSize) -> PenstockError:
+        held = sum(self._held.values())
+        return PenstockError(
+            "STA-3050",
+            f"state of {held:,} bytes is over the budget of {self.limit:,} bytes per slot, and no more of it can go to disk",
+            detail=f"{name} holds {entries:,} entries: {size.held:,} bytes in memory, {size.spilled:,} on disk",
+            hint="SET 'state.memory.budget-per-slot' to more, give the state a TTL ('table.exec.state.ttl'), or add slots ('parallelism.default')",
+            sqlstate="53200",
+            operator=name,
+        )

@@ -1,0 +1,142 @@
+"""What travels between a job's master, its tasks, its I/O and its user: a closed set of frozen messages."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.operator_events import KeysKnown, News
+from penstock.engine.task.operator_chain import OperatorSnapshot
+
+
+@dataclasses.dataclass(frozen=True, order=True)
+class TaskId:
+    """One subtask of one chain."""
+
+    chain: int
+    subtask: int
+
+    def __str__(self) -> str:
+        return f"{self.chain}.{self.subtask}"
+
+
+# To tasks.
+
+
+@dataclass(frozen=True)
+class TriggerCheckpoint:
+    """Inject a barrier at a source task; with ``then_stop`` it reads nothing after it.
+
+    ``overtakes_after_ms``: how long the barrier waits its turn behind rows before it overtakes them.
+    """
+
+    checkpoint_id: int
+    then_stop: bool = False
+    overtakes_after_ms: float = float("inf")
+
+
+@dataclass(frozen=True)
+class CheckpointComplete:
+    """A checkpoint is durable: sinks commit."""
+
+    checkpoint_id: int
+
+
+@dataclass(frozen=True)
+class EndSource:
+    """End a source task as if it had given all it had: time runs to its end, windows close."""
+
+
+TaskMessage = TriggerCheckpoint | CheckpointComplete | EndSource | KeysKnown
+
+
+# From tasks; ``attempt`` numbers the deployment they belong to, so that news of an earlier one is known for what it is.
+
+
+@dataclass(frozen=True)
+class SnapshotTaken:
+    """A task has passed a barrier; ``operators`` is empty when nobody keeps snapshots."""
+
+    attempt: int
+    task: TaskId
+    checkpoint_id: int
+    operators: tuple[OperatorSnapshot, ...]
+
+
+@dataclass(frozen=True)
+class TaskEnded:
+    """A task has given all it had; ``last_checkpoint_id`` is the last barrier it passed before its final snapshot."""
+
+    attempt: int
+    task: TaskId
+    last_checkpoint_id: int
+    operators: tuple[OperatorSnapshot, ...]
+
+
+@dataclass(frozen=True)
+class CompletionTaken:
+    """A task has told its operators that a checkpoint is durable (sinks have committed)."""
+
+    attempt: int
+    task: TaskId
+    checkpoint_id: int
+
+
+@dataclass(frozen=True)
+class HistoryRead:
+    """A source task has given the whole history it has to give."""
+
+    attempt: int
+    task: TaskId
+
+
+@dataclass(frozen=True)
+class OperatorTold:
+    """An operator of a task has news."""
+
+    attempt: int
+    task: TaskId
+    operator_id: str
+    operator: str
+    news: News
+
+
+@dataclass(frozen=True)
+class TaskFailed:
+    """A task cannot go on."""
+
+    attempt: int
+    task: TaskId
+    error: Exception
+
+
+@dataclass(frozen=True)
+class TasksStarted:
+    """Every task of a deployment is made and has its slot."""
+
+    attempt: int
+
+
+@dataclass(frozen=True)
+class TasksReleased:
+    """Every task of a deployment is closed."""
+
+    attempt: int
+
+
+TaskReport = SnapshotTaken | TaskEnded | CompletionTaken | HistoryRead | OperatorTold | TaskFailed | TasksStarted | TasksReleased
+
+
+# From the user.
+
+
+@dataclass(frozen=True)
+class CancelRequested:
+    """End the job now."""
+
+
+@dataclass(frozen=True)
+class StopRequested:
+    """End the job after one more checkpoint; with ``drain`` sources end first, so that everything held is given."""
+
+    drain: bool = False

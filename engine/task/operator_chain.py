@@ -1,0 +1,469 @@
+"""Operator chains: operators that share a task call each other directly, counting rows as they pass.
+
+The way of latency markers through a chain: behind the rows an operator holds back for a moment, past those it keeps as state.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.operator import (
+    Context,
+    Operator,
+    Output,
+    Rest,
+    SourceOperator,
+    SourceStatus,
+    SplitEvent,
+    begun,
+)
+from penstock.engine.api.operator_events import KeysKnown
+from penstock.engine.api.row_pieces import LIMITS, cut, row_sizes
+from penstock.engine.api.stream_elements import MAX_WATERMARK_US, MIN_WATERMARK_US, Batch, LatencyMarker
+from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.metrics.latency_histogram import LatencyHistogram
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.state.state_snapshot import Snapshot
+from penstock.engine.task.incremental_snapshots import Layers
+from penstock.engine.task.memory_budget import StateBudget
+
+
+class MarkerPath:
+    """Takes markers down one chain. ``holding`` are the places of operators that may hold rows back; a chain without outputs ends in a sink."""
+
+    def __init__(self, operators: Sequence[ChainedOperator], holding: Sequence[int], output: TaskOutput, clock: Clock) -> None:
+        self._operators = operators
+        self._holding = tuple(holding)
+        self._output = output
+        self._clock = clock
+        self._waiting: dict[int, list[LatencyMarker]] = {}
+
+    def enter(self, marker: LatencyMarker, first: int = 0) -> None:
+        """Let a marker pass the operators from ``first`` on, as far as none holds rows back that came before it."""
+        for index in self._holding:
+            if index >= first and (index in self._waiting or self._operators[index].operator.held_until_ms() is not None):
+                self._waiting.setdefault(index, []).append(marker)
+                return
+        if self._output.is_end:
+            self._record(marker)
+        else:
+            self._output.marker(marker)
+
+    def go_on(self) -> None:
+        """Let markers go on whose operators hold nothing back any more, the last operators' first, so that none overtakes another."""
+        for index in sorted(self._waiting, reverse=True) if self._waiting else ():
+            if self._operators[index].operator.held_until_ms() is None:
+                for marker in self._waiting.pop(index):
+                    self.enter(marker, index + 1)
+
+    def _record(self, marker: LatencyMarker) -> None:
+        latency = self._operators[-1].metrics.latency
+        if marker.source not in latency:
+            latency[marker.source] = LatencyHistogram()
+        latency[marker.source].record(round((self._clock.monotonic_ms() - marker.marked_ms) * 1000))
+
+
+@dataclass(frozen=True)
+class OperatorSnapshot:
+    """The declared state of one operator of one subtask: keyed states and list items by state name."""
+
+    operator_id: str
+    keyed: dict[str, Snapshot] = field(default_factory=dict)
+    items: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+
+@dataclass
+class ChainedOperator:
+    """An operator at its place in a chain with the context it opens with."""
+
+    operator: Operator
+    context: Context
+
+    @property
+    def metrics(self) -> OperatorMetrics:
+        """The operator's counters."""
+        return self.context.metrics
+
+
+def failure_in(operator: str, cause: Exception) -> PenstockError:
+    """Return any exception as an error that names the operator it came from.
+
+    Retriable is what the outside world does (disks, connections, threads that are not to be had: all ``OSError``); a bare exception of any other
+    class is a function of the data or of our code, and would be raised again.
+    """
+    if isinstance(cause, PenstockError):
+        return cause.with_operator(operator)
+    message = f"{operator} failed: {type(cause).__name__}: {cause}"
+    kind = Kind.EXTERNAL if isinstance(cause, OSError) else Kind.INTERNAL
+    error = PenstockError("RUN-2900", message[:300], kind=kind, retriable=kind is Kind.EXTERNAL, sqlstate="58000", operator=operator)
+    error.__cause__ = cause
+    return error
+
+
+class _Link:
+    """The way into one operator: of the chain for the first, of the output of the one before for the others.
+
+    What an operator emits piece by piece is its ``rest``: it goes on when all that follows has taken the last piece. Until it is through, whatever
+    comes for the operator waits here in its order. ``busy`` names the links of the chain with something under way.
+    """
+
+    __slots__ = ("_busy", "_metrics", "_name", "_on_batch", "_operator", "_out", "_rest", "_upstream", "_waiting", "index")
+
+    def __init__(self, index: int, upstream: OperatorMetrics, target: ChainedOperator, out: Output, busy: list[_Link]) -> None:
+        self.index = index
+        self._upstream = upstream
+        self._operator = target.operator
+        self._on_batch = target.operator.on_batch
+        self._metrics = target.metrics
+        self._name = target.context.name
+        self._out = out
+        self._busy = busy
+        self._rest: Rest | None = None
+        self._waiting: deque[Callable[[], Rest | None]] = deque()
+
+    def collect(self, batch: Batch) -> None:
+        rows = batch.rows.num_rows
+        if rows == 0:
+            return
+        self._upstream.rows_out += rows
+        self.give(batch, 0)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way here."""
+        return self._rest is not None or bool(self._waiting)
+
+    @property
+    def rests(self) -> bool:
+        """Whether the operator has more to emit for what it took already."""
+        return self._rest is not None
+
+    def give(self, batch: Batch, port: int) -> None:
+        """Take rows of a port, very large batches in pieces."""
+        self._metrics.rows_in += batch.rows.num_rows
+        if batch.rows.num_rows > 1 and batch.size_bytes > LIMITS.batch_bytes:
+            self.call(lambda: begun(self._in_pieces(batch, port)))
+            return
+        if self.busy:
+            self._waiting.append(lambda: self._on_batch(batch, port, self._out))
+            return
+        try:
+            rest = self._on_batch(batch, port, self._out)
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+        if rest is not None:
+            self._hold(rest)
+
+    def watermark(self, time_us: int) -> None:
+        self.call(lambda: self._watermark(time_us))
+
+    def idle(self) -> None:
+        self.call(self._idle)
+
+    def split(self, event: SplitEvent) -> None:
+        self.call(lambda: self._operator.on_split(event, self._out))
+
+    def _in_pieces(self, batch: Batch, port: int) -> Rest:
+        for first, last in cut(row_sizes(batch.rows), batch.num_rows, LIMITS.batch_bytes):
+            if first:
+                yield
+            yield from self._on_batch(batch.slice(first, last - first), port, self._out) or ()
+
+    def call(self, call: Callable[[], Rest | None]) -> None:
+        """Call into the operator, behind what is under way; what it raises comes out naming it."""
+        if self.busy:
+            self._waiting.append(call)
+            return
+        try:
+            rest = call()
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+        if rest is not None:
+            self._hold(rest)
+
+    def go_on(self) -> None:
+        """Do the next piece of what is under way."""
+        try:
+            if self._rest is None:
+                self._rest = self._waiting.popleft()()
+            elif next(self._rest, self) is self:
+                self._rest = None
+        except Exception as cause:
+            raise failure_in(self._name, cause) from cause
+        if not self.busy:
+            self._busy.remove(self)
+
+    def _hold(self, rest: Rest) -> None:
+        self._rest = rest
+        self._busy.append(self)
+
+    def _watermark(self, time_us: int) -> Rest | None:
+        self._metrics.watermark_us = time_us
+        rest = self._operator.on_watermark(time_us, self._out)
+        if rest is not None:
+            return _then(rest, lambda: self._pass(time_us))
+        self._pass(time_us)
+        return None
+
+    def _pass(self, time_us: int) -> None:
+        if self._operator.passes_time or time_us == MAX_WATERMARK_US:
+            self._out.watermark(self._operator.passes_on(time_us))
+
+    def _idle(self) -> None:
+        self._operator.on_idle(self._out)
+        if self._operator.passes_time:
+            self._out.idle()
+
+
+def _then(rest: Rest, call: Callable[[], None]) -> Rest:
+    """Do what is left, then one thing more."""
+    yield from rest
+    call()
+
+
+class _Tail:
+    """The output of the last operator: the task's record writers. News of splits ends here."""
+
+    __slots__ = ("_output", "_upstream")
+
+    def __init__(self, upstream: OperatorMetrics, output: TaskOutput) -> None:
+        self._upstream = upstream
+        self._output = output
+
+    def collect(self, batch: Batch) -> None:
+        rows = batch.rows.num_rows
+        if rows:
+            self._upstream.rows_out += rows
+            self._output.collect(batch)
+
+    def watermark(self, time_us: int) -> None:
+        self._output.watermark(time_us)
+
+    def idle(self) -> None:
+        self._output.idle()
+
+    def split(self, event: SplitEvent) -> None:
+        """Nobody is left to tell."""
+
+
+class OperatorChain:
+    """The operators of one task, first to last, linked into one another and into the task's output. ``incremental``: snapshots may tell changes."""
+
+    def __init__(self, operators: Sequence[ChainedOperator], output: TaskOutput, *, incremental: bool = True) -> None:
+        self.operators = tuple(operators)
+        self._layers = Layers(incremental)
+        self._output = output
+        self._busy: list[_Link] = []
+        self._outs: list[Output] = [_Tail(self.operators[-1].metrics, output)]
+        self._links: list[_Link] = []
+        for index in range(len(self.operators) - 1, -1, -1):
+            upstream = self.operators[index - 1].metrics if index else OperatorMetrics()
+            self._links.insert(0, _Link(index, upstream, self.operators[index], self._outs[0], self._busy))
+            self._outs.insert(0, self._links[0])
+        self._entry = self._links[0]
+        del self._outs[0]
+        self._head = self.operators[0]
+        self._gates = tuple((i, o.operator) for i, o in enumerate(self.operators) if type(o.operator).ready is not Operator.ready)
+        self._ticking = tuple(i for i, o in enumerate(self.operators) if o.operator.wants_ticks)
+        self._holding = tuple(i for i, o in enumerate(self.operators) if type(o.operator).held_until_ms is not Operator.held_until_ms)
+        self._markers = MarkerPath(self.operators, self._holding, output, self._head.context.clock)
+        self._time_us = MIN_WATERMARK_US
+        self._opened = self._ended = 0
+        self._stateful: tuple[int, ...] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Whether every operator can take rows now."""
+        return all(operator.ready() for _, operator in self._gates)
+
+    @property
+    def under_way(self) -> bool:
+        """Whether some operator has more to emit for what it was given: until it has, nothing else may be given to the chain."""
+        return bool(self._busy)
+
+    def go_on(self) -> None:
+        """Let the last operator of those that have more to emit do its next piece."""
+        self._last_busy().go_on()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether what follows can take what is under way: all behind the operator that would emit it, and itself for what it has not taken yet."""
+        link = self._last_busy()
+        first = link.index + 1 if link.rests else link.index
+        return all(operator.ready() for index, operator in self._gates if index >= first)
+
+    def _last_busy(self) -> _Link:
+        return max(self._busy, key=lambda link: link.index)
+
+    def settle(self) -> None:
+        """Emit all that is under way, whether there is room for it or not."""
+        while self._busy:
+            self.go_on()
+
+    @property
+    def ticks(self) -> bool:
+        """Whether some operator wants to know processing time."""
+        return bool(self._ticking)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether the head wants to know if more rows are ready."""
+        return self._head.operator.gathers
+
+    def open(self) -> None:
+        """Open the operators, first to last."""
+        for index, chained in enumerate(self.operators):
+            self._opened = index + 1
+            self._guarded(index, lambda chained=chained: chained.operator.open(chained.context))
+        self._stateful = tuple(i for i, o in enumerate(self.operators) if o.operator.keyed_states())
+
+    def restored(self) -> None:
+        """Tell every operator that its state is restored."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, chained.operator.on_restored)
+
+    def poll(self) -> SourceStatus:
+        """Poll the source at the head."""
+        source = self._head.operator
+        if not isinstance(source, SourceOperator):
+            raise PenstockError("INT-9014", f"{self._head.context.name} has no input and is no source", kind=Kind.INTERNAL, sqlstate="XX000")
+        try:
+            return source.poll(self._outs[0])
+        except Exception as cause:
+            raise failure_in(self._head.context.name, cause) from cause
+
+    def push(self, batch: Batch, port: int, *, behind: bool = False) -> None:
+        """Give rows of a port to the head; ``behind``: more are ready."""
+        if batch.rows.num_rows:
+            self._head.operator.rows_behind = behind
+            self._entry.give(batch, port)
+
+    def watermark(self, time_us: int) -> None:
+        """Give the merged watermark to the head; links take it on down the chain and out."""
+        if self._time_us == MAX_WATERMARK_US:
+            return
+        self._time_us = time_us
+        self._entry.watermark(time_us)
+
+    def port_time(self, port: int, time_us: int | None) -> None:
+        """Tell the head the time of one of its ports."""
+        self._entry.call(lambda: self._head.operator.on_port_time(port, time_us, self._outs[0]))
+
+    def idle(self) -> None:
+        """Pass on that time stands still."""
+        self._entry.idle()
+
+    def tick(self, now_ms: int) -> None:
+        """Tell processing time, in wall milliseconds, to the operators that want it."""
+        for index in self._ticking:
+            self._links[index].call(partial(self.operators[index].operator.on_processing_time, now_ms, self._outs[index]))
+            self.settle()  # the next one may be among those that were given something
+
+    def release_due(self, now_ms: float) -> float | None:
+        """Let go on the rows that operators have held back long enough; return when the next are due, or ``None``.
+
+        One that is emitting what it was given before goes on with that first.
+        """
+        earliest = None
+        for index in self._holding:
+            operator = self.operators[index].operator
+            due_ms = operator.held_until_ms()
+            if self._links[index].busy:
+                continue
+            if due_ms is not None and due_ms <= now_ms:
+                self._links[index].call(partial(operator.release, self._outs[index]))
+                self._output.flush()  # they have waited long enough
+                due_ms = operator.held_until_ms()  # it may have let go on a part only
+            if due_ms is not None and (earliest is None or due_ms < earliest):
+                earliest = due_ms
+        if not self._busy:
+            self._markers.go_on()
+        return earliest
+
+    def marker(self, marker: LatencyMarker) -> None:
+        """Let a latency marker pass behind the rows that came before it."""
+        self._markers.enter(marker)
+
+    def measure_state(self, budget: StateBudget | None) -> None:
+        """Note how large the state of each operator is; with a budget, write to disk what is over it, STA-3050 when that is in vain."""
+        for index in self._stateful:
+            self._guarded(index, lambda index=index: self._measure(self.operators[index], budget))
+
+    def _measure(self, chained: ChainedOperator, budget: StateBudget | None) -> None:
+        from penstock.engine.task.memory_size import StateSize  # only jobs with state need to know
+
+        states, metrics = chained.operator.keyed_states().values(), chained.metrics
+        name = chained.context.name
+        size = StateSize.of(states) if budget is None else budget.settle(chained.context.operator_id, name, metrics.state_entries, states)
+        metrics.state_bytes, metrics.spilled_bytes = size.held, size.spilled
+
+    def put_back(self, index: int, batches: Sequence[Batch]) -> None:
+        """Give restored rows to the operator at a place behind the head, before anything else comes."""
+        for batch in batches:
+            self._outs[index - 1].collect(batch)
+
+    def port_end(self, port: int) -> None:
+        """Tell the head that one of its ports has ended."""
+        self._entry.call(lambda: self._head.operator.on_port_end(port, self._outs[0]))
+
+    def end(self) -> bool:
+        """End time, then let each operator emit what it has left; return False when one has something under way: to be called again."""
+        self.watermark(MAX_WATERMARK_US)
+        while self._ended < len(self.operators):
+            index, operator = self._ended, self.operators[self._ended].operator
+            if self._busy or not operator.settled():
+                return False
+            self._ended += 1
+            self._links[index].call(partial(operator.on_end, self._outs[index]))
+        return not self._busy
+
+    def before_barrier(self, checkpoint_id: int) -> None:
+        """Let each operator flush what is not state, first to last."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda index=index, chained=chained: chained.operator.before_barrier(checkpoint_id, self._outs[index]))
+            self.settle()  # nothing may be under way in a snapshot
+
+    def snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
+        """Return the declared state of every operator as it is now, or what of it has changed since the last completed checkpoint."""
+        return tuple(self._guarded(i, lambda chained=chained: self._snapshot(chained, checkpoint_id)) for i, chained in enumerate(self.operators))
+
+    def _snapshot(self, chained: ChainedOperator, checkpoint_id: int) -> OperatorSnapshot:
+        operator, operator_id = chained.operator, chained.context.operator_id
+        keyed = {name: self._layers.freeze(operator_id, name, state, checkpoint_id) for name, state in operator.keyed_states().items()}
+        items = {name: state.snapshot_items() for name, state in operator.list_states().items()}
+        return OperatorSnapshot(operator_id, keyed, items)
+
+    def keys_known(self, known: KeysKnown) -> None:
+        """Tell every operator the keys of a join ahead."""
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda chained=chained: chained.operator.on_keys(known))
+
+    def checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tell every operator that a checkpoint is durable."""
+        self._layers.complete(checkpoint_id)
+        for index, chained in enumerate(self.operators):
+            self._guarded(index, lambda chained=chained: chained.operator.on_checkpoint_complete(checkpoint_id))
+
+    def close(self) -> None:
+        """Close every operator that was opened, whatever happens to the others; raise the first failure when all are closed."""
+        failures = []
+        for chained in self.operators[: self._opened]:
+            try:
+                chained.operator.close()
+            except Exception as cause:  # noqa: BLE001 - one operator's failure must not keep the others open; it is raised below
+                failures.append(failure_in(chained.context.name, cause))
+        if failures:
+            raise failures[0]
+
+    def _guarded(self, index: int, call: Any) -> Any:
+        """Call into one operator; what it raises comes out naming it."""
+        try:
+            return call()
+        except Exception as cause:
+            raise failure_in(self.operators[index].context.name, cause) from cause

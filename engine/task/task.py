@@ -1,0 +1,400 @@
+"""A task: one subtask of one chain. ``step`` takes what is ready, does it, and returns; it never waits and knows no thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from typing import NamedTuple
+
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.failpoints import failpoint
+from penstock.engine.api.operator import Context
+from penstock.engine.api.operator_events import KeysKnown
+from penstock.engine.api.stream_elements import (
+    MAX_WATERMARK_US,
+    Barrier,
+    Batch,
+    EndOfInput,
+    Idle,
+    LatencyMarker,
+    Watermark,
+)
+from penstock.engine.exchange.channel import Wakeup, no_wakeup
+from penstock.engine.exchange.channel_state import Way
+from penstock.engine.exchange.input_gate import BarrierAhead, InputGate, PortEnd, PortTime, RowsInFlight
+from penstock.engine.exchange.record_writer import TaskOutput
+from penstock.engine.metrics.busy_time import Spending, TimeSpent
+from penstock.engine.metrics.operator_metrics import TaskMetrics
+from penstock.engine.metrics.task_metrics import NO_QUEUES, TaskFigures, task_figures
+from penstock.engine.task.memory_budget import StateBudget
+from penstock.engine.task.messages import (
+    CheckpointComplete,
+    CompletionTaken,
+    EndSource,
+    HistoryRead,
+    SnapshotTaken,
+    TaskEnded,
+    TaskId,
+    TaskMessage,
+    TaskReport,
+    TriggerCheckpoint,
+)
+from penstock.engine.task.operator_chain import OperatorChain, OperatorSnapshot
+from penstock.engine.task.pending_barrier import BarrierPassage
+
+TICK_MS = 50.0
+MEASURE_MS = 1_000.0
+NOT_READY_RETRY_MS = 5.0
+SOURCE_RETRY_MS = 10.0
+SOURCE_WAIT_MS_MAX = 1_000.0
+
+
+class Did(Enum):
+    """What a step found: work (step again), nothing to take, no room to put, or the task's end."""
+
+    WORKED = "worked"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    ENDED = "ended"
+
+
+class StepResult(NamedTuple):
+    """What a step did; unless woken before, step again at ``wake_ms`` (monotonic) or never when ``None``."""
+
+    did: Did
+    wake_ms: float | None = None
+
+
+WORKED = StepResult(Did.WORKED)
+ENDED = StepResult(Did.ENDED)
+
+
+class Phase(StrEnum):
+    """The life of a task."""
+
+    NEW = "new"
+    RUNNING = "running"
+    ENDED = "ended"
+    CLOSED = "closed"
+
+
+class Task:
+    """Drives one operator chain between an input gate (or a source at its head) and its record writers.
+
+    ``restore`` is called once after opening and before any row; ``finished`` says that the restored snapshot was the chain's last, so that
+    the task only says so downstream; ``keep_snapshots`` is False when nobody would store them. ``marker_interval_ms``: time between the
+    latency markers of a source, 0 for none.
+    ``budget``: that of its slot's state, which is kept after every batch; without one state is only measured, about once a second.
+    ``ways``: by port where its input comes to.
+    """
+
+    def __init__(
+        self,
+        task_id: TaskId,
+        chain: OperatorChain,
+        gate: InputGate | None,
+        output: TaskOutput,
+        *,
+        clock: Clock,
+        report: Callable[[TaskReport], None],
+        attempt: int = 1,
+        last_checkpoint_id: int = 0,
+        keep_snapshots: bool = True,
+        restore: Callable[[OperatorChain, InputGate | None], None] | None = None,
+        finished: bool = False,
+        wake: Wakeup = no_wakeup,
+        marker_interval_ms: int = 0,
+        budget: StateBudget | None = None,
+        ways: Mapping[int, Way] | None = None,
+    ) -> None:
+        self.task_id = task_id
+        self.chain = chain
+        self.phase = Phase.NEW
+        self.metrics = TaskMetrics(TimeSpent(clock.monotonic_ms()), operators={o.context.operator_id: o.metrics for o in chain.operators})
+        self._gate = gate
+        self._output = output
+        self._clock = clock
+        self._report = report
+        self._attempt = attempt
+        self._last_checkpoint_id = last_checkpoint_id
+        self._keep_snapshots = keep_snapshots
+        self._restore = restore
+        self._finished = finished
+        self._wake = wake
+        self._marker_interval_ms = marker_interval_ms if gate is None else 0
+        self._next_marker_ms = 0.0
+        self._budget = budget
+        self._next_measure_ms = 0.0
+        self._ways = ways or {}
+        self._passage: BarrierPassage | None = None
+        self._mailbox: deque[TaskMessage] = deque()
+        self._paused = self._rests = False
+        self._ending = False
+        self._poll_again_ms = 0.0
+        self._next_tick_ms = 0.0
+        self._aligning_since_ms: float | None = None
+
+    @property
+    def attempt(self) -> int:
+        """The deployment the task belongs to."""
+        return self._attempt
+
+    @property
+    def is_source(self) -> bool:
+        """Whether barriers are injected here."""
+        return self._gate is None
+
+    @property
+    def operators(self) -> tuple[Context, ...]:
+        """The operators of the chain, first to last."""
+        return tuple(chained.context for chained in self.chain.operators)
+
+    def post(self, message: TaskMessage) -> None:
+        """Leave a message for the next step; any thread may."""
+        self._mailbox.append(message)
+        self._wake()
+
+    def step(self) -> StepResult:
+        """Do one piece of work: a message, or one element, or one poll of the source."""
+        started_ms = self._clock.monotonic_ms()
+        result = self._advance(started_ms)
+        if result.did is Did.WORKED:
+            self.metrics.time.worked(started_ms, self._clock.monotonic_ms())
+        elif result.did is not Did.ENDED:
+            self.metrics.time.waits(Spending.BACKPRESSURED if result.did is Did.BLOCKED else Spending.IDLE, started_ms)
+        return result
+
+    def figures(self) -> TaskFigures:
+        """Return what the task has counted until now; any thread may ask."""
+        queues = NO_QUEUES if self._gate is None else self._gate.queues()
+        operators = [(context.operator_id, context.name, context.metrics) for context in self.operators]
+        bytes_out, now_ms = self._output.bytes_out, self._clock.monotonic_ms()
+        return task_figures(self.task_id, str(self.phase), self.is_source, self.metrics, operators, queues, bytes_out, now_ms)
+
+    def close(self) -> None:
+        """Close the operators; raises the first failure after all are closed."""
+        if self.phase is not Phase.CLOSED:
+            opened = self.phase is not Phase.NEW
+            self.phase = Phase.CLOSED
+            if opened:
+                self.chain.close()
+
+    def _advance(self, now_ms: float) -> StepResult:
+        if self.phase is Phase.NEW:
+            self._start()
+            return WORKED
+        under_way = self.chain.under_way
+        if self._mailbox and not (under_way and isinstance(self._mailbox[0], TriggerCheckpoint | EndSource)):
+            self._on_message(self._mailbox.popleft())
+            return WORKED
+        if self.phase is not Phase.RUNNING:
+            return ENDED
+        if under_way:
+            return self._go_on(now_ms)
+        due_ms = min(self._keep_time(now_ms), self._keep_barriers(now_ms))
+        if self._ending:
+            return WORKED if self._finish() else StepResult(Did.WAITING, due_ms if due_ms < float("inf") else None)
+        ready = self.chain.ready
+        blocked = self._output.blocked or not ready
+        if self._poll_source(now_ms, blocked) if self._gate is None else self._take(now_ms, self._gate, blocked):
+            if self._budget is not None or now_ms >= self._next_measure_ms:
+                self._next_measure_ms = now_ms + MEASURE_MS
+                self.chain.measure_state(self._budget)
+            return WORKED
+        if self._gate is not None and self._gate.due_ms is not None:
+            due_ms = min(due_ms, self._gate.due_ms)
+        if self._gate is None and not self._paused and not blocked:
+            due_ms = min(due_ms, self._poll_again_ms)
+        if not ready:
+            due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
+        return StepResult(Did.BLOCKED if blocked else Did.WAITING, due_ms if due_ms < float("inf") else None)
+
+    def _go_on(self, now_ms: float) -> StepResult:
+        """Emit the next piece of what is under way, when there is room: until it is through, rows, time and barriers wait."""
+        blocked = self._output.blocked
+        due_ms = self._keep_barriers(now_ms)
+        for due in (None if blocked else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+            due_ms = due_ms if due is None else min(due_ms, due)
+        has_room = self.chain.has_room
+        if has_room and not blocked:
+            self.chain.go_on()
+            return WORKED
+        if not has_room:
+            due_ms = min(due_ms, now_ms + NOT_READY_RETRY_MS)
+        return StepResult(Did.BLOCKED, due_ms if due_ms < float("inf") else None)
+
+    def _start(self) -> None:
+        """Open, restore, and take part; a chain that had finished only says so again."""
+        self.phase = Phase.RUNNING
+        self.chain.open()
+        if self._restore is not None:
+            failpoint("R1")
+            self._restore(self.chain, self._gate)
+            self.chain.restored()
+            self._restore = None
+        self._next_tick_ms = self._clock.monotonic_ms() + TICK_MS
+        if self._finished:
+            self._say_end(self._snapshot(self._last_checkpoint_id + 1))
+
+    def _keep_time(self, now_ms: float) -> float:
+        """Let go on held rows and ship buffered ones that are due, and tick; return when any of it is due again (infinity: never)."""
+        due_ms = float("inf")
+        for due in (None if self._output.blocked or self._paused else self.chain.release_due(now_ms), self._output.ship_due(now_ms)):
+            due_ms = due_ms if due is None else min(due_ms, due)
+        if self._marker_interval_ms and not (self._paused or self._output.blocked):
+            if now_ms >= self._next_marker_ms:
+                self._next_marker_ms = now_ms + self._marker_interval_ms
+                self.chain.marker(LatencyMarker(self.chain.operators[0].context.name, now_ms))
+            due_ms = min(due_ms, self._next_marker_ms)
+        if self.chain.ticks and not (self._paused or self._ending):
+            if now_ms >= self._next_tick_ms:
+                self._next_tick_ms = now_ms + TICK_MS
+                self.chain.tick(self._clock.wall_ms())
+            due_ms = min(due_ms, self._next_tick_ms)
+        return due_ms
+
+    def _keep_barriers(self, now_ms: float) -> float:
+        """Report a snapshot whose barrier has left, or may overtake what it waits behind; return when it may (infinity: nothing waits for that)."""
+        passage = self._passage
+        if passage is None or passage.received is None:
+            return float("inf")
+        if self._output.holds(passage.barrier):
+            if now_ms < passage.barrier.overtakes_at_ms:
+                return passage.barrier.overtakes_at_ms
+            passage.unsent += self._output.hurry(passage.barrier)
+        self._report_passage(passage)
+        return float("inf")
+
+    def _report_passage(self, passage: BarrierPassage) -> None:
+        self._passage = None
+        operators = passage.snapshot(self._ways, self.task_id.subtask) if self._keep_snapshots else ()
+        self._report(SnapshotTaken(self._attempt, self.task_id, passage.barrier.checkpoint_id, operators))
+
+    def _poll_source(self, now_ms: float, blocked: bool) -> bool:
+        """Poll the source unless there is no room or it asked to be left alone; return whether it had something."""
+        if blocked or self._paused or now_ms < self._poll_again_ms:
+            return False
+        counters = self.chain.operators[0].metrics
+        rows_before = counters.rows_out
+        status = self.chain.poll()
+        gave_rows = counters.rows_out > rows_before
+        self.metrics.batches += gave_rows
+        if status.ended:
+            self._finish()
+        elif not status.more:
+            if status.rests and not self._rests:
+                self._rests = True
+                self._report(HistoryRead(self._attempt, self.task_id))
+            wait_ms = SOURCE_RETRY_MS if status.wake_ms is None else status.wake_ms - now_ms
+            self._poll_again_ms = now_ms + min(max(wait_ms, 1.0), SOURCE_WAIT_MS_MAX)
+            return gave_rows
+        return True
+
+    def _take(self, now_ms: float, gate: InputGate, blocked: bool) -> bool:
+        """Act on the next event of the gate (only barriers pass while there is no room); return whether there was one."""
+        event = gate.next(now_ms, only_barriers=blocked)
+        if gate.aligning and self._aligning_since_ms is None:
+            self._aligning_since_ms = now_ms
+        if event is None:
+            return False
+        match event:
+            case Batch():
+                self.metrics.batches += 1
+                self.metrics.bytes_in += event.size_bytes
+                self.chain.push(event, gate.port, behind=self.chain.gathers and gate.rows_ready)
+            case Watermark(time_us):
+                self.chain.watermark(time_us)
+            case PortTime(port, time_us):
+                self.chain.port_time(port, time_us)
+            case Idle():
+                self.chain.idle()
+            case LatencyMarker():
+                self.chain.marker(event)
+            case Barrier():
+                self._note_alignment(now_ms)
+                failpoint("W5")
+                self._checkpoint(event)
+            case BarrierAhead(barrier):
+                self._aligning_since_ms = now_ms if self._aligning_since_ms is None else self._aligning_since_ms
+                self._checkpoint(barrier, ahead=True)
+            case RowsInFlight(checkpoint_id, channels):
+                self._note_alignment(now_ms)
+                if self._passage is not None and self._passage.barrier.checkpoint_id == checkpoint_id:
+                    self._passage.received = channels
+                    self._keep_barriers(now_ms)
+            case PortEnd(port):
+                self.chain.port_end(port)
+            case EndOfInput():
+                self._finish()
+        return True
+
+    def _on_message(self, message: TaskMessage) -> None:
+        match message:
+            case TriggerCheckpoint(checkpoint_id, then_stop, overtakes_after_ms):
+                if self.phase is Phase.RUNNING and self._gate is None and not self._ending:
+                    failpoint("W1")
+                    self._checkpoint(Barrier(checkpoint_id, then_stop, self._clock.monotonic_ms() + overtakes_after_ms))
+            case EndSource():
+                if self.phase is Phase.RUNNING and self._gate is None and not (self._paused or self._ending):
+                    self._finish()
+            case KeysKnown():
+                if self.phase is Phase.RUNNING:
+                    self.chain.keys_known(message)
+            case CheckpointComplete(checkpoint_id):
+                if self.phase is not Phase.CLOSED:
+                    self.chain.checkpoint_complete(checkpoint_id)
+                    self._report(CompletionTaken(self._attempt, self.task_id, checkpoint_id))
+
+    def _note_alignment(self, now_ms: float) -> None:
+        """Write down how long barriers were awaited."""
+        since_ms, self._aligning_since_ms = self._aligning_since_ms, None
+        self.metrics.alignment_ms = 0.0 if since_ms is None else now_ms - since_ms
+
+    def _checkpoint(self, barrier: Barrier, *, ahead: bool = False) -> None:
+        """Flush, snapshot, and only then let the barrier go on; behind one that stops the job nothing happens any more, not even ticks.
+
+        One that goes ``ahead`` has left rows behind, which become known later; the snapshot is told when they are.
+        """
+        self.chain.before_barrier(barrier.checkpoint_id)
+        self.chain.measure_state(self._budget)
+        operators = self._snapshot(barrier.checkpoint_id)
+        failpoint("W2" if self._gate is None else "W6")
+        now_ms = self._clock.monotonic_ms()
+        self._passage = BarrierPassage(barrier, operators, None if ahead else (), self._output.barrier(barrier, now_ms))
+        self._paused = barrier.then_stop
+        self._last_checkpoint_id = barrier.checkpoint_id
+        self._keep_barriers(now_ms)
+
+    def _finish(self) -> bool:
+        """End the chain; return False while an operator has something under way: then it is tried again, and no checkpoint begins here.
+
+        Its last snapshot belongs to every later checkpoint, the first of which follows the last barrier it passed.
+        """
+        self._ending = not self.chain.end()
+        if self._ending:
+            return False
+        self.chain.measure_state(self._budget)
+        self.chain.before_barrier(self._last_checkpoint_id + 1)
+        self._say_end(self._snapshot(self._last_checkpoint_id + 1))
+        return True
+
+    def _say_end(self, operators: tuple[OperatorSnapshot, ...]) -> None:
+        if self._passage is not None and self._passage.received is not None:
+            self._passage.unsent += self._output.hurry(self._passage.barrier)
+            self._report_passage(self._passage)
+        if self._finished:
+            self._output.watermark(MAX_WATERMARK_US)
+        self._output.end()
+        self.phase = Phase.ENDED
+        failpoint("W12")
+        self._report(TaskEnded(self._attempt, self.task_id, self._last_checkpoint_id, operators))
+
+    def _snapshot(self, checkpoint_id: int) -> tuple[OperatorSnapshot, ...]:
+        """Take what a checkpoint needs; only this keeps rows waiting, the rest is done elsewhere."""
+        if not self._keep_snapshots:
+            return ()
+        started_ms = self._clock.monotonic_ms()
+        operators = self.chain.snapshot(checkpoint_id)
+        self.metrics.snapshot(self._clock.monotonic_ms() - started_ms)
+        return operators

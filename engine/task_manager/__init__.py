@@ -1,0 +1,1 @@
+"""Slots, placement and deployment of tasks."""

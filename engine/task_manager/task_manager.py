@@ -1,0 +1,119 @@
+"""The task manager: gives a job's tasks their slots and its I/O a worker thread."""
+
+from __future__ import annotations
+
+import errno
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from penstock.engine.api.clock import Clock
+from penstock.engine.api.threads import EngineThread
+from penstock.engine.exchange.channel import Wakeup
+from penstock.engine.task.messages import TaskFailed, TasksReleased, TasksStarted
+from penstock.engine.task.task import Task
+from penstock.engine.task_manager.task_deployment import Deployment
+from penstock.engine.task_manager.task_slot import Slot
+
+
+class IoThread:
+    """One thread that does blocking work in the order it was given; it starts with the first piece."""
+
+    def __init__(self, name: str) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._thread = EngineThread(target=self._run, name=name)
+        self._started = False
+
+    def submit(self, work: Callable[[], None]) -> None:
+        """Queue a piece of work."""
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        self._work.put(work)
+
+    def close(self) -> None:
+        """End the thread after the work that is queued; waits for that, unless the thread itself asks."""
+        if self._started:
+            self._work.put(None)
+            if threading.current_thread() is not self._thread:
+                self._thread.join()
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+
+def run_io(io: IoThread, post: Callable[[Any], None], work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+    """Have an I/O thread run work, and post what it returns, or what ``failed`` makes of its exception."""
+
+    def run() -> None:
+        try:
+            outcome = work()
+        except Exception as error:  # noqa: BLE001 - the master decides what a failed write means
+            outcome = failed(error)
+        post(outcome)
+
+    io.submit(run)
+
+
+class ThreadedWorkers:
+    """The workers of one job in this process: a slot thread per subtask number, made anew for each deployment."""
+
+    def __init__(self, name: str, clock: Clock, post: Callable[[Any], None], io: IoThread) -> None:
+        self._name = name
+        self._clock = clock
+        self._post = post
+        self._io = io
+        self._attempt = 0
+        self._slots: dict[int, Slot] = {}
+        self._by_slot: dict[int, list[Task]] = {}
+        self._running = 0
+        self._lock = threading.Lock()
+
+    def deploy(self, deployment: Deployment) -> Sequence[Task]:
+        tasks = deployment.tasks(self._post, self._wakeup)
+        self._attempt = deployment.attempt
+        by_slot: dict[int, list[Task]] = {}
+        for task in tasks:
+            by_slot.setdefault(task.task_id.subtask, []).append(task)
+            self._wakeup(task.task_id.subtask)
+        self._slots = {number: self._slots[number] for number in by_slot}
+        self._by_slot = by_slot
+        return tasks
+
+    def start(self) -> None:
+        by_slot, self._by_slot = self._by_slot, {}
+        self._running = len(by_slot)
+        for started, (number, mine) in enumerate(by_slot.items()):
+            try:
+                self._slots[number].start(mine, self._slot_released)
+            except RuntimeError as cause:  # no thread to be had: those that did not start need not be waited for
+                with self._lock:
+                    self._running -= len(by_slot) - started
+                self._post(TaskFailed(self._attempt, mine[0].task_id, OSError(errno.EAGAIN, str(cause))))  # there may be some later
+                break
+        self._post(TasksStarted(self._attempt))
+
+    def release(self) -> None:
+        slots, self._slots = self._slots, {}
+        if not self._running:
+            self._post(TasksReleased(self._attempt))
+            return
+        for slot in slots.values():
+            slot.release()
+
+    def run_io(self, work: Callable[[], Any], failed: Callable[[Exception], Any]) -> None:
+        run_io(self._io, self._post, work, failed)
+
+    def _wakeup(self, slot: int) -> Wakeup:
+        if slot not in self._slots:
+            self._slots[slot] = Slot(f"{self._name}-slot-{slot}", self._clock, self._post)
+        return self._slots[slot].wake
+
+    def _slot_released(self) -> None:
+        with self._lock:
+            self._running -= 1
+            last = self._running == 0
+        if last:
+            self._post(TasksReleased(self._attempt))

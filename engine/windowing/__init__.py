@@ -1,0 +1,1 @@
+"""Window arithmetic, assignment, lateness: pure."""

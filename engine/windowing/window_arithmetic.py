@@ -1,0 +1,85 @@
+"""Window arithmetic, pure: which windows a time falls in, which slice, which windows a slice belongs to.
+
+Microseconds, floor division, so times before 1970 are right. A slice is the longest stretch of time that no window cuts: TUMBLE's window,
+HOP's slide, CUMULATE's step. It is named by its end (exclusive).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.planner.logical.windows import Windowing, WindowKind
+
+
+def event_times(times: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return the times rows count as: a row of slice end e counts as e - 1."""
+    return times - 1 if windowing.sliced else times
+
+
+def slice_size(windowing: Windowing) -> int:
+    """Return the length of a slice."""
+    return windowing.size_us if windowing.kind is WindowKind.TUMBLE else windowing.step_us
+
+
+def windows_per_slice(windowing: Windowing) -> int:
+    """Return how many windows hold a slice at most."""
+    return 1 if windowing.kind is WindowKind.TUMBLE else windowing.size_us // windowing.step_us
+
+
+def slice_end(times: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return the end of the slice each time falls in, int64."""
+    if windowing.sliced:
+        return times
+    size, offset = slice_size(windowing), windowing.offset_us
+    return ((times - offset) // size + 1) * size + offset
+
+
+def last_window_end(slice_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return the end of the last window that holds each slice; the first one ends with the slice, and they follow each other by ``slice_size``."""
+    if windowing.kind is WindowKind.HOP:
+        return slice_ends + (windowing.size_us - windowing.step_us)
+    if windowing.kind is WindowKind.CUMULATE:
+        return window_start(slice_ends, windowing) + windowing.size_us
+    return slice_ends
+
+
+def window_start(window_ends: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return the start of the window with each end."""
+    if windowing.kind is WindowKind.CUMULATE:
+        size, offset = windowing.size_us, windowing.offset_us
+        return (window_ends - 1 - offset) // size * size + offset
+    return window_ends - windowing.size_us
+
+
+def first_window_end_after(slice_ends: np.ndarray, bounds: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return, for rows of each slice, the end of their first window that ends after ``bounds``; beyond ``last_window_end`` when all have ended."""
+    step = slice_size(windowing)
+    behind = np.minimum(bounds, last_window_end(slice_ends, windowing))  # also keeps extreme bounds from overflowing
+    missed = np.maximum(behind, slice_ends - 1) - slice_ends
+    return slice_ends + (missed // step + 1) * step
+
+
+def window_counts(times_us: np.ndarray, windowing: Windowing) -> np.ndarray:
+    """Return how many windows of HOP or CUMULATE each time falls in."""
+    first = slice_end(times_us, windowing)
+    return (last_window_end(first, windowing) - first) // windowing.step_us + 1
+
+
+def assign(times_us: np.ndarray, windowing: Windowing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return one entry per row and window it falls in: the row's index, the window's start and end, ordered by row, then end.
+
+    For SESSION the row's own session before any merging: from its time to its time plus the gap.
+    """
+    times = event_times(times_us, windowing)
+    rows = np.arange(times.size, dtype=np.int64)
+    if windowing.kind is WindowKind.SESSION:
+        return rows, times, times + windowing.size_us
+    first = slice_end(times_us, windowing)
+    if windowing.kind is WindowKind.TUMBLE:
+        return rows, first - windowing.size_us, first
+    step = windowing.step_us
+    counts = window_counts(times_us, windowing)
+    row_index = np.repeat(rows, counts)
+    nth = np.arange(row_index.size, dtype=np.int64) - np.repeat(np.cumsum(counts) - counts, counts)
+    ends = first[row_index] + nth * step
+    return row_index, window_start(ends, windowing), ends

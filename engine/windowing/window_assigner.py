@@ -1,0 +1,90 @@
+"""WindowRows: which rows of a batch count, and for which slice; the others are dropped and counted as late or without a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.engine.api.stream_elements import MIN_WATERMARK_US, Batch
+from penstock.engine.kernels import arrow_views as col
+from penstock.engine.metrics.operator_metrics import OperatorMetrics
+from penstock.engine.windowing import window_arithmetic
+from penstock.engine.windowing.late_row_filter import without_late
+from penstock.planner.logical.windows import AttachedWindow, Windowing
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedRows:
+    """Rows with the end of their slice, int64 each. ``starts`` is given for attached windows, which are slices of their own.
+
+    ``missed`` is how many of the first windows that hold the slice had ended for the row; ``None`` means none for any row.
+    """
+
+    batch: Batch
+    ends: np.ndarray
+    starts: np.ndarray | None = None
+    missed: np.ndarray | None = None
+
+
+class WindowRows:
+    """Places rows by a windowing of their time column, or by windows that are attached to them.
+
+    A window has ended for a row when its end is at or below the watermark of the row's split just before it (``Batch.behind``) or the operator's own;
+    rows are taken until it is ``lateness_us`` below that.
+    """
+
+    def __init__(self, window: Windowing | AttachedWindow, metrics: OperatorMetrics, lateness_us: int = 0) -> None:
+        self._window = window
+        self._metrics = metrics
+        self._lateness_us = lateness_us
+
+    def place(self, batch: Batch, watermark_us: int) -> PlacedRows:
+        """Return the rows that are in time for some window; ``watermark_us`` is the operator's own watermark."""
+        window = self._window
+        if isinstance(window, Windowing):
+            batch, times = self._timed(batch, window.time_column)
+            placed = PlacedRows(batch, _slice_ends(times, window))
+        else:
+            batch, ends = self._timed(batch, window.end_column)
+            placed = PlacedRows(batch, ends, col.words(batch.rows.column(window.start_column)))
+        if not placed.ends.size or (batch.behind is None and placed.ends.min() > watermark_us):
+            return placed
+        return self._in_time(placed, watermark_us)
+
+    def _timed(self, batch: Batch, column: int) -> tuple[Batch, np.ndarray]:
+        """Return the rows whose time is not NULL, and the times."""
+        times = batch.rows.column(column)
+        if times.null_count:
+            self._metrics.count("null_time_rows", times.null_count)
+            batch = batch.filter(times.is_valid())
+            times = batch.rows.column(column)
+        return batch, col.words(times)
+
+    def _in_time(self, placed: PlacedRows, watermark_us: int) -> PlacedRows:
+        ends, window = placed.ends, self._window
+        behind = np.full(ends.size, MIN_WATERMARK_US) if placed.batch.behind is None else placed.batch.behind
+        reached = np.maximum(behind, watermark_us)
+        bounds = np.maximum(reached, MIN_WATERMARK_US + self._lateness_us) - self._lateness_us
+        if isinstance(window, Windowing):
+            first = window_arithmetic.first_window_end_after(ends, bounds, window)
+            last = window_arithmetic.last_window_end(ends, window)
+            keep = first <= last
+            missed = (first - ends) // window_arithmetic.slice_size(window)
+        else:
+            last, keep = ends, ends > bounds
+            missed = np.zeros(ends.size, np.int64)
+        batch, starts = placed.batch, placed.starts
+        if not keep.all():
+            batch = without_late(batch, ~keep, reached, self._metrics, last)
+            ends, missed = ends[keep], missed[keep]
+            starts = None if starts is None else starts[keep]
+        return PlacedRows(batch, ends, starts, missed if missed.any() else None)
+
+
+def _slice_ends(times: np.ndarray, window: Windowing) -> np.ndarray:
+    """Return the end of each row's slice; most batches lie in one, and then two divisions do."""
+    if times.size:
+        first, last = window_arithmetic.slice_end(np.array([times.min(), times.max()]), window)
+        if first == last:
+            return np.full(times.size, first)
+    return window_arithmetic.slice_end(times, window)

@@ -1,0 +1,216 @@
+"""The history of a plan: which parts of it, over one table each, a bounded backend computes up to a position, and which plans have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+
+from penstock.catalog.connectors.filesystem import CHANGELOG_FORMATS
+from penstock.catalog.connectors.registry import file_format, option
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.optimizer.optimizer import optimize
+from penstock.optimizer.properties.expression_properties import is_deterministic, reads_clock
+from penstock.optimizer.properties.plan_properties import PlanFacts
+from penstock.planner.expressions.nodes import Column, Expression
+from penstock.planner.logical.emit import Emit
+from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
+    Aggregate,
+    BoundedInput,
+    Exchange,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Phase,
+    Project,
+    Scan,
+    Sink,
+    StatementSet,
+    TopN,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.logical.windows import WindowKind
+
+_TIMELESS = (
+    Sink,
+    StatementSet,
+    Exchange,
+    Project,
+    Filter,
+    Scan,
+    WatermarkAssign,
+    Aggregate,
+    Join,
+    PartitionTop,
+    TopN,
+    Union,
+    Unnest,
+    Repeat,
+    Values,
+    BoundedInput,
+)
+_TIMED = (*_TIMELESS, WindowAggregate, WindowTable, Emit)
+_LINEAR = (Project, Filter, WatermarkAssign, WindowTable, Unnest)
+_WORDS: dict[type[LogicalPlan], str] = {
+    MatchRecognize: "MATCH_RECOGNIZE",
+    Over: "OVER",
+    TemporalJoin: "a join FOR SYSTEM_TIME AS OF",
+    LookupJoin: "a lookup join",
+    TemporalSort: "ORDER BY time",
+    ProcessingTime: "PROCTIME()",
+    LateMark: "LATE ROWS INTO",
+    Limit: "LIMIT without an order",
+    TimedJoin: "an interval or window join",
+}
+
+
+@dataclass(frozen=True)
+class HistoryPart:
+    """A part of a plan whose rows up to a position a backend computes: ``live`` gives them row by row, and over one table.
+
+    ``top``: the node right above that keeps the first rows only, if there is one: then no more of them are needed. ``timing``: event time alone,
+    through a watermark assigner; None where nobody goes by time.
+    """
+
+    live: LogicalPlan
+    top: PartitionTop | TopN | None
+    timing: LogicalPlan | None
+
+    @property
+    def rows(self) -> LogicalPlan:
+        """What the backend computes."""
+        match self.top:
+            case PartitionTop():
+                return replace(self.top, input=self.live, rank_name=None)
+            case TopN(limit=limit, offset=offset):
+                return replace(self.top, input=self.live, limit=limit + offset, offset=0)
+        return self.live
+
+
+def wish_of(plan: LogicalPlan) -> HistoryWish | None:
+    """Return the wish for a history of the INSERTs of a plan."""
+    sinks = plan.sinks if isinstance(plan, StatementSet) else (plan,)
+    return next((sink.history for sink in sinks if isinstance(sink, Sink) and sink.history is not None), None)
+
+
+def history_parts(plan: LogicalPlan, facts: PlanFacts, wish: HistoryWish, speaks: Callable[[LogicalPlan], bool]) -> tuple[HistoryPart, ...]:
+    """Return the parts of a laid plan that are loaded as history, as large as the backend has words for.
+
+    Raises SQL-1715 for plans whose answer could be another than that of a replay.
+    """
+    _refuse(plan, wish)
+    timed = any(not isinstance(node, _TIMELESS) or (isinstance(node, PartitionTop) and node.window is not None) for node in plan.walk())
+    parts = tuple(_parts(plan, None, facts, speaks, wish, timed))
+    if not parts:
+        raise no_stream(wish)
+    return parts
+
+
+def _parts(
+    node: LogicalPlan, above: LogicalPlan | None, facts: PlanFacts, speaks: Callable[[LogicalPlan], bool], wish: HistoryWish, timed: bool
+) -> Iterator[HistoryPart]:
+    if _is_linear(node):
+        part = HistoryPart(node, _keeps_first(above, facts), _timing(node) if timed else None)
+        if speaks(part.rows):
+            yield part
+            return
+        if isinstance(node, WatermarkAssign | Scan):
+            raise _refusal(wish, "the backend has no words for the columns its time is made of", "leave WITH HISTORY out, or take the other backend")
+    for child in node.inputs:
+        yield from _parts(child, above if isinstance(node, Exchange) else node, facts, speaks, wish, timed)
+
+
+def _is_linear(node: LogicalPlan) -> bool:
+    """Whether a node's rows come from one table, each or the partial aggregates of some, by themselves."""
+    if isinstance(node, Aggregate | WindowAggregate) and node.phase is Phase.LOCAL:
+        return _is_linear(node.input)
+    if isinstance(node, WindowTable) and node.window.kind is WindowKind.SESSION:
+        return False
+    return isinstance(node, Scan) or (isinstance(node, _LINEAR) and _is_linear(node.inputs[0]))
+
+
+def _keeps_first(above: LogicalPlan | None, facts: PlanFacts) -> PartitionTop | TopN | None:
+    if isinstance(above, PartitionTop) and above.window is None and facts.insert_only(_below(above)):
+        return above
+    return above if isinstance(above, TopN) and facts.insert_only(_below(above)) else None
+
+
+def _below(node: LogicalPlan) -> LogicalPlan:
+    (child,) = node.inputs
+    return child.input if isinstance(child, Exchange) else child
+
+
+def _timing(node: LogicalPlan) -> LogicalPlan | None:
+    """Return the event times of a linear plan and nothing else, None when it has none."""
+    for found in node.walk():
+        if isinstance(found, WatermarkAssign):
+            field = found.schema[found.time_column]
+            time = Column(field.type, field.nullable, index=found.time_column, name=field.name)
+            return optimize(Project(found, (time,), (field.name,)), runtime="streaming")
+    return None
+
+
+def _refuse(plan: LogicalPlan, wish: HistoryWish) -> None:
+    for node in plan.walk():
+        if not isinstance(node, _TIMED) or isinstance(node, TimedJoin):
+            word = next((text for kind, text in _WORDS.items() if isinstance(node, kind)), type(node).__name__)
+            raise _refusal(wish, f"{word} has no history that a backend computes", "leave WITH HISTORY out: the query reads everything as a stream")
+        if isinstance(node, Scan):
+            _refuse_table(node, wish)
+        for expression in _expressions(node):
+            if not is_deterministic(expression) or reads_clock(expression):
+                hint = "leave WITH HISTORY out, or the function: its values would be others than a replay's"
+                raise _refusal(wish, f"{expression} gives other values each time it is asked", hint)
+
+
+def _refuse_table(scan: Scan, wish: HistoryWish) -> None:
+    table = scan.table
+    if table.connector != "filesystem":
+        message = f"{table.name} has no positions up to which a backend can read it (connector {table.connector})"
+        raise _refusal(wish, message, "tables of files have a history")
+    if file_format(table) in CHANGELOG_FORMATS:
+        raise _refusal(
+            wish, f"{table.name} holds changes, which a backend would have to read in their order", "tables of csv, json, parquet or arrow files"
+        )
+    if option(table, "on-error") != "fail":
+        message = f"{table.name} goes on after bad records, and a backend counts none"
+        raise _refusal(wish, message, "declare the table with 'on-error' = 'fail'")
+
+
+def _expressions(value: object) -> Iterator[Expression]:
+    """Yield the expressions that stand in a node, not those of the nodes below it."""
+    if isinstance(value, Expression):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _expressions(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            inner = getattr(value, field.name)
+            if not isinstance(inner, LogicalPlan):
+                yield from _expressions(inner)
+
+
+def no_stream(wish: HistoryWish) -> PenstockError:
+    """Return the error for a plan over bounded tables only."""
+    return _refusal(wish, "the query reads no stream", "bounded tables are computed by the backend anyway: leave WITH HISTORY out")
+
+
+def _refusal(wish: HistoryWish, message: str, hint: str) -> PenstockError:
+    return PenstockError("SQL-1715", f"no history: {message}", span=wish.span, hint=hint, sqlstate="0A000")

@@ -1,0 +1,1 @@
+"""What is derived of a node."""

@@ -1,0 +1,83 @@
+"""What a rule may assume of an expression: that it gives the same value whenever it is asked, and that it never raises."""
+
+from __future__ import annotations
+
+from penstock.catalog.functions.registry import is_deterministic as function_is_deterministic
+from penstock.catalog.functions.registry import is_fallible
+from penstock.catalog.types import (
+    INTEGERS,
+    DataType,
+    Date,
+    Decimal,
+    Double,
+    Float,
+    Null,
+    String,
+    Timestamp,
+    TimestampLtz,
+    is_integer,
+)
+from penstock.planner.expressions.nodes import Call, Cast, Expression
+from penstock.planner.expressions.python_calls import PythonCall
+
+CLOCK_FUNCTIONS = frozenset({"proctime", "current_timestamp", "localtimestamp", "current_date"})
+_INTEGER_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))
+
+
+def is_deterministic(expression: Expression) -> bool:
+    """Return whether equal rows always give equal values, whenever and however often they are computed."""
+    return all(_call_is_deterministic(node) for node in expression.walk() if isinstance(node, Call))
+
+
+def _call_is_deterministic(call: Call) -> bool:
+    return call.body.deterministic if isinstance(call, PythonCall) else function_is_deterministic(call.function)
+
+
+def reads_clock(expression: Expression) -> bool:
+    """Return whether an expression asks for the time it is."""
+    return any(isinstance(node, Call) and node.function in CLOCK_FUNCTIONS for node in expression.walk())
+
+
+def may_raise(expression: Expression) -> bool:
+    """Return whether some row could make the expression raise; such an expression must not meet rows it did not meet before."""
+    return any(_node_may_raise(node) for node in expression.walk())
+
+
+def is_movable(expression: Expression) -> bool:
+    """Return whether a predicate may be tested earlier, on rows that would have been dropped before they reached it."""
+    return is_deterministic(expression) and not may_raise(expression)
+
+
+def _node_may_raise(node: Expression) -> bool:
+    if isinstance(node, Call):
+        return isinstance(node, PythonCall) or is_fallible(node.function)
+    return isinstance(node, Cast) and not node.safe and not always_casts(node.arg.type, node.type)
+
+
+def always_casts(source: DataType, target: DataType) -> bool:
+    """Return whether every value of one type has a value in another, so that CAST cannot fail."""
+    if source == target or isinstance(source, Null) or isinstance(target, String):
+        return True
+    if is_integer(source):
+        return _integer_fits(source, target)
+    if isinstance(source, Float):
+        return isinstance(target, Double)
+    if isinstance(source, Decimal):
+        return isinstance(target, Double | Float) or (isinstance(target, Decimal) and _decimal_fits(source, target))
+    if isinstance(source, Date):
+        return isinstance(target, Timestamp)
+    if isinstance(source, Timestamp):
+        return isinstance(target, Timestamp | Date)
+    return isinstance(source, TimestampLtz) and isinstance(target, TimestampLtz)
+
+
+def _integer_fits(source: DataType, target: DataType) -> bool:
+    if is_integer(target):
+        return INTEGERS.index(target) >= INTEGERS.index(source)
+    if isinstance(target, Decimal):
+        return target.precision - target.scale >= _INTEGER_DIGITS[source]
+    return isinstance(target, Double | Float)
+
+
+def _decimal_fits(source: Decimal, target: Decimal) -> bool:
+    return target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale

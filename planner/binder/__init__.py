@@ -1,0 +1,1 @@
+"""A SELECT and its clauses, names and types resolved."""

@@ -1,0 +1,67 @@
+"""What binding a statement carries along: catalog, settings, parameters, the names WITH gives, the views being opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from penstock.catalog.catalog import Catalog
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.functions.registry import is_aggregate
+from penstock.catalog.python_functions import PythonAggregate
+from penstock.catalog.settings import Settings
+from penstock.catalog.tables import View
+from penstock.planner.binder.scope import Relation
+
+QueryBinder = Callable[[exp.Expr, "BindContext"], Relation]
+
+
+@dataclass(frozen=True)
+class BindContext:
+    """Handed down through one statement. ``bind`` binds a nested query, so that no part of the binder needs to import the whole.
+
+    ``follows``: materialized views are read with their changes, not as they are now.
+    ``text`` is the query as written; it begins ``text_start`` characters into the statement.
+    """
+
+    catalog: Catalog
+    settings: Settings
+    bind: QueryBinder
+    parameters: Sequence[object] = ()
+    common_tables: Mapping[str, Relation] = field(default_factory=dict)
+    views: tuple[str, ...] = ()
+    text: str = ""
+    text_start: int = 0
+    follows: bool = False
+
+    def written(self, span: Span | None) -> str:
+        """Return the text of a place on one line, as a column without an alias is called."""
+        if span is None or not self.text:
+            return ""
+        return " ".join(self.text[span.start - self.text_start : span.end - self.text_start].split())
+
+    def is_aggregate(self, name: str) -> bool:
+        """Return whether a name is an aggregate function, of the language or of the program."""
+        return is_aggregate(name) or isinstance(self.catalog.functions.find(name), PythonAggregate)
+
+    def query(self, tree: exp.Expr) -> Relation:
+        """Bind a nested query."""
+        return self.bind(tree, self)
+
+    def with_table(self, name: str, relation: Relation) -> BindContext:
+        """Return the context in which a name of WITH is known."""
+        return replace(self, common_tables={**self.common_tables, name.lower(): relation})
+
+    def inside_view(self, view: View) -> BindContext:
+        """Return the context of a view's own query: no names of WITH, no parameters, its own text, names looked for where it was created."""
+        name, text, catalog = view.name, view.query, self.catalog.at(view.place)
+        return replace(self, catalog=catalog, common_tables={}, parameters=(), views=(*self.views, name.lower()), text=text, text_start=0)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The session's time zone."""
+        return ZoneInfo(str(self.settings.get("table.local-time-zone")))

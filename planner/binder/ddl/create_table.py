@@ -1,0 +1,214 @@
+"""CREATE TABLE and CREATE VIEW: from declarations to the catalog's nouns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.catalog.connectors.database import DATABASES, check_database_column
+from penstock.catalog.connectors.nexmark import check_nexmark_column
+from penstock.catalog.connectors.registry import check_options, metadata_keys
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.functions.registry import can_cast
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.tables import ComputedColumn, MetadataColumn, Table, WatermarkRule
+from penstock.catalog.types import is_timestamp
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.ddl.changelog_tables import check_changes
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.scope import Relation, Scope
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.nodes import Column, Expression, expression_role
+from penstock.planner.logical.plan import Values
+from penstock.planner.statements.nodes import (
+    ColumnDef,
+    ComputedColumnDef,
+    CreateTable,
+    MetadataColumnDef,
+    Name,
+    PhysicalColumnDef,
+    WatermarkDef,
+)
+
+
+def bind_table(statement: CreateTable, context: BindContext) -> Table:
+    """Return the table a CREATE TABLE declares; raise SQL-13xx, SQL-15xx (options) and SQL-17xx (watermarks) with spans."""
+    _refuse_repeated(statement)
+    options = _options(statement)
+    source, metadata = _source_columns(statement, options.get("connector", ""))
+    _check_generated(statement, options, source)
+    computed = _computed(statement, source, context)
+    declared = _declared(statement, source, computed)
+    watermark = _watermark(statement.watermark, declared, context) if statement.watermark is not None else None
+    if watermark is not None:
+        declared = Schema(tuple(replace(f, role=Role.EVENT_TIME) if f.name == watermark.column else f for f in declared))
+    table = Table(
+        context.catalog.qualified(statement.name.text, statement.name.span),
+        source,
+        declared,
+        options,
+        metadata,
+        computed,
+        watermark,
+        _named(statement.primary_key, declared, "PRIMARY KEY"),
+        _partitions(statement, source),
+        statement.temporary,
+        statement.comment,
+    )
+    check_changes(table, statement)
+    return table
+
+
+def _refuse_repeated(statement: CreateTable) -> None:
+    seen: dict[str, Name] = {}
+    for column in statement.columns:
+        known = seen.setdefault(column.name.text.lower(), column.name)
+        if known is not column.name:
+            raise PenstockError("SQL-1301", f'column "{column.name.text}" is declared twice', span=column.name.span, sqlstate="42701")
+    keys: set[str] = set()
+    for option in statement.options:
+        if option.key in keys:
+            raise PenstockError("SQL-1307", f"option '{option.key}' is given twice", span=option.key_span)
+        keys.add(option.key)
+
+
+def _check_generated(statement: CreateTable, options: dict[str, str], source: Schema) -> None:
+    """Refuse datagen options of columns there are not, and columns that nexmark or a database cannot have; SQL-1510, SQL-1509."""
+    if options.get("connector") == "nexmark":
+        kind = str(options.get("table", "events")).strip().lower()
+        for column in statement.columns:
+            if isinstance(column, PhysicalColumnDef):
+                check_nexmark_column(kind, Field(column.name.text, column.type), column.name.span)
+    if options.get("connector", "").lower() in DATABASES:
+        for column in statement.columns:
+            if isinstance(column, PhysicalColumnDef):
+                check_database_column(Field(column.name.text, column.type), column.name.span)
+    for option in statement.options:
+        if options.get("connector") == "datagen" and option.key.startswith("fields."):
+            name = option.key.split(".")[1]
+            if source.index_of(name) is None:
+                hint = did_you_mean(name, source.names, others=True)
+                message = f"option '{option.key}': {statement.name.text} has no column {name}"
+                raise PenstockError("SQL-1510", message, hint=hint, span=option.key_span)
+
+
+def _options(statement: CreateTable) -> dict[str, str]:
+    options = {option.key: option.value for option in statement.options}
+    try:
+        check_options(
+            options,
+            {option.key: option.key_span for option in statement.options},
+            {option.key: option.value_span for option in statement.options},
+        )
+    except PenstockError as error:
+        raise error.with_span(statement.name.span) from None
+    return options
+
+
+def _source_columns(statement: CreateTable, connector: str) -> tuple[Schema, tuple[MetadataColumn, ...]]:
+    keys = {name.text.lower() for name in statement.primary_key}
+    fields, metadata = [], []
+    for column in statement.columns:
+        if isinstance(column, ComputedColumnDef):
+            continue
+        nullable = column.nullable and column.name.text.lower() not in keys
+        fields.append(Field(column.name.text, column.type, nullable))
+        if isinstance(column, MetadataColumnDef):
+            _check_metadata(column, connector)
+            metadata.append(MetadataColumn(column.name.text, column.key, column.virtual))
+    if not any(isinstance(column, PhysicalColumnDef) for column in statement.columns):
+        hint = "declare at least one column that the connector fills"
+        raise PenstockError("SQL-1308", f'table "{statement.name.text}" has no physical column', span=statement.name.span, hint=hint)
+    return Schema(tuple(fields)), tuple(metadata)
+
+
+def _check_metadata(column: MetadataColumnDef, connector: str) -> None:
+    known = metadata_keys(connector)
+    if column.key not in known:
+        hint = did_you_mean(column.key, known, others=True) or f"connector {connector} gives no metadata"
+        message = f"connector {connector} has no metadata '{column.key}'"
+        raise PenstockError("SQL-1306", message, span=column.key_span, hint=hint, sqlstate="42703")
+    if not can_cast(known[column.key], column.type):
+        message = f"metadata '{column.key}' is {known[column.key]}, not {column.type}"
+        raise PenstockError("SQL-1306", message, span=column.name.span, hint=f"declare it as {known[column.key]}", sqlstate="42804")
+
+
+def _computed(statement: CreateTable, source: Schema, context: BindContext) -> tuple[ComputedColumn, ...]:
+    """Bind computed columns over the source columns; one that reads an earlier computed column reads what that one computes."""
+    computed: list[ComputedColumn] = []
+    fields = list(source.fields)
+    for column in statement.columns:
+        if not isinstance(column, ComputedColumnDef):
+            continue
+        bound = _over(fields, statement.name.text, context, f'column "{column.name.text}"').bind(column.expression.tree)
+        inlined = bound.transform(lambda node: _inlined(node, len(source), computed))
+        computed.append(ComputedColumn(column.name.text, inlined.unplaced(), column.expression.text))
+        fields.append(Field(column.name.text, inlined.type, inlined.nullable))
+    return tuple(computed)
+
+
+def _inlined(node: Expression, width: int, computed: Sequence[ComputedColumn]) -> Expression:
+    return computed[node.index - width].expression if isinstance(node, Column) and node.index >= width else node
+
+
+def _over(fields: Sequence[Field], table: str, context: BindContext, clause: str) -> ExpressionBinder:
+    relation = Relation(Values((), Schema(tuple(fields))), tuple(fields))
+    return ExpressionBinder(Scope.of(relation, table), context, clause)
+
+
+def _declared(statement: CreateTable, source: Schema, computed: Sequence[ComputedColumn]) -> Schema:
+    kinds = {column.name: column.expression for column in computed}
+    fields = []
+    for column in statement.columns:
+        fields.append(_declared_field(column, source, kinds))
+    return Schema(tuple(fields))
+
+
+def _declared_field(column: ColumnDef, source: Schema, computed: dict[str, Expression]) -> Field:
+    name = column.name.text
+    if isinstance(column, ComputedColumnDef):
+        return Field(name, computed[name].type, computed[name].nullable, expression_role(computed[name]))
+    index = source.index_of(name)
+    assert index is not None
+    return source[index]
+
+
+def _watermark(rule: WatermarkDef, declared: Schema, context: BindContext) -> WatermarkRule:
+    index = declared.index_of(rule.column.text)
+    if index is None:
+        hint = did_you_mean(rule.column.text, declared.names, others=True)
+        message = f'column "{rule.column.text}" of WATERMARK FOR does not exist'
+        raise PenstockError("SQL-1042", message, span=rule.column.span, hint=hint, sqlstate="42703")
+    field = declared[index]
+    if not is_timestamp(field.type):
+        hint = f"add a computed column, for instance event_time AS to_timestamp({field.name}), and watermark that"
+        message = f'a watermark needs a TIMESTAMP column, "{field.name}" is {field.type}'
+        raise PenstockError("SQL-1702", message, span=rule.column.span, hint=hint, sqlstate="42804")
+    bound = _over(declared.fields, "", context, "WATERMARK").bind(rule.expression.tree)
+    if not is_timestamp(bound.type):
+        hint = f"write {field.name} - INTERVAL '5' SECOND"
+        message = f"a watermark is a point in time, this is {bound.type}"
+        raise PenstockError("SQL-1702", message, span=rule.expression.span, hint=hint, sqlstate="42804")
+    return WatermarkRule(field.name, coerced(bound, field.type).unplaced(), rule.expression.text)
+
+
+def _named(names: Sequence[Name], schema: Schema, clause: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        index = schema.index_of(name.text)
+        if index is None:
+            hint = did_you_mean(name.text, schema.names, others=True)
+            raise PenstockError("SQL-1042", f'column "{name.text}" of {clause} does not exist', span=name.span, hint=hint, sqlstate="42703")
+        if schema[index].name in found:
+            raise PenstockError("SQL-1301", f'column "{name.text}" stands twice in {clause}', span=name.span, sqlstate="42701")
+        found.append(schema[index].name)
+    return tuple(found)
+
+
+def _partitions(statement: CreateTable, source: Schema) -> tuple[str, ...]:
+    names = _named(statement.partitioned_by, source, "PARTITIONED BY")
+    if names and len(names) == len(source):
+        span = statement.partitioned_by[0].span
+        raise PenstockError("SQL-1308", "PARTITIONED BY names every column, so none is left to write", span=span, hint="leave one out")
+    return names

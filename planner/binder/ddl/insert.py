@@ -1,0 +1,124 @@
+"""INSERT: the query's columns matched to the sink's physical columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.catalog.connectors.registry import connector_of
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.registry import can_cast
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field
+from penstock.catalog.tables import MaterializedView, Table
+from penstock.catalog.types import DataType, Null, String
+from penstock.planner.binder.scope import Relation
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.nodes import Column, Expression, Literal
+from penstock.planner.logical.plan import LogicalPlan, Project, Sink, Values
+from penstock.planner.statements.nodes import Insert, Name
+
+
+def sink_for(statement: Insert, table: Table, relation: Relation) -> Sink:
+    """Return the sink of an INSERT: columns in the table's order, cast to its types, NULL where the statement names none."""
+    if isinstance(table, MaterializedView):
+        message = f'"{table.name}" is a materialized view: its rows are those of its query'
+        hint = "write to the tables it reads, or to a table of its own"
+        raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
+    if not connector_of(table).sink:
+        message = f'table "{table.name}" cannot be written: connector {table.connector} is a source only'
+        hint = "write to a table whose connector takes rows, such as filesystem or print"
+        raise PenstockError("SQL-1094", message, span=statement.target.span, hint=hint, sqlstate="42809")
+    targets = _targets(statement.columns, table, statement.target.span)
+    if len(targets) != len(relation.fields):
+        raise _wrong_width(statement, table, targets, relation)
+    given = dict(zip((target.name for target in targets), range(len(targets)), strict=True))
+    expressions = []
+    for field in table.physical_fields:
+        index = given.get(field.name)
+        if index is None:
+            expressions.append(_missing(field, statement, table))
+        else:
+            expressions.append(_stored(index, field, relation, statement))
+    return Sink(_projected(relation.plan, expressions, [field.name for field in table.physical_fields]), table, statement.target.span)
+
+
+def _targets(names: Sequence[Name], table: Table, span: Span) -> list[Field]:
+    physical = {field.name.lower(): field for field in table.physical_fields}
+    if not names:
+        return list(table.physical_fields)
+    seen: set[str] = set()
+    for name in names:
+        if name.text.lower() not in physical:
+            raise _no_target(name, table, list(physical))
+        if name.text.lower() in seen:
+            raise PenstockError("SQL-1045", f'column "{name.text}" stands twice in the list', span=name.span, sqlstate="42701")
+        seen.add(name.text.lower())
+    return [physical[name.text.lower()] for name in names]
+
+
+def _no_target(name: Name, table: Table, physical: list[str]) -> PenstockError:
+    if table.schema.index_of(name.text) is not None:
+        hint = "leave it out: it is computed, or filled by the connector"
+        return PenstockError("SQL-1091", f'column "{name.text}" of {table.name} cannot be written', span=name.span, hint=hint, sqlstate="428C9")
+    hint = did_you_mean(name.text, physical, others=True) or ""
+    return PenstockError("SQL-1042", f'column "{name.text}" does not exist in {table.name}', span=name.span, hint=hint, sqlstate="42703")
+
+
+def _wrong_width(statement: Insert, table: Table, targets: Sequence[Field], relation: Relation) -> PenstockError:
+    message = f'"{table.name}" takes {len(targets)} column{"s" if len(targets) != 1 else ""}, the query gives {len(relation.fields)}'
+    hint = f"the columns are {', '.join(field.name for field in targets)}"
+    return PenstockError("SQL-1090", message, span=statement.query.span, hint=hint, sqlstate="42601")
+
+
+def _missing(field: Field, statement: Insert, table: Table) -> Expression:
+    if not field.nullable:
+        message = f'column "{field.name}" of {table.name} is NOT NULL and is given no value'
+        raise PenstockError("SQL-1093", message, span=statement.target.span, hint=f"add {field.name} to the column list", sqlstate="23502")
+    return Literal(field.type, True, value=None)
+
+
+def _stored(index: int, field: Field, relation: Relation, statement: Insert) -> Expression:
+    source = relation.fields[index]
+    if not field.nullable and _always_null(relation.plan, index):
+        message = f'column "{field.name}" is NOT NULL and is given NULL'
+        raise PenstockError("SQL-1093", message, span=_place(relation.plan, index) or statement.query.span, sqlstate="23502")
+    if not storable(source.type, field.type):
+        message = f'column "{field.name}" is {field.type}, the query gives {source.type}'
+        hint = f"write CAST({source.name or '..'} AS {field.type})" if can_cast(source.type, field.type) else f"give it a {field.type}"
+        span = _place(relation.plan, index) or statement.query.span
+        raise PenstockError("SQL-1092", message, span=span, hint=hint, sqlstate="42804")
+    return coerced(Column(source.type, source.nullable, index=index, name=source.name), field.type)
+
+
+def storable(given: DataType, wanted: DataType) -> bool:
+    """Return whether a value may be stored in a column without a written CAST: Spark's ANSI rule, no text into anything but text."""
+    if given == wanted or isinstance(given, Null):
+        return True
+    return not isinstance(given, String) and can_cast(given, wanted)
+
+
+def _always_null(plan: LogicalPlan, index: int) -> bool:
+    """Whether a column is NULL in some row for certain: a NULL literal in VALUES or in the select list."""
+    if isinstance(plan, Values):
+        return any(row[index].value is None for row in plan.rows)
+    if isinstance(plan, Project):
+        expression = plan.expressions[index]
+        return isinstance(expression, Literal) and expression.value is None
+    return False
+
+
+def _place(plan: LogicalPlan, index: int) -> Span | None:
+    """Where a column of a query is written, if the query's last step is its select list or VALUES."""
+    if isinstance(plan, Project):
+        return plan.expressions[index].span
+    if isinstance(plan, Values) and plan.rows:
+        return next((row[index] for row in plan.rows if row[index].value is None), plan.rows[0][index]).span
+    return None
+
+
+def _projected(plan: LogicalPlan, expressions: Sequence[Expression], names: Sequence[str]) -> LogicalPlan:
+    fields = plan.schema.fields
+    plain = [isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)]
+    if len(expressions) == len(fields) and all(plain) and [f.name for f in fields] == list(names):
+        return plan
+    return Project(plan, tuple(expressions), tuple(names))

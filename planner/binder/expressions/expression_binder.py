@@ -1,0 +1,407 @@
+"""Scalar expressions: from syntax to typed nodes over column positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.registry import can_cast, is_aggregate, resolve
+from penstock.catalog.functions.table import is_table_function
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.python_functions import PythonScalar, PythonTable
+from penstock.catalog.types import BIGINT, BOOLEAN, NULL, STRING, Boolean, Null
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions import literals
+from penstock.planner.binder.expressions.conditionals import CONDITIONALS, bind_case, conditional
+from penstock.planner.binder.expressions.function_rewrites import decoded, function_meant, rounded_to, similar
+from penstock.planner.binder.expressions.json import CONSTRUCTORS, json_constructor, json_read
+from penstock.planner.binder.expressions.lambdas import bind_lambda_call, refuse_lambda, takes_lambda
+from penstock.planner.binder.expressions.nested_access import element_of, field_of, with_field_names
+from penstock.planner.binder.expressions.row_values import ROW_COMPARISONS, compared_rows, row_among
+from penstock.planner.binder.grouping_function import GROUPING, GroupingMark
+from penstock.planner.binder.scope import Scope
+from penstock.planner.expressions.implicit_casts import coerced, coerced_argument
+from penstock.planner.expressions.lambdas import LambdaVariable
+from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
+from penstock.planner.expressions.python_calls import python_call
+from penstock.planner.logical.over import OVER_ONLY
+from penstock.planner.parser.scanner import MAX_DEPTH, too_deep
+from penstock.planner.parser.syntax_nodes import (
+    AllColumns,
+    CastTo,
+    ColumnAt,
+    FunctionCall,
+    HostValue,
+    IntervalLiteral,
+    LambdaFunction,
+    Reference,
+    RoundedTo,
+    Semantics,
+    TypedLiteral,
+    consume,
+    span_of,
+)
+
+_BINARY: dict[type, str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "mod",
+    exp.DPipe: "concat_op",
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.NullSafeEQ: "null_safe_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+    exp.And: "and",
+    exp.Or: "or",
+    exp.RegexpLike: "rlike",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.BitwiseAnd: "bitwise_and",
+    exp.BitwiseOr: "bitwise_or",
+    exp.BitwiseXor: "bitwise_xor",
+}
+_LAZY = CONDITIONALS - {"nullif"}
+"""Functions that may never look at an argument, so that one that cannot be read does no harm."""
+_OF_AGGREGATES = {
+    "distinct": "DISTINCT",
+    "star": "*",
+    "order": "ORDER BY",
+    "within": "WITHIN GROUP",
+    "nulls": "IGNORE NULLS",
+    "filter": "FILTER",
+}
+_PARTS = {"second": "exact_second", "week": "weekofyear", "dow": "dayofweek", "doy": "dayofyear"}
+_PART_NAMES = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "dow", "doy")
+
+
+class Aggregates(Protocol):
+    """Where an expression's aggregate calls, or its calls with OVER, go; ``None`` in its place means that none may stand there."""
+
+    def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
+        """Take an aggregate call and return the node that stands for its result."""
+
+
+class Subqueries(Protocol):
+    """What binds an expression's subqueries; ``None`` in its place means that none may stand there."""
+
+    def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a subquery's value."""
+
+    def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return EXISTS as a value."""
+
+    def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return IN as a value."""
+
+
+@dataclass
+class ExpressionBinder:
+    """Binds expressions over one scope. ``clause`` names the place in errors, e.g. ``WHERE``."""
+
+    scope: Scope
+    context: BindContext
+    clause: str
+    aggregates: Aggregates | None = None
+    depth: int = 0
+    subqueries: Subqueries | None = None
+    windows: Aggregates | None = None
+    lambda_parameters: tuple[LambdaVariable, ...] = ()
+
+    def bind(self, tree: exp.Expr) -> Expression:
+        """Return the typed expression of a tree; raise SQL-10xx and SQL-11xx with spans."""
+        self.depth += 1
+        if self.depth > 4 * MAX_DEPTH:
+            raise too_deep(span_of(tree) or Span(0, 1))
+        bound = self._bind(tree)
+        self.depth -= 1
+        return bound
+
+    def condition(self, tree: exp.Expr, clause: str | None = None) -> Expression:
+        """Return a BOOLEAN expression; raise SQL-1103 for another type, naming ``clause`` or the binder's own."""
+        bound = self.bind(tree)
+        if not isinstance(bound.type, Boolean | Null):
+            hint = "compare it with something"
+            message = f"{clause or self.clause} takes a BOOLEAN, this is {bound.type}"
+            raise PenstockError("SQL-1103", message, span=bound.span, hint=hint, sqlstate="42804")
+        return coerced(bound, BOOLEAN)
+
+    def _bind(self, tree: exp.Expr) -> Expression:
+        if (function := _BINARY.get(type(tree))) is not None:
+            consume(tree, "this", "expression")
+            left, right = tree.this, tree.args["expression"]
+            if function in ROW_COMPARISONS and (isinstance(left, exp.Tuple) or isinstance(right, exp.Tuple)):
+                return compared_rows(function, left, right, self.bind, self.call)
+            return self.call(function, [self.bind(left), self.bind(right)], span_of(tree))
+        if isinstance(tree, exp.BitwiseNot):
+            consume(tree, "this")
+            return self.call("bitwise_not", [self.bind(tree.this)], span_of(tree))
+        return _METHODS[type(tree)](self, tree)
+
+    # names
+
+    def _reference(self, tree: exp.Expr) -> Expression:
+        parts = tree.expressions
+        variable = self.parameter(tree)
+        bound: Expression
+        bound, used = self._resolved(tree) if variable is None else (replace(variable, span=span_of(tree)), 1)
+        for part in parts[used:]:
+            bound = field_of(bound, part, span_of(tree))
+        return bound
+
+    def parameter(self, tree: exp.Expr) -> LambdaVariable | None:
+        """Return the parameter of a function around it that a name begins with, the innermost one."""
+        first = tree.expressions[0].name.lower()
+        return next((variable for variable in reversed(self.lambda_parameters) if variable.name.lower() == first), None)
+
+    def _resolved(self, tree: exp.Expr) -> tuple[Expression, int]:
+        column, used = self.scope.resolve(tree.expressions)
+        field = column.field
+        return Column(field.type, field.nullable, index=column.index, name=field.name, span=span_of(tree)), used
+
+    def _dot(self, tree: exp.Expr) -> Expression:
+        return field_of(self.bind(tree.this), tree.args["expression"], span_of(tree))
+
+    def _bracket(self, tree: exp.Expr) -> Expression:
+        return element_of(self.bind(tree.this), self.bind(tree.expressions[0]), self.call, span_of(tree))
+
+    def _star(self, tree: exp.Expr) -> Expression:
+        raise PenstockError("SQL-1001", "* stands for all columns only in the SELECT list and in COUNT(*)", span=span_of(tree), sqlstate="42601")
+
+    # literals
+
+    def _literal(self, tree: exp.Expr) -> Expression:
+        if tree.is_string:
+            return Literal(STRING, False, value=tree.name, span=span_of(tree))
+        return literals.number(tree, False, span_of(tree))
+
+    def _negative(self, tree: exp.Expr) -> Expression:
+        if isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+            return literals.number(tree.this, True, span_of(tree))
+        return self.call("negate", [self.bind(tree.this)], span_of(tree))
+
+    def _placeholder(self, tree: exp.Expr) -> Expression:
+        index = tree.meta["index"]
+        if index >= len(self.context.parameters):
+            count = len(self.context.parameters)
+            message = f"parameter {index + 1} has no value: {count} {'is' if count == 1 else 'are'} given"
+            raise PenstockError("SQL-1013", message, span=span_of(tree), hint="pass one value for each ?", sqlstate="07001")
+        return literals.parameter(self.context.parameters[index], span_of(tree))
+
+    # predicates
+
+    def _not(self, tree: exp.Expr) -> Expression:
+        inner = tree.this
+        if isinstance(inner, exp.Is) and isinstance(inner.args["expression"], exp.Null):
+            return self.call("is_not_null", [self.bind(inner.this)], span_of(tree))
+        return self.call("not", [self.bind(inner)], span_of(tree))
+
+    def _is(self, tree: exp.Expr) -> Expression:
+        value = tree.args["expression"]
+        function = "is_null" if isinstance(value, exp.Null) else "is_true" if value.this else "is_false"
+        return self.call(function, [self.bind(tree.this)], span_of(tree))
+
+    def _between(self, tree: exp.Expr) -> Expression:
+        consume(tree, "this", "low", "high", "symmetric")
+        span, value = span_of(tree), self.bind(tree.this)
+        low, high = self.bind(tree.args["low"]), self.bind(tree.args["high"])
+
+        def between(a: Expression, b: Expression) -> Expression:
+            return self.call("and", [self.call("greater_equal", [value, a], span), self.call("less_equal", [value, b], span)], span)
+
+        return self.call("or", [between(low, high), between(high, low)], span) if tree.args.get("symmetric") else between(low, high)
+
+    def _similar(self, tree: exp.Expr) -> Expression:
+        consume(tree, "this", "expression")
+        return similar(self.bind(tree.this), self.bind(tree.args["expression"]), None, self.call, span_of(tree))
+
+    def _rounded_to(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, RoundedTo)
+        return rounded_to(tree, self.bind(tree.this), self.call)
+
+    def _subquery(self, tree: exp.Expr) -> Expression:
+        if self.subqueries is None:
+            hint = "put it into the SELECT list or the WHERE of a subquery in FROM, and read its column here"
+            raise PenstockError("SQL-1601", f"a subquery cannot stand in {self.clause}", span=span_of(tree), hint=hint, sqlstate="0A000")
+        if isinstance(tree, exp.In):
+            consume(tree, "this", "query")
+            return self.subqueries.contains(tree, self)
+        return self.subqueries.exists(tree, self) if isinstance(tree, exp.Exists) else self.subqueries.scalar(tree, self)
+
+    def _tuple(self, tree: exp.Expr) -> Expression:
+        hint = "a row is compared with a row by =, <>, <, <=, >, >= and IN; as a value it is written ROW(a, b)"
+        raise PenstockError("SQL-1601", "a row of values in parentheses is not supported here", span=span_of(tree), hint=hint, sqlstate="0A000")
+
+    def _column_at(self, tree: exp.Expr) -> Expression:
+        column = next(c for c in self.scope.columns if c.index == tree.meta["index"])
+        return Column(column.field.type, column.field.nullable, index=column.index, name=column.field.name, span=span_of(tree))
+
+    def _in(self, tree: exp.Expr) -> Expression:
+        if tree.args.get("query") is not None:
+            return self._subquery(tree)
+        consume(tree, "this", "expressions")
+        if isinstance(tree.this, exp.Tuple):
+            return row_among(tree.this, tree.expressions, self.bind, self.call)
+        value, items = self.bind(tree.this), [self.bind(item) for item in tree.expressions]
+        if all(isinstance(item, Literal) for item in items):
+            bound = self.call("in", [value, *items], span_of(tree))
+            if all(isinstance(item, Literal) for item in bound.children[1:]):
+                return bound
+        tests = [self.call("equal", [value, item], span_of(tree)) for item in items]
+        while len(tests) > 1:
+            pairs = [self.call("or", [a, b], span_of(tree)) for a, b in zip(tests[::2], tests[1::2], strict=False)]
+            tests = pairs + ([tests[-1]] if len(tests) % 2 else [])
+        return tests[0]
+
+    def _escape(self, tree: exp.Expr) -> Expression:
+        like = tree.this
+        escape = tree.args["expression"]
+        if len(escape.name) != 1:
+            raise PenstockError("SQL-1011", "ESCAPE takes one character", span=span_of(escape), sqlstate="22019")
+        if isinstance(like, exp.SimilarTo):
+            return similar(self.bind(like.this), self.bind(like.args["expression"]), escape, self.call, span_of(tree))
+        args = [self.bind(like.this), self.bind(like.args["expression"]), self.bind(escape)]
+        return self.call(_BINARY[type(like)], args, span_of(tree))
+
+    # calls
+
+    def call(self, function: str, args: Sequence[Expression], span: Span | None) -> Expression:
+        """Return the call of a scalar function, its arguments cast to what the function wants."""
+        signature = resolve(function, args, span, self.context.catalog.functions.names())
+        lazy = signature.canonical in _LAZY or signature.canonical.startswith("try_")
+        wanted = [
+            coerced(arg, kind) if lazy else coerced_argument(arg, kind, signature.canonical)
+            for arg, kind in zip(args, signature.arg_types, strict=False)
+        ]
+        if signature.canonical in CONDITIONALS:
+            return conditional(signature.canonical, wanted, signature.result, span)
+        nullable = any(arg.nullable for arg in args) if signature.nullable is None else signature.nullable
+        return Call(signature.result, nullable, function=signature.canonical, args=tuple(wanted), span=span)
+
+    def _function(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, FunctionCall)
+        name, span = str(tree.this), span_of(tree)
+        if tree.args.get("over") is not None:
+            if self.windows is None:
+                raise self._no_window(name, span_of(tree.args["over"]))
+            return self.windows.add(tree, replace(self, clause="a call with OVER"))
+        if name.lower() in OVER_ONLY and not is_aggregate(name):
+            message = f"{name.lower()} stands only with OVER"
+            raise PenstockError("SQL-1065", message, span=span, hint="write OVER (PARTITION BY .. ORDER BY ..) behind it", sqlstate="42P20")
+        if takes_lambda(tree):
+            consume(tree, "this", "expressions")
+            return bind_lambda_call(tree, self)
+        if self.context.is_aggregate(name):
+            if self.aggregates is None:
+                raise self._no_aggregate(name, span)
+            return self.aggregates.add(tree, self)
+        if name.lower() in GROUPING and self.aggregates is not None:
+            keys = tuple(self.bind(arg) for arg in tree.expressions)
+            return GroupingMark(BIGINT, False, keys=keys, span=span)
+        python = self._python_scalar(name, span)
+        if name.lower() in CONSTRUCTORS and python is None:
+            consume(tree, "this", "expressions", "nulls")
+            return json_constructor(name.lower(), [self.bind(arg) for arg in tree.expressions], tree.args.get("nulls"), self.call, span)
+        for key, word in _OF_AGGREGATES.items():
+            if tree.args.get(key):
+                if python is None:
+                    resolve(name, [self.bind(arg) for arg in tree.expressions], span)
+                raise PenstockError("SQL-1105", f"{word} goes with aggregate functions, {name.lower()} is none", span=span)
+        args = [self.bind(arg) for arg in tree.expressions]
+        if python is not None:
+            return python_call(name, python, args, span)
+        if name.lower() in ("extract", "date_part", "datepart"):
+            return self._extract(args, tree)
+        if name.lower() == "from_json" and len(args) > 1:
+            return json_read(args, self.call, span)
+        if name.lower() == "decode" and len(args) > 2:
+            return decoded(args, self.call, span)
+        called = self.call(function_meant(name, len(args)), args, span)
+        return with_field_names(called, tree.expressions) if name.lower() in ("struct", "row") else called
+
+    def _python_scalar(self, name: str, span: Span | None) -> PythonScalar | None:
+        """Return the program's scalar function of that name; a table function may not stand in an expression."""
+        function = self.context.catalog.functions.find(name, span)
+        if isinstance(function, PythonTable) or (function is None and is_table_function(name)):
+            hint = f"write FROM t, LATERAL TABLE({name}(..)) AS f(..)"
+            raise PenstockError("SQL-1107", f"{name} gives rows: it is a table function", span=span, hint=hint, sqlstate="42809")
+        return function if isinstance(function, PythonScalar) else None
+
+    def _extract(self, args: Sequence[Expression], tree: FunctionCall) -> Expression:
+        unit = args[0].value if len(args) == 2 and isinstance(args[0], Literal) else None
+        name = str(unit).lower().removesuffix("s")
+        if name not in _PART_NAMES:
+            hint = did_you_mean(name, _PART_NAMES) or f"parts are {', '.join(_PART_NAMES)}"
+            raise PenstockError("SQL-1011", f"{name} is no part EXTRACT can take", span=span_of(tree.expressions[0]), hint=hint)
+        return self.call(_PARTS.get(name, name), args[1:], span_of(tree))
+
+    def _no_window(self, name: str, span: Span | None) -> PenstockError:
+        hint = "compute it in the select list of a subquery, give it a name, and use that name here"
+        return PenstockError("SQL-1065", f"{name.lower()} OVER cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42P20")
+
+    def _no_aggregate(self, name: str, span: Span | None) -> PenstockError:
+        hints = {
+            "WHERE": "filter groups with HAVING",
+            "GROUP BY": "group by a column or an expression of columns",
+            "an aggregate": "aggregate first in a subquery",
+            "ON": "aggregate first in a subquery",
+        }
+        hint = hints.get(self.clause, "aggregate in a query over the table")
+        if name.lower() in ("any", "some"):
+            hint = "to compare with one of several values write x IN (a, b), with an array's ARRAY_CONTAINS(array, x)"
+        return PenstockError("SQL-1062", f"the aggregate {name.lower()} cannot stand in {self.clause}", span=span, hint=hint, sqlstate="42803")
+
+    def _semantics(self, tree: exp.Expr) -> Expression:
+        word = "FINAL" if tree.args.get("final") else "RUNNING"
+        raise PenstockError("SQL-1746", f"{word} stands in MEASURES only", span=span_of(tree), hint="leave it out", sqlstate="42601")
+
+    def _cast(self, tree: exp.Expr) -> Expression:
+        assert isinstance(tree, CastTo)
+        value, kind, span = self.bind(tree.this), tree.sql_type, span_of(tree)
+        if not can_cast(value.type, kind):
+            message = f"{value.type} cannot be cast to {kind}"
+            raise PenstockError("SQL-1106", message, span=span, sqlstate="42846")
+        safe = bool(tree.args.get("safe"))
+        return Cast(kind, value.nullable or safe, arg=value, safe=safe, span=span)
+
+
+_METHODS: dict[type, Callable[[ExpressionBinder, Any], Expression]] = {
+    Reference: ExpressionBinder._reference,
+    exp.Literal: ExpressionBinder._literal,
+    exp.Null: lambda binder, tree: Literal(NULL, True, value=None, span=span_of(tree)),
+    exp.Boolean: lambda binder, tree: Literal(BOOLEAN, False, value=bool(tree.this), span=span_of(tree)),
+    exp.Placeholder: ExpressionBinder._placeholder,
+    HostValue: lambda binder, tree: literals.parameter(tree.meta["value"], span_of(tree)),
+    TypedLiteral: lambda binder, tree: literals.typed(tree, binder.context.zone),
+    IntervalLiteral: lambda binder, tree: literals.interval(tree),
+    exp.Paren: lambda binder, tree: binder.bind(tree.this),
+    exp.Neg: ExpressionBinder._negative,
+    exp.Not: ExpressionBinder._not,
+    exp.Is: ExpressionBinder._is,
+    exp.Between: ExpressionBinder._between,
+    exp.SimilarTo: ExpressionBinder._similar,
+    RoundedTo: ExpressionBinder._rounded_to,
+    exp.In: ExpressionBinder._in,
+    exp.Exists: ExpressionBinder._subquery,
+    exp.Subquery: ExpressionBinder._subquery,
+    exp.Tuple: ExpressionBinder._tuple,
+    ColumnAt: ExpressionBinder._column_at,
+    exp.Escape: ExpressionBinder._escape,
+    exp.Case: bind_case,
+    exp.Dot: ExpressionBinder._dot,
+    exp.Bracket: ExpressionBinder._bracket,
+    CastTo: ExpressionBinder._cast,
+    FunctionCall: ExpressionBinder._function,
+    Semantics: ExpressionBinder._semantics,
+    LambdaFunction: refuse_lambda,
+    AllColumns: ExpressionBinder._star,
+}

@@ -1,0 +1,67 @@
+"""JSON in expressions: the type FROM_JSON reads, and the objects and arrays that are put together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.json import readable
+from penstock.catalog.functions.type_rules import Mismatch
+from penstock.catalog.types import INT, STRING, DataType
+from penstock.planner.expressions.nodes import Call, Expression, Literal
+from penstock.planner.parser.type_parser import parse_type
+
+Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+"""Makes the call of a scalar function."""
+
+CONSTRUCTORS = {"json_object": "null", "json_array": "absent"}
+"""What puts JSON together, and what becomes of NULLs where that is not said."""
+
+_NESTED = re.compile(r"\s*(ARRAY|MAP|ROW|STRUCT)\s*[<(]", re.IGNORECASE)
+_WRITES_JSON = ("json_object", "json_array", "to_json", "json_query")
+
+
+def json_read(args: Sequence[Expression], call: Caller, span: Span | None) -> Expression:
+    """Return ``from_json(text, schema[, options])``, of the type its constant schema names; SQL-1103 and SQL-1204 for what is none."""
+    called = call("from_json", [*args[:2], *(_mode(option) for option in args[2:])], span)
+    schema = args[1]
+    assert isinstance(called, Call) and isinstance(schema, Literal)
+    return replace(called, type=_declared(str(schema.value), schema.span))
+
+
+def _declared(text: str, span: Span | None) -> DataType:
+    begin = span.start + 1 if span is not None else 0
+    kind = parse_type(text, begin) if _NESTED.match(text) else parse_type(f"ROW<{text}>", begin - len("ROW<"))
+    try:
+        readable(kind)
+    except Mismatch as refusal:
+        raise PenstockError("SQL-1103", f"from_json: {refusal.message}", span=span, hint=refusal.hint, sqlstate="42804") from None
+    return kind
+
+
+def _mode(option: Expression) -> Expression:
+    """The mode alone, of ``map('mode', 'FAILFAST')``."""
+    if isinstance(option, Call) and option.function == "map" and len(option.args) == 2:
+        key, mode = option.args
+        if isinstance(key, Literal) and isinstance(mode, Literal) and str(key.value).lower() == "mode":
+            return replace(mode, value=str(mode.value).upper())
+    return Literal(STRING, False, value="", span=option.span)
+
+
+def json_constructor(name: str, args: Sequence[Expression], nulls: str | None, call: Caller, span: Span | None) -> Expression:
+    """Return JSON_OBJECT or JSON_ARRAY; ``nulls`` is NULL or ABSENT. What is written as JSON already is put in as it is."""
+    if name == "json_object" and len(args) % 2:
+        raise PenstockError("SQL-1102", "json_object takes keys and values in pairs, the last value is missing", span=span, hint="write k VALUE v")
+    values = args[1::2] if name == "json_object" else args
+    marks = "".join("j" if isinstance(value, Call) and value.function in _WRITES_JSON else "v" for value in values)
+    how = Literal(STRING, False, value=f"{(nulls or CONSTRUCTORS[name]).lower()} {marks}", span=span)
+    return call(name, [how, *args], span)
+
+
+def tuple_fields(args: Sequence[Expression], call: Caller, span: Span | None) -> tuple[Expression, ...]:
+    """Return the one row ``json_tuple(text, 'a', ..)`` gives, as the arguments of ``stack``."""
+    keys = [str(key.value) for key in args[1:] if isinstance(key, Literal)]
+    fields = [call("get_json_object", [args[0], Literal(STRING, False, value=f"$['{key}']", span=span)], span) for key in keys]
+    return (Literal(INT, False, value=1, span=span), *fields)

@@ -1,0 +1,146 @@
+"""Calls that are given functions of elements: transform, filter, exists, forall, aggregate, zip_with, and those of maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from penstock.catalog.coercion import common_type, is_orderable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.functions.higher_order import LAMBDA_NAMES
+from penstock.catalog.types import BOOLEAN, INT, Array, Boolean, DataType, Map, Null
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.lambdas import Lambda, LambdaVariable
+from penstock.planner.expressions.nodes import Call, Expression
+from penstock.planner.parser.syntax_nodes import FunctionCall, LambdaFunction, span_of
+
+if TYPE_CHECKING:
+    from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+
+_OF_MAPS = ("map_filter", "transform_keys", "transform_values")
+_CONDITIONS = ("filter", "exists", "forall", "map_filter")
+_WITH_PLACE = ("transform", "filter")
+
+
+def takes_lambda(tree: FunctionCall) -> bool:
+    """Return whether a call is given a function."""
+    return any(isinstance(arg, LambdaFunction) for arg in tree.expressions)
+
+
+def bind_lambda_call(tree: FunctionCall, binder: ExpressionBinder) -> Expression:
+    """Return a call with functions among its arguments; raise SQL-1113 for a function that does not fit there, else as for other calls."""
+    name, span, args = str(tree.this).lower(), span_of(tree), tree.expressions
+    declared = LAMBDA_NAMES.get(name)
+    if declared is None:
+        first = next(arg for arg in args if isinstance(arg, LambdaFunction))
+        raise _misplaced(f"{name} is not given a function", span_of(first))
+    least, most = declared.arity
+    if not least <= len(args) <= (most or least):
+        raise PenstockError("SQL-1102", f"{declared.name} does not take {len(args)} arguments", span=span, hint=f"write {declared.usage}")
+    functions = 2 if declared.name == "aggregate" and len(args) == 4 else 1
+    values, bodies = args[: len(args) - functions], args[len(args) - functions :]
+    for arg in args:
+        if isinstance(arg, LambdaFunction) != (arg in bodies):
+            raise _misplaced(f"{declared.name} is given its functions last", span_of(arg), f"write {declared.usage}")
+    bound = [binder.bind(value) for value in values]
+    for value in bound[: 2 if declared.name == "zip_with" else 1]:
+        if not isinstance(value.type, Map if declared.name in _OF_MAPS else Array):
+            wanted = "a MAP" if declared.name in _OF_MAPS else "an ARRAY"
+            message = f"{declared.name}: {value.type} is not {wanted}"
+            raise PenstockError("SQL-1103", message, span=value.span or span, hint=f"usage: {declared.usage}", sqlstate="42804")
+    if declared.name == "aggregate":
+        return _aggregate(bound, bodies, binder, span)
+    function = _function(declared.name, bodies[0], _elements(declared.name, bound), binder)
+    kind = _result(declared.name, bound, function)
+    nullable = declared.nullable or any(value.nullable for value in bound)
+    return Call(kind, nullable, function=declared.name, args=(*bound, function), span=span)
+
+
+def _elements(name: str, values: Sequence[Expression]) -> list[tuple[DataType, bool]]:
+    """What a function may read: types, and whether NULL."""
+    kinds: list[tuple[DataType, bool]] = []
+    for value in values:
+        if isinstance(value.type, Map):
+            kinds += [(value.type.key, False), (value.type.value, True)]
+        elif isinstance(value.type, Array):
+            kinds.append((value.type.element, True))
+    return [*kinds, (INT, False)] if name in _WITH_PLACE else kinds
+
+
+def _function(name: str, tree: LambdaFunction, kinds: Sequence[tuple[DataType, bool]], binder: ExpressionBinder) -> Lambda:
+    names, span = tree.expressions, span_of(tree)
+    least = 1 if name in _WITH_PLACE else len(kinds)
+    if not least <= len(names) <= len(kinds):
+        wanted = "one parameter" if len(kinds) == 1 else f"{least} or {len(kinds)} parameters" if least < len(kinds) else f"{len(kinds)} parameters"
+        raise _misplaced(f"the function of {name} has {wanted}, this has {len(names)}", span, f"write {LAMBDA_NAMES[name].usage}")
+    if len({one.name.lower() for one in names}) < len(names):
+        raise _misplaced("two parameters of a function have one name", span, "give them different names")
+    outside = len(binder.lambda_parameters)
+    parameters = tuple(
+        LambdaVariable(kind, nullable, span=span_of(one), number=outside + i, name=one.name)
+        for i, (one, (kind, nullable)) in enumerate(zip(names, kinds, strict=False))
+    )
+    inner = replace(
+        binder,
+        lambda_parameters=(*binder.lambda_parameters, *parameters),
+        aggregates=None,
+        windows=None,
+        subqueries=None,
+        clause=f"the function of {name}",
+    )
+    body = inner.bind(tree.this)
+    if name in _CONDITIONS:
+        if not isinstance(body.type, Boolean | Null):
+            message, hint = f"the function of {name} gives BOOLEAN, this gives {body.type}", "compare it with something"
+            raise PenstockError("SQL-1103", message, span=body.span or span, hint=hint, sqlstate="42804")
+        body = coerced(body, BOOLEAN)
+    return Lambda(body.type, body.nullable, span=span, parameters=parameters, body=body)
+
+
+def _result(name: str, values: Sequence[Expression], function: Lambda) -> DataType:
+    kind = values[0].type
+    match name:
+        case "transform" | "zip_with":
+            return Array(function.type)
+        case "exists" | "forall":
+            return BOOLEAN
+        case "transform_keys" if isinstance(kind, Map):
+            if not is_orderable(function.type) or isinstance(function.type, Null):
+                raise PenstockError("SQL-1103", f"{function.type} cannot be the key of a MAP", span=function.span, sqlstate="42804")
+            return Map(function.type, kind.value)
+        case "transform_values" if isinstance(kind, Map):
+            return Map(kind.key, function.type)
+    return kind
+
+
+def _aggregate(bound: Sequence[Expression], bodies: Sequence[LambdaFunction], binder: ExpressionBinder, span: Span | None) -> Expression:
+    """The value takes the common type of the start and of what the function makes of it."""
+    array, start = bound
+    assert isinstance(array.type, Array)
+    element = (array.type.element, True)
+    merge = _function("aggregate", bodies[0], [(start.type, True), element], binder)
+    if merge.type != start.type:
+        kind = common_type(start.type, merge.type)
+        merge = merge if kind is None else _function("aggregate", bodies[0], [(kind, True), element], binder)
+        if kind is None or merge.type != kind:
+            message = f"the function of aggregate makes {merge.type} of {start.type if kind is None else kind}"
+            hint = f"CAST its value to {start.type}, or the start to the type it gives"
+            raise PenstockError("SQL-1103", message, span=merge.span or span, hint=hint, sqlstate="42804")
+        start = coerced(start, kind)
+    args: list[Expression] = [array, start, merge]
+    if len(bodies) > 1:
+        args.append(_function("aggregate", bodies[1], [(start.type, True)], binder))
+    return Call(args[-1].type, True, function="aggregate", args=tuple(args), span=span)
+
+
+def _misplaced(message: str, span: Span | None, hint: str | None = None) -> PenstockError:
+    hint = hint or f"functions are given to {', '.join(sorted(LAMBDA_NAMES))}"
+    return PenstockError("SQL-1113", message, span=span, hint=hint, sqlstate="42601")
+
+
+def refuse_lambda(binder: ExpressionBinder, tree: exp.Expr) -> Expression:
+    """Raise SQL-1113 for a function where a value is wanted."""
+    raise _misplaced(f"a function cannot stand in {binder.clause} by itself", span_of(tree))

@@ -1,0 +1,59 @@
+"""Rows of values in parentheses, ``(a, b)``, compared part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.parser.syntax_nodes import span_of
+
+Caller = Callable[[str, Sequence[Expression], Span | None], Expression]
+"""Makes the call of a scalar function."""
+
+Binder = Callable[[exp.Expr], Expression]
+"""Binds one part."""
+
+ROW_COMPARISONS = ("equal", "not_equal", "null_safe_equal", "less", "less_equal", "greater", "greater_equal")
+"""What two rows may stand around."""
+
+
+def compared_rows(function: str, left: exp.Expr, right: exp.Expr, bind: Binder, call: Caller) -> Expression:
+    """Return ``(a, b) < (c, d)``: parts decide from left to right; raise SQL-1114 where they are not rows of as many values."""
+    pairs = _pairs(left, right, bind)
+    span = span_of(left)
+    if function in ("equal", "null_safe_equal"):
+        return _joined("and", [call(function, pair, span) for pair in pairs], call, span)
+    if function == "not_equal":
+        return _joined("or", [call(function, pair, span) for pair in pairs], call, span)
+    strict = function.removesuffix("_equal")
+    result = call(function, pairs[-1], span)
+    for pair in reversed(pairs[:-1]):
+        tied = call("and", [call("equal", pair, span), result], span)
+        result = call("or", [call(strict, pair, span), tied], span)
+    return result
+
+
+def row_among(value: exp.Tuple, rows: Sequence[exp.Expr], bind: Binder, call: Caller) -> Expression:
+    """Return ``(a, b) IN ((1, 2), ..)``."""
+    return _joined("or", [compared_rows("equal", value, row, bind, call) for row in rows], call, span_of(value))
+
+
+def _pairs(left: exp.Expr, right: exp.Expr, bind: Binder) -> list[list[Expression]]:
+    for side, other in ((left, right), (right, left)):
+        if not isinstance(side, exp.Tuple):
+            hint = f"write {len(other.expressions)} values in parentheses"
+            raise PenstockError("SQL-1114", "a row of values is compared with one value", span=span_of(side), hint=hint, sqlstate="42804")
+    if len(left.expressions) != len(right.expressions):
+        message = f"a row of {len(left.expressions)} values is compared with one of {len(right.expressions)}"
+        raise PenstockError("SQL-1114", message, span=span_of(right), sqlstate="42804")
+    return [[bind(a), bind(b)] for a, b in zip(left.expressions, right.expressions, strict=True)]
+
+
+def _joined(connective: str, tests: list[Expression], call: Caller, span: Span | None) -> Expression:
+    while len(tests) > 1:
+        pairs = [call(connective, [a, b], span) for a, b in zip(tests[::2], tests[1::2], strict=False)]
+        tests = pairs + ([tests[-1]] if len(tests) % 2 else [])
+    return tests[0]

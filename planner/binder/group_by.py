@@ -1,0 +1,176 @@
+"""GROUP BY: aggregate calls gathered from the select list, keys beneath, and the list read again over the groups."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Role
+from penstock.planner.binder.aggregate_calls import bind_aggregate_call
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.grouping_function import GroupingMark, bits
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, Literal
+from penstock.planner.logical.plan import Aggregate, LogicalPlan, Project, WindowAggregate
+from penstock.planner.logical.windows import AttachedWindow
+from penstock.planner.parser.syntax_nodes import FunctionCall
+
+
+@dataclass(frozen=True)
+class AggregateResult(Expression):
+    """Stands for the result of the ``index``-th aggregate while the select list is bound over the rows; never leaves the binder."""
+
+    index: int = 0
+
+
+@dataclasses.dataclass
+class AggregateList:
+    """The distinct aggregate calls of one SELECT, in the order they are met."""
+
+    calls: list[AggregateCall] = field(default_factory=list)
+
+    def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
+        """Bind an aggregate call over the rows and return the node that stands for its result."""
+        bound = bind_aggregate_call(call, ExpressionBinder(binder.scope, binder.context, "an aggregate", None, binder.depth, binder.subqueries))
+        if bound not in self.calls:
+            self.calls.append(bound)
+        return AggregateResult(bound.type, bound.nullable, index=self.calls.index(bound), span=bound.span)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A bound GROUP BY: the node, its fields, and where each key expression and each aggregate's result stands in its rows.
+
+    ``marks`` (of grouping sets): where it stands whether a key is left out of the row's set.
+    """
+
+    plan: LogicalPlan
+    fields: tuple[Field, ...]
+    keys: tuple[tuple[Expression, int], ...]
+    results: tuple[int, ...]
+    window_time: tuple[int, int] | None = None
+    marks: tuple[tuple[Expression, int], ...] = ()
+
+    def over(self, expression: Expression) -> Expression:
+        """Return an expression of the rows below as one of the groups; raise SQL-1061 for a column that is neither key nor aggregated."""
+        for key, position in self.keys:
+            if key == expression:
+                return self._column(position, expression)
+        if isinstance(expression, AggregateResult):
+            return self._column(self.results[expression.index], expression)
+        if isinstance(expression, GroupingMark):
+            return self._marked(expression)
+        if isinstance(expression, Column):
+            if self.window_time is not None and expression.index == self.window_time[0]:
+                return self._column(self.window_time[1], expression)
+            raise _ungrouped(expression, bool(self.keys))
+        return expression.with_children(tuple(self.over(child) for child in expression.children))
+
+    def _marked(self, mark: GroupingMark) -> Expression:
+        """GROUPING's bits: of grouping sets from the marks of their rows, of a plain GROUP BY always 0."""
+        known = [key for key, _ in self.keys]
+        for key in mark.keys:
+            if key not in known:
+                hint = "GROUPING takes keys of GROUP BY"
+                raise PenstockError("SQL-1063", f"{key} is no key of GROUP BY", span=key.span or mark.span, hint=hint, sqlstate="42803")
+        places = dict(self.marks)
+        zero = Literal(mark.type, False, value=0)
+        return bits([self._column(places[key], mark) if self.marks else zero for key in mark.keys or known])
+
+    def _column(self, position: int, was: Expression) -> Expression:
+        group = self.fields[position]
+        return Column(group.type, group.nullable, index=position, name=group.name, span=was.span)
+
+
+def _ungrouped(column: Column, keyed: bool) -> PenstockError:
+    hint = f"add it to GROUP BY, or write any_value({column.name})" if keyed else f"write any_value({column.name}), or GROUP BY {column.name}"
+    message = f'column "{column.name}" is neither in GROUP BY nor in an aggregate'
+    return PenstockError("SQL-1061", message, span=column.span, hint=hint, sqlstate="42803")
+
+
+def group(plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str], calls: Sequence[AggregateCall]) -> Groups:
+    """Return the aggregate of ``calls`` by ``keys``; with window_start and window_end among the keys it is a window aggregate."""
+    below, rows, positions = _keys_beneath(plan, fields, keys, names)
+    labels = tuple(str(call) for call in calls)
+    starts = [i for i in positions if rows[i].role is Role.WINDOW_START]
+    ends = [i for i in positions if rows[i].role is Role.WINDOW_END]
+    if not starts or not ends:
+        return _plain(below, rows, keys, positions, calls, labels)
+    return _windowed(below, rows, keys, positions, calls, labels, AttachedWindow(starts[0], ends[0]))
+
+
+def _keys_beneath(
+    plan: LogicalPlan, fields: Sequence[Field], keys: Sequence[Expression], names: Sequence[str]
+) -> tuple[LogicalPlan, list[Field], list[int]]:
+    """Compute keys that are no columns in a projection beneath, all columns kept; return it, its fields and the keys' positions."""
+    rows, positions = list(fields), []
+    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    for key, name in zip(keys, names, strict=True):
+        if isinstance(key, Column):
+            positions.append(key.index)
+            continue
+        positions.append(len(rows))
+        rows.append(Field(name, key.type, key.nullable))
+        expressions.append(key)
+    if len(rows) == len(fields):
+        return plan, rows, positions
+    labels = tuple(f.name for f in plan.schema) + tuple(f.name for f in rows[len(fields) :])
+    return Project(plan, tuple(expressions), labels), rows, positions
+
+
+def _unique(positions: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(positions))
+
+
+def _result_fields(calls: Sequence[AggregateCall], labels: Sequence[str]) -> tuple[Field, ...]:
+    return tuple(Field(label, call.type, call.nullable) for label, call in zip(labels, calls, strict=True))
+
+
+def _plain(
+    below: LogicalPlan,
+    rows: Sequence[Field],
+    keys: Sequence[Expression],
+    positions: Sequence[int],
+    calls: Sequence[AggregateCall],
+    labels: tuple[str, ...],
+) -> Groups:
+    columns = _unique(positions)
+    plan = Aggregate(below, columns, tuple(calls), labels)
+    fields = tuple(replace(rows[i], role=None) for i in columns) + _result_fields(calls, labels)
+    placed = tuple((key, columns.index(position)) for key, position in zip(keys, positions, strict=True))
+    return Groups(plan, fields, placed, tuple(range(len(columns), len(columns) + len(calls))))
+
+
+def _windowed(
+    below: LogicalPlan,
+    rows: Sequence[Field],
+    keys: Sequence[Expression],
+    positions: Sequence[int],
+    calls: Sequence[AggregateCall],
+    labels: tuple[str, ...],
+    window: AttachedWindow,
+) -> Groups:
+    times = [i for i, f in enumerate(rows) if f.role is Role.WINDOW_TIME][-1:]  # the rows' own time may be that of an earlier window
+    of_window = {window.start_column, window.end_column, *times}
+    columns = _unique([position for position in positions if position not in of_window])
+    plan = WindowAggregate(below, window, columns, tuple(calls), labels)
+    first = len(columns) + len(calls)
+    places = {**{position: i for i, position in enumerate(columns)}, window.start_column: first, window.end_column: first + 1}
+    if times:
+        places[times[0]] = first + 2
+    fields = tuple(replace(rows[i], role=None) for i in columns) + _result_fields(calls, labels) + plan.schema.fields[-3:]
+    placed = tuple((key, places[position]) for key, position in zip(keys, positions, strict=True))
+    results = tuple(range(len(columns), first))
+    return Groups(plan, fields, placed, results, (times[0], first + 2) if times else None)
+
+
+def has_aggregate(tree: object, is_aggregate: Callable[[str], bool]) -> bool:
+    """Return whether an aggregate call, one without OVER, stands in a tree, outside of its subqueries; ``is_aggregate`` knows their names."""
+    if not isinstance(tree, exp.Expr):
+        return False
+    calls = (node for node in tree.walk(prune=lambda node: isinstance(node, exp.Subquery)) if isinstance(node, FunctionCall))
+    return any(is_aggregate(str(call.this)) and call.args.get("over") is None for call in calls)

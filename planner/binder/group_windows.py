@@ -1,0 +1,203 @@
+"""Windows named in GROUP BY: ``TUMBLE(ts, i)``, ``HOP``, ``SESSION`` with ``TUMBLE_START`` and its like, Spark's ``window`` and ``session_window``.
+
+The text is rewritten to columns of a window table; ``binder_group_windows`` puts that table over the rows.
+
+The window a GROUP BY names, put over the rows: each row once per window, the window's columns at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
+from penstock.planner.binder.window_functions import WindowArguments, in_its_time, no_time, windowing
+from penstock.planner.expressions.nodes import Column
+from penstock.planner.logical.plan import WindowTable
+from penstock.planner.parser.syntax_nodes import (
+    FunctionCall,
+    GroupingSets,
+    IntervalLiteral,
+    Reference,
+    place,
+    span_of,
+)
+
+TABLE = "$window"
+"""The name the window's columns go by; no text can name it."""
+
+_KINDS = {"tumble": "TUMBLE", "hop": "HOP", "session": "SESSION", "window": "TUMBLE", "session_window": "SESSION"}
+_SPARK = ("window", "session_window")
+_PARTS = {"start": "window_start", "end": "window_end", "rowtime": "window_time"}
+
+
+def with_group_window(tree: exp.Select) -> exp.Select:
+    """Return a SELECT whose GROUP BY names a window as one that reads its columns; the window is its argument ``group_window``."""
+    group = tree.args.get("group")
+    call = None if group is None else _window_call(group)
+    if call is None:
+        return tree
+    tree = tree.copy()
+    tree.set("group", _keys_replaced(tree.args["group"], call))
+    for clause in ("expressions", "having", "qualify", "order"):
+        value = tree.args.get(clause)
+        if isinstance(value, list):
+            tree.set(clause, [item.transform(_reader(call)) for item in value])
+        elif value is not None:
+            tree.set(clause, value.transform(_reader(call)))
+    tree.set("group_window", call)
+    return tree
+
+
+def _window_call(group: exp.Expr) -> FunctionCall | None:
+    found = [node for node in group.walk() if isinstance(node, FunctionCall) and str(node.this).lower() in _KINDS]
+    for other in found[1:]:
+        if not _same(other, found[0]):
+            hint = "window the rows in FROM: TABLE(TUMBLE(TABLE t, DESCRIPTOR(ts), ..)), one subquery for each window"
+            raise PenstockError("SQL-1707", "GROUP BY names two different windows", span=span_of(other), hint=hint, sqlstate="0A000")
+    return found[0] if found else None
+
+
+def _same(one: FunctionCall, other: FunctionCall) -> bool:
+    return str(one.this).lower() == str(other.this).lower() and one.expressions == other.expressions
+
+
+def _keys_replaced(group: exp.Expr, call: FunctionCall) -> exp.Expr:
+    """The window in GROUP BY is its start and its end."""
+
+    def replaced(keys: list[exp.Expr]) -> list[exp.Expr]:
+        found: list[exp.Expr] = []
+        for key in keys:
+            if isinstance(key, FunctionCall) and _same(key, call):
+                found += [_column("window_start", key), _column("window_end", key)]
+            elif isinstance(key, exp.Tuple):
+                found.append(place_like(exp.Tuple(expressions=replaced(key.expressions)), key))
+            elif isinstance(key, GroupingSets):
+                changed = key.copy()
+                changed.set("expressions", replaced(key.expressions))
+                found.append(changed)
+            else:
+                found.append(key)
+        return found
+
+    changed = group.copy()
+    changed.set("expressions", replaced(group.expressions))
+    return changed
+
+
+def place_like(node: exp.Expr, other: exp.Expr) -> exp.Expr:
+    """Return a node standing where another stands."""
+    span = span_of(other)
+    return node if span is None else place(node, span.start, span.end)
+
+
+def _column(name: str, where: exp.Expr) -> exp.Expr:
+    parts = [place_like(exp.Identifier(this=part, quoted=True), where) for part in (TABLE, name)]
+    return place_like(Reference(expressions=parts), where)
+
+
+def _reader(call: FunctionCall) -> Callable[[exp.Expr], exp.Expr]:
+    """Return what replaces the words that read the window, outside of subqueries."""
+    function = str(call.this).lower()
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, Reference) and function in _SPARK and len(node.expressions) == 2 and node.find_ancestor(exp.Subquery) is None:
+            table, part = (identifier.name.lower() for identifier in node.expressions)
+            return _column(part, node) if table == function and part in ("start", "end") else node
+        if not isinstance(node, FunctionCall) or node.find_ancestor(exp.Subquery) is not None:
+            return node
+        name = str(node.this).lower()
+        if name == function and function in _KINDS:
+            hint = f"select {function}.start and {function}.end" if function in _SPARK else f"select {name}_start(..) and {name}_end(..)"
+            raise PenstockError("SQL-1708", f"the window {name} is no value by itself", span=span_of(node), hint=hint, sqlstate="42803")
+        kind, _, part = name.partition("_")
+        if kind != function or part not in (*_PARTS, "proctime"):
+            return node
+        if node.expressions != call.expressions:
+            hint = f"repeat the arguments of {kind} in GROUP BY"
+            raise PenstockError("SQL-1708", f"{name} reads another window than GROUP BY names", span=span_of(node), hint=hint, sqlstate="42803")
+        return place_like(FunctionCall(this="proctime", expressions=[]), node) if part == "proctime" else _column(_PARTS[part], node)
+
+    return replaced
+
+
+def window_arguments(call: FunctionCall) -> tuple[str, dict[str, exp.Expr]]:
+    """Return the windowing function a call in GROUP BY means and its arguments by name; raise SQL-1102 for a wrong number of them."""
+    function = str(call.this).lower()
+    given = list(call.expressions)
+    names = {
+        "tumble": ("TIMECOL", "SIZE", "OFFSET"),
+        "hop": ("TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+        "session": ("TIMECOL", "GAP"),
+        "window": ("TIMECOL", "SIZE", "SLIDE", "OFFSET"),
+        "session_window": ("TIMECOL", "GAP"),
+    }[function]
+    least = 3 if function == "hop" else 2
+    if not least <= len(given) <= len(names):
+        usage = {"hop": "HOP(ts, slide, size)", "window": "window(ts, '10 minutes')", "session_window": "session_window(ts, '5 minutes')"}
+        hint = f"write {usage.get(function, f'{function.upper()}(ts, INTERVAL .. MINUTE)')}"
+        raise PenstockError(
+            "SQL-1102", f"{function} in GROUP BY takes a time column and its lengths", span=span_of(call), hint=hint, sqlstate="42883"
+        )
+    values = dict(zip(names, given, strict=False))
+    if function in _SPARK:
+        values = {name: value if name == "TIMECOL" else _interval(value) for name, value in values.items()}
+    kind = "HOP" if function == "window" and "SLIDE" in values else _KINDS[function]
+    return kind, values
+
+
+def _interval(value: exp.Expr) -> exp.Expr:
+    """Spark writes a length as a string, with or without the word INTERVAL in it."""
+    if not (isinstance(value, exp.Literal) and value.is_string):
+        return value
+    text = value.name.strip()
+    text = text[len("interval") :] if text.lower().startswith("interval ") else text
+    return place_like(IntervalLiteral(this=text.strip()), value)
+
+
+def windowed(source: FromClause, tree: exp.Select, fields: Sequence[Field], context: BindContext) -> FromClause:
+    """Return the rows of a SELECT in the windows its GROUP BY names."""
+    call = tree.args["group_window"]
+    kind, values = window_arguments(call)
+    binder = ExpressionBinder(source.scope, context, kind)
+    time = binder.bind(values["TIMECOL"])
+    if not isinstance(time, Column):
+        hint = f"add a computed column with a WATERMARK to the table, or write {kind}(ts, ..) with its time attribute"
+        raise PenstockError("SQL-1701", f"{kind} takes a time attribute, not an expression", span=time.span, hint=hint, sqlstate="42804")
+    rows = Relation(source.plan, tuple(fields))
+    if not fields[time.index].is_time:
+        raise no_time(fields[time.index], rows, time.span)
+    keys = _partition(tree, binder) if kind == "SESSION" else ()
+    window = windowing(WindowArguments(kind, values, span_of(call)), time.index, keys, context)
+    timed = in_its_time(rows, time.index)
+    plan = WindowTable(timed.plan, window)
+    shown = source.scope if timed is rows and kind != "SESSION" else source.scope.without_roles()
+    return FromClause(plan, Scope(shown.columns + _columns(plan)))
+
+
+def _columns(plan: WindowTable) -> tuple[ScopeColumn, ...]:
+    first = len(plan.input.schema)
+    own = tuple(ScopeColumn(first + i, plan.schema[first + i], TABLE, merged=True) for i in range(3))
+    spark = (replace(own[0], field=own[0].field.renamed("start")), replace(own[1], field=own[1].field.renamed("end")))
+    return spark + own
+
+
+def _partition(tree: exp.Select, binder: ExpressionBinder) -> tuple[int, ...]:
+    """The other keys of GROUP BY have sessions of their own."""
+    found = []
+    for key in tree.args["group"].expressions:
+        if isinstance(key, Reference) and key.expressions[0].name == TABLE:
+            continue
+        bound = None if isinstance(key, GroupingSets | exp.Literal) else binder.bind(key)
+        if not isinstance(bound, Column):
+            hint = "compute the key in a subquery in FROM and group by its column"
+            raise PenstockError("SQL-1706", "sessions in GROUP BY go with keys that are columns", span=span_of(key), hint=hint, sqlstate="0A000")
+        found.append(bound.index)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,332 @@
+"""OVER: calls gathered from the select list, partition keys beneath, and one node for all calls that share partition, order and frame."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from datetime import timedelta
+
+from sqlglot import exp
+
+from penstock.catalog.coercion import is_orderable
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.functions.registry import function_names
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Role
+from penstock.catalog.types import (
+    BIGINT,
+    INT,
+    BigInt,
+    DayTimeInterval,
+    Int,
+    SmallInt,
+    Timestamp,
+    TimestampLtz,
+    TinyInt,
+)
+from penstock.planner.binder.aggregate_calls import bind_aggregate_call
+from penstock.planner.binder.expressions import literals
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.nodes import (
+    AggregateCall,
+    Column,
+    Expression,
+    Literal,
+    SortKey,
+    expression_role,
+    is_processing_time,
+)
+from penstock.planner.logical.over import (
+    OVER_ONLY,
+    PLACES,
+    RANKS,
+    RUNNING,
+    WHOLE,
+    Frame,
+    FrameUnit,
+    Over,
+    settled_roles,
+)
+from penstock.planner.logical.plan import LogicalPlan, Project
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.windows import AttachedWindow
+from penstock.planner.parser.syntax_nodes import (
+    FrameBound,
+    FunctionCall,
+    IntervalLiteral,
+    OverClause,
+    consume,
+    span_of,
+)
+
+_NOT_OVER = {
+    "distinct": ("DISTINCT", "GROUP BY the values first, in a subquery"),
+    "filter": ("FILTER", "write CASE WHEN .. THEN x END inside the call"),
+    "order": ("ORDER BY inside a call", "order the rows in OVER"),
+    "within": ("WITHIN GROUP", "write percentile(x, p), or order the rows in OVER"),
+    "nulls": ("IGNORE NULLS", "filter the rows without a value out in a subquery"),
+}
+_FRAMELESS = RANKS | {"lag", "lead"}
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class OverResult(Expression):
+    """Stands for the result of the ``index``-th call with OVER while the select list is bound; never leaves the binder."""
+
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class OverCall:
+    """A call with its partition, order and frame (None: it looks past frames), all over the rows the select list reads."""
+
+    call: AggregateCall
+    partition: tuple[Expression, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame | None
+
+    def map(self, rewrite: Callable[[Expression], Expression]) -> OverCall:
+        """Return the call with ``rewrite`` applied to all that it reads."""
+        order = tuple(replace(key, expression=rewrite(key.expression)) for key in self.order)
+        return OverCall(self.call.map(rewrite), tuple(rewrite(key) for key in self.partition), order, self.frame)
+
+
+@dataclasses.dataclass
+class OverList:
+    """The distinct calls with OVER of one SELECT, in the order they are met."""
+
+    calls: list[OverCall] = field(default_factory=list)
+
+    def add(self, call: FunctionCall, binder: ExpressionBinder) -> Expression:
+        """Bind a call with OVER over the rows and return the node that stands for its result."""
+        consume(call, "this", "expressions", "distinct", "star", "order", "within", "nulls", "filter", "over")
+        clause = call.args["over"]
+        inner = replace(binder, clause="OVER", windows=None)
+        partition = tuple(inner.bind(node) for node in clause.args["partition"])
+        for key, node in zip(partition, clause.args["partition"], strict=True):
+            if not is_orderable(key.type):
+                raise PenstockError("SQL-1103", f"PARTITION BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+        order = tuple(_sort_key(node, inner) for node in clause.args["order"])
+        bound = _call(call, inner)
+        if bound.function in RANKS | {"lag", "lead"} and not order:
+            hint = "write OVER (PARTITION BY .. ORDER BY ..)"
+            raise PenstockError("SQL-1065", f"{bound.function} needs an ORDER BY", span=span_of(clause), hint=hint, sqlstate="42P20")
+        frame = _frame(clause, order, bound.function)
+        whole = OverCall(bound, partition, order, frame)
+        if whole not in self.calls:
+            self.calls.append(whole)
+        return OverResult(bound.type, bound.nullable, index=self.calls.index(whole), span=span_of(call))
+
+
+def _sort_key(node: exp.Expr, binder: ExpressionBinder) -> SortKey:
+    consume(node, "this", "desc", "nulls_first")
+    key = binder.bind(node.this)
+    if not is_orderable(key.type):
+        raise PenstockError("SQL-1103", f"ORDER BY cannot compare {key.type}", span=span_of(node), sqlstate="42804")
+    return SortKey(key, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
+
+
+def _call(tree: FunctionCall, binder: ExpressionBinder) -> AggregateCall:
+    name, span = {"first": "first_value", "last": "last_value"}.get(word := str(tree.this).lower(), word), span_of(tree)
+    args = [binder.bind(arg) for arg in tree.expressions]
+    for key, (word, hint) in _NOT_OVER.items():
+        if tree.args.get(key) and (key not in ("distinct", "filter") or name in RANKS | PLACES):
+            raise _not_over(word, hint, span)
+    if name in RANKS:
+        _check_count(name, len(args), 0, 0, tree)
+        return AggregateCall(name, (), INT, False, span=span)
+    if name in ("first_value", "last_value"):
+        _check_count(name, len(args), 1, 1, tree)
+        return AggregateCall(name, tuple(args), args[0].type, True, span=span)
+    if name in PLACES:
+        return _neighbour(name, args, tree)
+    if not binder.context.is_aggregate(name):
+        if name not in function_names():
+            known = [*OVER_ONLY, *binder.context.catalog.functions.names(), *function_names()]
+            hint = did_you_mean(name, known) or "docs/FUNCTIONS.md lists every function"
+            raise PenstockError("SQL-1101", f"there is no function {name}", span=span, hint=hint, sqlstate="42883")
+        hint = "OVER goes with aggregates, row_number, rank, dense_rank, lag, lead, first_value and last_value"
+        raise PenstockError("SQL-1065", f"{name} does not go with OVER", span=span, hint=hint, sqlstate="42809")
+    return bind_aggregate_call(tree, binder)
+
+
+def _not_over(word: str, hint: str, span: Span | None) -> PenstockError:
+    return PenstockError("SQL-1601", f"{word} with OVER is not supported yet", span=span, hint=hint, sqlstate="0A000")
+
+
+def _neighbour(name: str, args: Sequence[Expression], tree: FunctionCall) -> AggregateCall:
+    """LAG or LEAD: a value, how many rows away (1), and what to give where there is no such row (NULL)."""
+    _check_count(name, len(args), 1, 3, tree)
+    distance = args[1] if len(args) > 1 else Literal(INT, False, value=1)
+    count = distance.value if isinstance(distance, Literal) else None
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < 1 << 31:
+        hint = f"write {name}(x, 2)"
+        raise PenstockError("SQL-1102", f"{name} takes a whole number of rows", span=span_of(tree.expressions[1]), hint=hint, sqlstate="22016")
+    fallback = coerced(args[2], args[0].type) if len(args) > 2 else Literal(args[0].type, True, value=None)
+    if not isinstance(fallback, Literal):
+        hint = "wrap the call in COALESCE"
+        raise PenstockError("SQL-1601", f"{name} takes a constant default", span=span_of(tree.expressions[2]), hint=hint, sqlstate="0A000")
+    nullable = args[0].nullable or fallback.nullable
+    return AggregateCall(name, (args[0], Literal(BIGINT, False, value=count), fallback), args[0].type, nullable, span=span_of(tree))
+
+
+def _check_count(name: str, given: int, least: int, most: int, tree: FunctionCall) -> None:
+    if not least <= given <= most or tree.args.get("star"):
+        wanted = "no argument" if not most else f"{least} argument" if least == most else f"{least} to {most} arguments"
+        raise PenstockError("SQL-1102", f"{name} takes {wanted}, not {given or '*'}", span=span_of(tree), sqlstate="42883")
+
+
+# frames
+
+
+def _frame(clause: OverClause, order: Sequence[SortKey], function: str) -> Frame | None:
+    if clause.args.get("unit") is None:
+        return None if function in _FRAMELESS else RUNNING if order else WHOLE
+    if function in _FRAMELESS:
+        message = f"{function} takes no frame"
+        raise PenstockError("SQL-1066", message, span=span_of(clause.args["first"]), hint="leave ROWS or RANGE out", sqlstate="42P20")
+    unit = FrameUnit(clause.args["unit"].lower())
+    first, last = clause.args["first"], clause.args.get("last")
+    start = _distance(first, unit, order, is_end=False)
+    end = 0 if last is None else _distance(last, unit, order, is_end=True)
+    if start is not None and end is not None and start > end:
+        raise PenstockError("SQL-1066", "the frame ends before it begins", span=span_of(last or first), hint="put the earlier bound first")
+    frame = Frame(unit, start, end)
+    if frame.has_distance and function in ("first_value", "last_value"):
+        message = f"{function} over a RANGE distance is not supported yet"
+        raise PenstockError("SQL-1601", message, span=span_of(first), hint="use ROWS", sqlstate="0A000")
+    return frame
+
+
+def _distance(bound: FrameBound, unit: FrameUnit, order: Sequence[SortKey], *, is_end: bool) -> int | None:
+    if bound.args.get("current"):
+        return 0
+    if bound.this is None:
+        if bool(bound.args.get("following")) is not is_end:
+            word = "end at UNBOUNDED PRECEDING" if is_end else "begin at UNBOUNDED FOLLOWING"
+            raise PenstockError("SQL-1066", f"a frame cannot {word}", span=span_of(bound), sqlstate="42P20")
+        return None
+    size = _size(bound.this, unit, order)
+    return size if bound.args.get("following") else -size
+
+
+def _size(tree: exp.Expr, unit: FrameUnit, order: Sequence[SortKey]) -> int:
+    literal = None
+    if isinstance(tree, IntervalLiteral):
+        literal = literals.interval(tree)
+    elif isinstance(tree, exp.Literal) and not tree.is_string:
+        literal = literals.number(tree, False, span_of(tree))
+    value = literal.value if isinstance(literal, Literal) else None
+    kind = order[0].expression.type if len(order) == 1 else None
+    if unit is FrameUnit.ROWS:
+        if isinstance(value, int) and value < 1 << 31:
+            return value
+        raise PenstockError("SQL-1066", "ROWS takes a whole number of rows", span=span_of(tree), hint="write ROWS 10 PRECEDING", sqlstate="22013")
+    if kind is None:
+        hint = "order by one column, or use ROWS"
+        raise PenstockError("SQL-1066", "a RANGE distance goes with exactly one ORDER BY key", span=span_of(tree), hint=hint, sqlstate="42P20")
+    if (
+        isinstance(kind, Timestamp | TimestampLtz)
+        and literal is not None
+        and isinstance(literal.type, DayTimeInterval)
+        and isinstance(value, timedelta)
+    ):
+        if value >= timedelta(0):
+            return value // _MICROSECOND
+    elif isinstance(kind, TinyInt | SmallInt | Int | BigInt) and isinstance(value, int):
+        return value
+    hint = "TIMESTAMP keys take INTERVAL '10' MINUTES, integer keys take 10; order by one of these, or use ROWS"
+    raise PenstockError("SQL-1066", f"this is no RANGE distance of a {kind} key", span=span_of(tree), hint=hint, sqlstate="42P20")
+
+
+# nodes
+
+
+def append_over(plan: LogicalPlan, fields: Sequence[Field], calls: Sequence[OverCall]) -> tuple[LogicalPlan, list[Field], list[int]]:
+    """Return the rows with one column per call appended, their fields, and where each call's result stands."""
+    clocks = [key.expression for call in calls for key in call.order[:1] if is_processing_time(key.expression)]
+    plan, shown, keys = _keys_beneath(plan, list(fields), [*(key for call in calls for key in call.partition), *clocks])
+    calls = [replace(call, order=_over_the_clock(call.order, shown, keys)) for call in calls]
+    places = [0] * len(calls)
+    for members in _shared(calls):
+        first = calls[members[0]]
+        plan, shown = _by_the_clock(plan, shown, first.order)
+        frame = next((calls[i].frame for i in members if calls[i].frame is not None), None) or RUNNING
+        partition = tuple(dict.fromkeys(keys[key] for key in first.partition))
+        window = _window(partition, shown)
+        bound = tuple(calls[i].call for i in members)
+        names = tuple(f"over{i + 1}" for i in members)
+        timely = _is_timely(first.order, frame, bound, shown)
+        for place, member in enumerate(members):
+            places[member] = len(shown) + place
+        plan = Over(plan, partition, first.order, frame, bound, names, timely, window)
+        kept = tuple(shown) if timely else settled_roles(tuple(shown), window)
+        shown = [*kept, *(Field(name, call.type, call.nullable) for name, call in zip(names, bound, strict=True))]
+    return plan, shown, places
+
+
+def _over_the_clock(order: tuple[SortKey, ...], fields: Sequence[Field], places: Mapping[Expression, int]) -> tuple[SortKey, ...]:
+    """Return an order that begins with PROCTIME() as one that begins with the column it is beneath."""
+    if not order or not is_processing_time(order[0].expression):
+        return order
+    place = places[order[0].expression]
+    field = fields[place]
+    return (replace(order[0], expression=Column(field.type, field.nullable, index=place, name=field.name)), *order[1:])
+
+
+def _by_the_clock(plan: LogicalPlan, shown: list[Field], order: Sequence[SortKey]) -> tuple[LogicalPlan, list[Field]]:
+    """An order that begins with a processing time, ascending, is the order rows come in; time goes by the clock from there on."""
+    first = order[0].expression if order and not order[0].descending else None
+    if not isinstance(first, Column) or shown[first.index].role is not Role.PROCESSING_TIME:
+        return plan, shown
+    plan = ProcessingTime(plan, first.index)
+    return plan, list(plan.schema.fields)
+
+
+def _shared(calls: Sequence[OverCall]) -> list[list[int]]:
+    """Return the calls that share a node; one that looks past frames joins the first of its partition and order."""
+    groups: list[list[int]] = []
+    for i, call in enumerate(calls):
+        for members in groups:
+            frames = {calls[m].frame for m in members} | {call.frame}
+            like = calls[members[0]]
+            if (like.partition, like.order) == (call.partition, call.order) and len(frames - {None}) <= 1:
+                members.append(i)
+                break
+        else:
+            groups.append([i])
+    return groups
+
+
+def _keys_beneath(plan: LogicalPlan, fields: list[Field], keys: Sequence[Expression]) -> tuple[LogicalPlan, list[Field], dict[Expression, int]]:
+    """Compute partition keys that are no columns in a projection beneath; return it, its fields and where each key stands."""
+    positions: dict[Expression, int] = {}
+    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    for key in keys:
+        if isinstance(key, Column):
+            positions[key] = key.index
+        elif key not in positions:
+            positions[key] = len(fields)
+            fields.append(Field(str(key), key.type, key.nullable, expression_role(key, fields)))
+            expressions.append(key)
+    if len(expressions) == len(plan.schema):
+        return plan, fields, positions
+    return Project(plan, tuple(expressions), tuple(f.name for f in fields)), fields, positions
+
+
+def _window(partition: Sequence[int], fields: Sequence[Field]) -> AttachedWindow | None:
+    starts = [i for i in partition if fields[i].role is Role.WINDOW_START]
+    ends = [i for i in partition if fields[i].role is Role.WINDOW_END]
+    return AttachedWindow(starts[0], ends[0]) if starts and ends else None
+
+
+def _is_timely(order: Sequence[SortKey], frame: Frame, calls: Sequence[AggregateCall], fields: Sequence[Field]) -> bool:
+    """Whether the answer for a row is final once time has passed it."""
+    first = order[0] if order else None
+    if first is None or first.descending or not isinstance(first.expression, Column) or not fields[first.expression.index].is_event_time:
+        return False
+    return frame.end is not None and frame.end <= 0 and not any(call.function == "lead" for call in calls)

@@ -1,0 +1,149 @@
+"""Queries: WITH, ORDER BY, LIMIT; each kind of query as a relation.
+
+What a stream cannot do, said while names and places are still known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.schema import without_event_time
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.emit_clause import emitted
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.nested_access import orderable
+from penstock.planner.binder.group_windows import with_group_window
+from penstock.planner.binder.history_clause import refuse_history
+from penstock.planner.binder.late_rows_clause import refuse_late_rows
+from penstock.planner.binder.relations.tables import bind_values, bounded, endless, renamed
+from penstock.planner.binder.scope import Relation, Scope
+from penstock.planner.binder.select import bind_select, position_of, sort_keys
+from penstock.planner.binder.set_operations import bind_set_operation
+from penstock.planner.binder.size_limits import check_size
+from penstock.planner.expressions.nodes import Column, Expression, Literal, SortKey
+from penstock.planner.logical.plan import Limit, LogicalPlan, Project, Sort, TopN
+from penstock.planner.logical.temporal_sort import TemporalSort, is_kept_by_time
+from penstock.planner.parser.syntax_nodes import consume, span_of
+
+
+def check_order(endless: bool, limited: bool, nested: bool, span: Span | None) -> None:
+    """Refuse an order that no result can have: of an endless stream (SQL-1703), or of a subquery that keeps all its rows (SQL-1064)."""
+    if limited:
+        return
+    if nested:
+        hint = "order the outer query, or add LIMIT"
+        raise PenstockError("SQL-1064", "ORDER BY in a subquery orders nothing without LIMIT", span=span, hint=hint, sqlstate="42601")
+    if endless:
+        hint = "order by a time attribute first, ascending, or add LIMIT n to keep the first n rows up to date"
+        raise PenstockError("SQL-1703", "an endless stream has no last row, so it cannot be ordered", span=span, hint=hint, sqlstate="0A000")
+
+
+def bind_query(tree: exp.Expr, context: BindContext, *, nested: bool = True) -> Relation:
+    """Return a query as a relation; ``nested`` says that it is not the statement's own query, so its order alone means nothing."""
+    if nested:
+        refuse_late_rows(tree)
+        refuse_history(tree)
+    context = _with_tables(tree.args.get("with_"), context)
+    relation = emitted(_rows_of(tree, context, nested), tree.args.get("emit"), context)
+    check_size(relation, context.settings, span_of(tree))
+    return relation
+
+
+def _rows_of(tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
+    if isinstance(tree, exp.Select):
+        return _select(tree, context, nested)
+    consume(tree, "this", "expression", "expressions", "distinct", "order", "limit", "offset", "with_", "emit", "late_rows", "history")
+    if isinstance(tree, exp.SetOperation):
+        relation = bind_set_operation(tree, context)
+    elif isinstance(tree, exp.Values):
+        relation = bind_values(tree, context)
+    else:
+        relation = bind_query(tree.this, context, nested=nested and not tree.args.get("order"))
+    order = tree.args.get("order")
+    keys = _output_keys(order, relation, context) if order is not None else []
+    return _ordered(relation, keys, tree, context, nested)
+
+
+def _with_tables(tree: exp.Expr | None, context: BindContext) -> BindContext:
+    if tree is None:
+        return context
+    seen: set[str] = set()
+    for table in tree.expressions:
+        alias = table.args["alias"]
+        name = alias.this.name
+        if name.lower() in seen:
+            raise PenstockError("SQL-1045", f'the name "{name}" stands twice in WITH', span=span_of(alias.this), sqlstate="42712")
+        seen.add(name.lower())
+        relation = context.query(table.this)
+        columns = alias.args.get("columns")
+        context = context.with_table(name, renamed(relation, columns, span_of(alias.this)) if columns else relation)
+    return context
+
+
+def _select(tree: exp.Select, context: BindContext, nested: bool) -> Relation:
+    tree = with_group_window(tree)
+    order = tree.args.get("order")
+    bound = bind_select(tree, context, [node.this for node in order.expressions] if order is not None else [])
+    if order is None:
+        return _ordered(bound.relation(), [], tree, context, nested)
+    keys, extra = sort_keys(order, bound)
+    relation = _ordered(bound.relation(extra), keys, tree, context, nested)
+    if not extra:
+        return relation
+    fields = relation.fields[: len(bound.items)]
+    columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields))
+    return Relation(Project(relation.plan, columns, bound.names), fields)
+
+
+# ORDER BY and LIMIT
+
+
+def _output_keys(order: exp.Expr, relation: Relation, context: BindContext) -> list[SortKey]:
+    """Keys over the columns a UNION or VALUES gives: names, positions or expressions of them."""
+    binder = ExpressionBinder(Scope.of(relation, None), context, "ORDER BY")
+    keys = []
+    for node in order.expressions:
+        target = node.this
+        if isinstance(target, exp.Literal) and not target.is_string and target.name.isdigit():
+            index = position_of(target, len(relation.fields), "ORDER BY")
+            field = relation.fields[index]
+            expression: Expression = Column(field.type, field.nullable, index=index, name=field.name, span=span_of(target))
+        else:
+            expression = binder.bind(target)
+        keys.append(SortKey(orderable(expression, target), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+    return keys
+
+
+def _ordered(relation: Relation, keys: Sequence[SortKey], tree: exp.Expr, context: BindContext, nested: bool) -> Relation:
+    """Return a relation under its ORDER BY, LIMIT and OFFSET. The first rows of a stream change late, so their time attributes end."""
+    plan = relation.plan
+    limit = _rows(tree.args.get("limit"), context, "LIMIT")
+    offset = _rows(tree.args.get("offset"), context, "OFFSET") or 0
+    if keys:
+        timely = is_kept_by_time(keys, relation.fields)
+        check_order(endless(plan) and not timely, limit is not None, nested, span_of(tree.args["order"]))
+        if timely and limit is None and endless(plan):
+            return Relation(_cut(TemporalSort(plan, tuple(keys)), limit, offset), relation.fields)
+    if keys and limit is not None:
+        fields = relation.fields if bounded(plan) else without_event_time(relation.fields)
+        return Relation(TopN(plan, tuple(keys), limit, offset), fields)
+    if keys:
+        plan = Sort(plan, tuple(keys))
+    return Relation(_cut(plan, limit, offset), relation.fields)
+
+
+def _cut(plan: LogicalPlan, limit: int | None, offset: int) -> LogicalPlan:
+    return plan if limit is None and not offset else Limit(plan, limit, offset)
+
+
+def _rows(tree: exp.Expr | None, context: BindContext, word: str) -> int | None:
+    if tree is None:
+        return None
+    bound = ExpressionBinder(Scope(), context, word).bind(tree)
+    value = bound.value if isinstance(bound, Literal) else None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise PenstockError("SQL-1012", f"{word} takes a whole number that is not below zero", span=span_of(tree), sqlstate="2201W")
+    return value

@@ -1,0 +1,1 @@
+"""FROM: tables, joins, lateral, table functions."""

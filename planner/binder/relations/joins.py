@@ -1,0 +1,409 @@
+"""Joins: equalities between the sides become keys, the rest a residual condition; USING shows its columns once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field, Role
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
+from penstock.planner.binder.relations.from_clause import Combine, FromClause, Halves, Hinted
+from penstock.planner.binder.relations.lookup_join import (
+    Looked,
+    in_terms_of,
+    loaded,
+    looked_up,
+    lookup_keys,
+    lookup_plan,
+    refuse_computed,
+    refuse_keyless,
+)
+from penstock.planner.binder.relations.snapshot_join import bind_snapshot
+from penstock.planner.binder.relations.table_functions import bind_table_function
+from penstock.planner.binder.relations.tables import Source, bind_source, bounded, one_row
+from penstock.planner.binder.relations.temporal_join import as_of_column, split_keys, versions
+from penstock.planner.binder.relations.time_bounds import Roles, bounds_times, join_time, time_roles
+from penstock.planner.binder.scope import Scope, ScopeColumn
+from penstock.planner.binder.select_hints import BlockHints, table_name
+from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
+from penstock.planner.logical.interval_join import TimedJoin, timed
+from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan, Project
+from penstock.planner.logical.snapshot_join import SnapshotJoin
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.parser.syntax_nodes import (
+    AsOf,
+    LateralQuery,
+    SnapshotTable,
+    TableFunctionCall,
+    consume,
+    place,
+    span_of,
+)
+
+_KINDS = {
+    "INNER": JoinKind.INNER,
+    "CROSS": JoinKind.INNER,
+    "COMMA": JoinKind.INNER,
+    "LEFT": JoinKind.LEFT,
+    "RIGHT": JoinKind.RIGHT,
+    "FULL": JoinKind.FULL,
+    "SEMI": JoinKind.SEMI,
+    "ANTI": JoinKind.ANTI,
+}
+
+
+def bind_from(tree: exp.Expr, joins: Sequence[exp.Expr], context: BindContext, hints: BlockHints | None = None) -> FromClause:
+    """Return the rows of FROM with its joins, left to right; of the left sides of joins only the first table goes by a name that ``hints`` know."""
+    left = _first(tree, context)
+    first, hints = table_name(tree), hints or BlockHints()
+    for join in joins:
+        consume(join, "this", "kind", "on", "using", "natural")
+        if isinstance(join.this, TableFunctionCall):
+            left = _with_function(left, join, context)
+            continue
+        if isinstance(join.this, LateralQuery):
+            left = _with_query(left, join, context)
+            continue
+        if isinstance(join.this, SnapshotTable) and join.this.args.get("lateral"):
+            left = _with_snapshot(left, join, context)
+            continue
+        right = bind_source(join.this.this if isinstance(join.this, AsOf) else join.this, context)
+        _refuse_same_name(left.scope, right, join)
+        hinted = partial(hints.on_join, left=first, right=table_name(join.this))
+        left, first = _joined(left, right, join, context, hinted), None
+    return left
+
+
+def _first(tree: exp.Expr, context: BindContext) -> FromClause:
+    if isinstance(tree, TableFunctionCall):
+        plan, scope = bind_table_function(one_row(), Scope(), tree, context, False)
+        return FromClause(plan, scope)
+    if isinstance(tree, LateralQuery):
+        return _beside(FromClause(one_row(), Scope()), tree, JoinKind.INNER, context)
+    source = bind_source(tree, context)
+    return FromClause(source.relation.plan, source.scope)
+
+
+def _beside(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
+    from penstock.planner.binder.relations.lateral import bind_lateral  # it binds a query, which has a FROM: a cycle of rooms, broken here
+
+    return bind_lateral(left, tree, kind, context, condition)
+
+
+def _with_query(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with those a query gives for it."""
+    kind = _lateral_kind(left, join, "LATERAL")
+    source = _beside(left, join.this, kind, context)
+    condition = _on_of(source, join, context)
+    if condition is None:
+        return source
+    if kind is JoinKind.LEFT:
+        return _beside(left, join.this, kind, context, condition)
+    return FromClause(Filter(source.plan, condition), source.scope)
+
+
+def _with_snapshot(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with the rows a table has when they pass."""
+    _lateral_kind(left, join, "SNAPSHOT", may_share=True)
+    snapshot = bind_snapshot(join.this, context)
+    _refuse_same_name(left.scope, snapshot.source, join)
+    return _joined(left, snapshot.source, join, context, snapshot.joined)
+
+
+def _lateral_kind(left: FromClause, join: exp.Expr, what: str, may_share: bool = False) -> JoinKind:
+    kind, alias = _KINDS[str(join.args["kind"])], join.this.args.get("alias")
+    shares = join.args.get("using") or join.args.get("natural")
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or (shares and not may_share):
+        hint = "write JOIN or LEFT JOIN" if may_share else "write CROSS JOIN, or LEFT JOIN .. ON TRUE to keep rows without any"
+        raise PenstockError(
+            "SQL-1601", f"{what} is joined by {'JOIN' if may_share else 'CROSS JOIN'} or LEFT JOIN", span=span_of(join), hint=hint, sqlstate="0A000"
+        )
+    if alias is not None:
+        _refuse_taken(left.scope, alias.this.name, join)
+    return kind
+
+
+def _on_of(source: FromClause, join: exp.Expr, context: BindContext) -> Expression | None:
+    """The condition of ON over rows joined to what reads them, ``None`` for none or TRUE."""
+    tree = join.args.get("on")
+    if tree is None or (isinstance(tree, exp.Boolean) and tree.this):
+        return None
+    return ExpressionBinder(source.scope, context, "ON").condition(tree)
+
+
+def _with_function(left: FromClause, join: exp.Expr, context: BindContext) -> FromClause:
+    """The rows so far, each with those a table function gives for it. Time attributes live on: every row comes in its time."""
+    kind = _lateral_kind(left, join, "a table function")
+    plan, given = bind_table_function(left.plan, left.scope, join.this, context, kind is JoinKind.LEFT)
+    source = FromClause(plan, Scope(left.scope.columns + given.columns))
+    condition = _on_of(source, join, context)
+    if condition is None:
+        return source
+    if isinstance(plan, Unnest) and plan.outer:
+        return FromClause(replace(plan, condition=condition), source.scope)
+    return FromClause(Filter(plan, condition), source.scope)
+
+
+def _refuse_same_name(scope: Scope, right: Source, join: exp.Expr) -> None:
+    if right.name is not None:
+        _refuse_taken(scope, right.name, join)
+
+
+def _refuse_taken(scope: Scope, name: str, join: exp.Expr) -> None:
+    if scope.has_table(name):
+        hint = f"give one of them an alias: {name} AS other"
+        raise PenstockError("SQL-1045", f'table name "{name}" stands twice in FROM', span=span_of(join.this), hint=hint, sqlstate="42712")
+
+
+def _joined(left: FromClause, right: Source, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
+    kind = _KINDS[str(join.args["kind"])]
+    other = FromClause(right.relation.plan, right.scope)
+    combine = partial(_on, left, other, kind, hinted)
+    if isinstance(join.this, AsOf):
+        time = as_of_column(join.this, left.scope, other.plan, kind, context)
+        if time is not None:
+            combine = partial(_temporal, left, other, kind, join.this, time.index)
+        elif (looked := looked_up(other.plan)) is not None:
+            combine = partial(_lookup, left, other, kind, hinted, join.this, looked)
+        else:
+            loaded(other.plan, join.this)
+    using = _shared_names(left.scope, right, join) if join.args.get("natural") else join.args.get("using")
+    if using:
+        return _using(left, other, kind, using, combine, context)
+    condition = join.args.get("on")
+    parts: tuple[Expression, ...] = ()
+    if condition is not None and any(isinstance(node, exp.Subquery) for node in condition.walk()):
+        return _on_subqueries(left, other, kind, join, context, hinted)
+    if condition is not None:
+        parts = conjuncts(ExpressionBinder(left.scope.beside(right.scope, len(left.plan.schema)), context, "ON").condition(condition))
+    return combine(parts)
+
+
+def _on_subqueries(left: FromClause, right: FromClause, kind: JoinKind, join: exp.Expr, context: BindContext, hinted: Hinted) -> FromClause:
+    from penstock.planner.binder.subqueries.on_clause import (
+        join_with_subqueries,  # it binds queries, which have a FROM: a cycle of rooms, broken here
+    )
+
+    if isinstance(join.this, AsOf | SnapshotTable):
+        hint = "put it among the conditions of WHERE"
+        raise PenstockError(
+            "SQL-1601", "a subquery in the ON of a temporal or snapshot join is not supported", span=span_of(join), hint=hint, sqlstate="0A000"
+        )
+    return join_with_subqueries(left, right, kind, join.args["on"], lambda a, b, parts: _on(a, b, kind, hinted, parts), context)
+
+
+def _shared_names(scope: Scope, right: Source, join: exp.Expr) -> list[exp.Identifier]:
+    """Return the columns a NATURAL JOIN compares: those of one name; raise SQL-1726 when there is none."""
+    names = [name for name in right.relation.names if scope.find(name)]
+    if not names:
+        hint = "write the condition with ON; CROSS JOIN pairs every row with every row"
+        raise PenstockError("SQL-1726", "NATURAL JOIN of tables that share no column name", span=span_of(join), hint=hint, sqlstate="42702")
+    found = [exp.to_identifier(name) for name in names]
+    span = span_of(join)
+    return [place(name, span.start, span.end) if span is not None else name for name in found]
+
+
+def _on(left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, parts: tuple[Expression, ...]) -> FromClause:
+    times = None if bounded(left.plan) or bounded(right.plan) else (time_roles(left.scope), time_roles(right.scope))
+    width = len(left.plan.schema)
+    plan = hinted(join_on(left.plan, right.plan, kind, parts, times))
+    if holds_timed(plan):
+        return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+    inner = kind is JoinKind.INNER and times is not None
+    return FromClause(plan, _visible(left, right, kind, width), Halves(left, right, parts, hinted) if inner else None)
+
+
+def _temporal(left: FromClause, right: FromClause, kind: JoinKind, tree: AsOf, time: int, parts: tuple[Expression, ...]) -> FromClause:
+    """Return the join with the version in force at a time of the left side; equalities that name no key are conditions on that version."""
+    width = len(left.plan.schema)
+    found = versions(tree, right.plan, left.plan.schema[time].type)
+    equal = [(part, pair) for part in parts if (pair := key_pair(part, width)) is not None]
+    keyed, others = split_keys([pair for _, pair in equal], found, tree)
+    rest = [part for part in parts if key_pair(part, width) is None] + [equal[i][0] for i in others]
+    wide_left, left_keys = with_keys(left.plan, [equal[i][1][0] for i in keyed])
+    wide_right, right_keys = with_keys(found.plan, [equal[i][1][1] for i in keyed])
+    added = len(wide_left.schema) - width
+    moved = {i: i if i < width else i + added for i in range(width + len(right.plan.schema))}
+    residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
+    plan: LogicalPlan = TemporalJoin(wide_left, wide_right, kind, left_keys, right_keys, time, found.time, found.ties, residual)
+    if added or len(wide_right.schema) > len(right.plan.schema):
+        plan = _columns(plan, list(moved.values()))
+    return FromClause(plan, _shown(left, right, kind, width).with_roles_of(plan.schema))
+
+
+def _lookup(
+    left: FromClause, right: FromClause, kind: JoinKind, hinted: Hinted, tree: AsOf, looked: Looked, parts: tuple[Expression, ...]
+) -> FromClause:
+    """Return the join that asks a database for the rows of each key."""
+    width = len(left.plan.schema)
+    refuse_computed(looked, kind, tree)
+    told = in_terms_of(parts, looked, width)
+    keyed = lookup_keys([(part, pair) for part in told if (pair := key_pair(part, width)) is not None])
+    if not keyed:
+        raise refuse_keyless(tree)
+    of_table = [part for part in told if part.columns() and min(part.columns()) >= width]
+    rest = [part for part in told if part not in of_table and all(part is not key for key, _ in keyed)]
+    wide_left, left_keys = with_keys(left.plan, [mine for _, (mine, _) in keyed])
+    added = len(wide_left.schema) - width
+    moved = {i: i if i < width else i + added for i in range(width + len(looked.scan.schema))}
+    below = {i: i - width for i in moved}
+    keys = [(index, theirs) for index, (_, (_, theirs)) in zip(left_keys, keyed, strict=True)]
+    plan = hinted(lookup_plan(wide_left, looked, kind, keys, [part.remap(below) for part in of_table], [part.remap(moved) for part in rest]))
+    shift = {i: i + width + added for i in range(len(looked.scan.schema))}
+    mine = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(left.plan.schema)]
+    found = [column.remap(shift) for column in looked.columns]
+    found = [replace(c, nullable=True) if kind is JoinKind.LEFT else c for c in found]
+    shown = Project(plan, (*mine, *found), tuple(left.plan.schema.names + right.plan.schema.names))
+    return FromClause(shown, _shown(left, FromClause(right.plan, right.scope.without_roles()), kind, width).with_roles_of(shown.schema))
+
+
+def settled_by(source: FromClause, parts: tuple[Expression, ...]) -> tuple[FromClause, tuple[Expression, ...]]:
+    """Return FROM with those conditions of WHERE taken into its inner joins by which time settles them, and the other conditions."""
+    halves = source.halves
+    if halves is None:
+        return source, parts
+    width = len(halves.left.plan.schema)
+    of_left = tuple(part for part in parts if part.columns() and max(part.columns()) < width)
+    left, rest_of_left = settled_by(halves.left, of_left)
+    rest = tuple(part for part in parts if part not in of_left or part in rest_of_left)
+    shared = tuple(part for part in rest if _is_key(part, width) or bounds_times(part, width))
+    joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, (*halves.parts, *shared))
+    if holds_timed(joined.plan):
+        rest = tuple(part for part in rest if part not in shared)
+    elif left is halves.left:
+        return source, parts
+    else:
+        joined = _on(left, halves.right, JoinKind.INNER, halves.hinted, halves.parts)
+    by_index = {c.index: c for c in joined.scope.columns}
+    columns = tuple(replace(by_index[c.index], table=c.table, merged=c.merged) for c in source.scope.columns)
+    return FromClause(joined.plan, Scope(columns, source.scope.outer), joined.halves), rest
+
+
+def _is_key(part: Expression, width: int) -> bool:
+    pair = key_pair(part, width)
+    return pair is not None and all(isinstance(side, Column) for side in pair)
+
+
+def holds_timed(plan: LogicalPlan) -> bool:
+    """Return whether the join a plan ends with keeps the time of its rows (a projection may drop its computed keys)."""
+    return isinstance(plan.input if isinstance(plan, Project) else plan, TimedJoin | SnapshotJoin)
+
+
+def _shown(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
+    """The columns after a join, with the roles they have beneath it."""
+    mine, theirs = left.scope, right.scope
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return mine
+    if kind in (JoinKind.RIGHT, JoinKind.FULL):
+        mine = mine.nullable()
+    if kind in (JoinKind.LEFT, JoinKind.FULL):
+        theirs = theirs.nullable()
+    return mine.beside(theirs, width)
+
+
+def _visible(left: FromClause, right: FromClause, kind: JoinKind, width: int) -> Scope:
+    """The columns after a join that time does not settle. Time attributes live on only where every row still comes in its time: on a side that is
+    never padded with NULLs, when the other side is a bounded table (a join of two streams gives old rows late)."""
+    left_bounded, right_bounded = bounded(left.plan), bounded(right.plan)
+    if not (right_bounded and kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)):
+        left = FromClause(left.plan, left.scope.without_roles())
+    if not (left_bounded and kind in (JoinKind.INNER, JoinKind.RIGHT)) or (right_bounded and kind is JoinKind.INNER):
+        right = FromClause(right.plan, right.scope.without_roles())
+    return _shown(left, right, kind, width)
+
+
+def join_on(
+    left: LogicalPlan, right: LogicalPlan, kind: JoinKind, parts: Sequence[Expression], times: tuple[Roles, Roles] | None = None
+) -> LogicalPlan:
+    """Return the join with the equalities among ``parts`` (over left ++ right) as keys; keys that are no columns are computed beneath.
+
+    ``times``: the columns of each side that tell time; where the conditions bound them enough, the join is settled by time.
+    """
+    width = len(left.schema)
+    keys: list[tuple[Expression, Expression]] = []
+    rest = []
+    for part in parts:
+        pair = key_pair(part, width)
+        if pair is None:
+            rest.append(part)
+        else:
+            keys.append(pair)
+    wide_left, left_keys = with_keys(left, [key for key, _ in keys])
+    wide_right, right_keys = with_keys(right, [key for _, key in keys])
+    added = len(wide_left.schema) - width
+    moved = {i: i if i < width else i + added for i in range(width + len(right.schema))}
+    residual = conjunction(tuple(part.remap(moved) for part in rest)) if rest else None
+    join = Join(wide_left, wide_right, kind, left_keys, right_keys, residual)
+    time = None if times is None else join_time(parts, width, *times, kind)
+    plan: LogicalPlan = join if time is None else timed(join, time)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return _columns(plan, range(width)) if added else plan
+    if added or len(wide_right.schema) > len(right.schema):
+        plan = _columns(plan, list(moved.values()))
+    return plan
+
+
+def _columns(plan: LogicalPlan, positions: Sequence[int]) -> LogicalPlan:
+    fields = [plan.schema[i] for i in positions]
+    expressions = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(positions, fields, strict=True))
+    return Project(plan, expressions, tuple(f.name for f in fields))
+
+
+# USING
+
+
+def _using(
+    left: FromClause, right: FromClause, kind: JoinKind, names: Sequence[exp.Identifier], combine: Combine, context: BindContext
+) -> FromClause:
+    width = len(left.plan.schema)
+    binder = ExpressionBinder(Scope(), context, "USING")
+    parts: list[Expression] = []
+    shared = []
+    for name in names:
+        mine, _ = left.scope.resolve([name])
+        theirs, _ = right.scope.resolve([name])
+        parts.append(binder.call("equal", [_read(mine, 0), _read(theirs, width)], span_of(name)))
+        same = mine.field.role if mine.field.role is theirs.field.role else None
+        shared.append((replace(mine.field, name=name.name, role=same), mine.index, theirs.index + width))
+    joined = combine(tuple(parts))
+    if kind is JoinKind.FULL:
+        return _full_using(joined, shared, binder)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return joined
+    kept = {theirs if kind is JoinKind.RIGHT else mine for _, mine, theirs in shared}
+    hidden = {index for _, mine, theirs in shared for index in (mine, theirs)} - kept
+    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
+    first = tuple(c for c in columns if c.index in kept)
+    return replace(joined, scope=Scope(first + tuple(c for c in columns if c.index not in kept)))
+
+
+def _read(column: ScopeColumn, offset: int) -> Column:
+    return Column(column.field.type, column.field.nullable, index=column.index + offset, name=column.field.name)
+
+
+def _full_using(joined: FromClause, shared: Sequence[tuple[Field, int, int]], binder: ExpressionBinder) -> FromClause:
+    """A FULL JOIN's shared column is the left value, or the right one where the left is missing; it is computed above the join.
+
+    Each row of a window join is of one window, whichever side it is from, so shared window bounds stay that.
+    """
+    fields = joined.plan.schema.fields
+    expressions: list[Expression] = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(fields)]
+    names = [f.name for f in fields]
+    lasting = (Role.WINDOW_START, Role.WINDOW_END) if holds_timed(joined.plan) else ()
+    merged = []
+    for field, mine, theirs in shared:
+        value = binder.call("coalesce", [expressions[mine], expressions[theirs]], None)
+        role = field.role if field.role in lasting else None
+        merged.append(ScopeColumn(len(expressions), replace(field, type=value.type, nullable=value.nullable, role=role)))
+        expressions.append(value)
+        names.append(field.name)
+    hidden = {index for _, mine, theirs in shared for index in (mine, theirs)}
+    columns = tuple(replace(c, merged=True) if c.index in hidden else c for c in joined.scope.columns)
+    return FromClause(Project(joined.plan, tuple(expressions), tuple(names)), Scope(tuple(merged) + columns))

@@ -1,0 +1,152 @@
+"""LATERAL (query): a query in FROM that reads what stands before it, as a join with its rows, its groups or the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.output_names import item_name
+from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.joins import join_on
+from penstock.planner.binder.relations.tables import bounded, renamed
+from penstock.planner.binder.scope import Relation, Scope, ScopeColumn
+from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.binder.subqueries.correlation import InnerRows, aggregates, bound_rows, is_plain, reaching_out
+from penstock.planner.binder.subqueries.dependent_join import FoundRows, with_domain
+from penstock.planner.binder.subqueries.lateral_top_n import first_rows
+from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
+from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
+from penstock.planner.binder.subqueries.semi_joins import filtered
+from penstock.planner.expressions.nodes import Case, Expression, Literal, conjunction, conjuncts
+from penstock.planner.logical.plan import JoinKind, LogicalPlan, Project
+from penstock.planner.parser.syntax_nodes import AllColumns, LateralQuery, span_of
+
+_ORDERED = ("order", "limit", "offset")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """One column of the query's list, over the outer columns and the query's own behind them."""
+
+    name: str
+    value: Expression
+
+
+def bind_lateral(left: FromClause, tree: LateralQuery, kind: JoinKind, context: BindContext, condition: Expression | None = None) -> FromClause:
+    """Return the rows so far joined with a query that may read them in its WHERE; raise SQL-1601 for one that reads them elsewhere.
+
+    ``condition``: the ON of a LEFT JOIN, over the rows so far and the columns the query gives.
+    """
+    query = tree.this
+    while isinstance(query, exp.Subquery) and not any(query.args.get(key) for key in (*_ORDERED, "with_")):
+        query = query.this
+    try:
+        plan, fields = _joined(left, query, kind, context, () if condition is None else conjuncts(condition))
+    except PenstockError as error:
+        raise reaching_out(error, query, left.scope) from None
+    alias = tree.args.get("alias")
+    name = None if alias is None else alias.this.name
+    names = alias.args.get("columns") if alias is not None else None
+    if names:
+        fields = renamed(Relation(plan, fields), names, span_of(alias)).fields
+    width = len(left.plan.schema)
+    given = tuple(ScopeColumn(width + i, replace(field, role=None), name) for i, field in enumerate(fields))
+    scope = left.scope if _keeps_time(left.plan, plan) else left.scope.without_roles()
+    return FromClause(plan, Scope(scope.columns + given))
+
+
+def _keeps_time(below: LogicalPlan, plan: LogicalPlan) -> bool:
+    """Whether all that was joined is bounded, so that the rows so far still come in their time."""
+    while plan is not below:
+        if len(plan.inputs) > 1 and not all(bounded(other) for other in plan.inputs[1:]):
+            return False
+        plan = plan.inputs[0]
+    return True
+
+
+def _joined(
+    left: FromClause, query: exp.Expr, kind: JoinKind, context: BindContext, on: tuple[Expression, ...]
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    bare = _without(query, _ORDERED)
+    if not is_plain(bare) or bare.args.get("distinct"):
+        relation = context.query(query)
+        plan = join_on(left.plan, relation.plan, kind, on)
+        return plan, plan.schema.fields[len(left.plan.schema) :]
+    if aggregates(query, context):
+        return _aggregated(left, query, context, on)
+    rows = bound_rows(bare, left.scope, len(left.plan.schema), context, filtered)
+    listed = _list(rows.scope, query, context)
+    if any(query.args.get(key) for key in _ORDERED):
+        rows = first_rows(rows, query, context)
+        rows = replace(rows, plan=with_domain(rows.plan, left.plan, rows.domain)) if isinstance(rows, FoundRows) else rows
+    return _with_list(left, rows, listed, kind, on, span_of(query))
+
+
+def _without(query: exp.Expr, keys: Sequence[str]) -> exp.Expr:
+    bare = query.copy()
+    for key in keys:
+        bare.set(key, None)
+    return bare
+
+
+def _list(scope: Scope, query: exp.Expr, context: BindContext) -> list[_Listed]:
+    binder = ExpressionBinder(scope, context, "SELECT")
+    found = []
+    for item in query.expressions:
+        if isinstance(item, AllColumns):
+            found += [_Listed(name, value) for name, value in star_columns(item, binder)]
+            continue
+        named = item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context)
+        found.append(_Listed(named, binder.bind(item.this if isinstance(item, exp.Alias) else item)))
+    return found
+
+
+def _aggregated(left: FromClause, query: exp.Expr, context: BindContext, on: tuple[Expression, ...]) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """One row for each: the aggregates grouped by what the query shares with the rows, joined as values; NULLs where ``on`` is not TRUE of it."""
+    if any(query.args.get(key) for key in _ORDERED):
+        hint = "leave ORDER BY and LIMIT out: a list of aggregates is one row"
+        raise PenstockError(
+            "SQL-1601", "ORDER BY or LIMIT with aggregates in LATERAL is not supported", span=span_of(query), hint=hint, sqlstate="0A000"
+        )
+    binder = ExpressionBinder(left.scope, context, "LATERAL")
+    values = SubqueryValues(filtered).aggregated(query, binder, span_of(query))
+    names = [item.args["alias"].name if isinstance(item, exp.Alias) else item_name(item, context) for item in query.expressions]
+    wide, placed = attach(left.plan, values)
+    kept = tuple(column(left.plan, i) for i in range(len(left.plan.schema)))
+    plan = Project(wide, kept + placed, (*left.plan.schema.names, *names))
+    if on:
+        width, holds = len(kept), conjunction(on)
+        given = tuple(_where(holds, column(plan, width + i)) for i in range(len(placed)))
+        plan = Project(plan, tuple(column(plan, i) for i in range(width)) + given, tuple(plan.schema.names))
+    return plan, plan.schema.fields[len(kept) :]
+
+
+def _where(condition: Expression, value: Expression) -> Expression:
+    return Case(value.type, True, whens=((condition, value),), default=Literal(value.type, True, value=None), span=value.span)
+
+
+def _with_list(
+    left: FromClause, rows: InnerRows, listed: Sequence[_Listed], kind: JoinKind, on: tuple[Expression, ...], span: Span | None
+) -> tuple[LogicalPlan, tuple[Field, ...]]:
+    """The join, what the list computes of the query's own columns below it, what it computes of both above it."""
+    own = len(rows.plan.schema)
+    inner = [item.value for item in listed if all(i >= rows.width for i in item.value.columns())]
+    if kind is JoinKind.LEFT and len(inner) < len(listed):
+        hint = "select the query's own columns, and compute with them outside of it"
+        raise PenstockError("SQL-1601", "the list of a LEFT JOIN LATERAL reads the rows before it", span=span, hint=hint, sqlstate="0A000")
+    below = tuple(column(rows.plan, i) for i in range(own)) + tuple(rows.own(value) for value in inner)
+    names = (*rows.plan.schema.names, *(f"item{i + 1}" for i in range(len(inner))))
+    places = {id(value): rows.width + own + i for i, value in enumerate(inner)}
+    positions = {i: i for i in range(rows.width)} | {rows.width + i: places.get(id(item.value), 0) for i, item in enumerate(listed)}
+    joined = join_on(left.plan, Project(rows.plan, below, names), kind, (*rows.shared, *(part.remap(positions) for part in on)))
+    kept = tuple(column(left.plan, i) for i in range(rows.width))
+    given = tuple(column(joined, places[id(item.value)]) if id(item.value) in places else item.value for item in listed)
+    plan = Project(joined, kept + given, (*left.plan.schema.names, *(item.name for item in listed)))
+    return plan, plan.schema.fields[rows.width :]

@@ -1,0 +1,127 @@
+"""FOR SYSTEM_TIME AS OF a processing time, of a table in a database: a lookup join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.catalog.connectors.lookup import is_looked_up, reload_ms
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import BOOLEAN, DATE, STRING, is_integer
+from penstock.planner.expressions.nodes import Cast, Column, Expression, conjunction, conjuncts
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.plan import (
+    Filter,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    WatermarkAssign,
+)
+from penstock.planner.parser.syntax_nodes import AsOf, span_of
+
+Pair = tuple[Expression, Expression]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A right side as a scan with its filters, and each of its columns over the scan's."""
+
+    scan: Scan
+    columns: tuple[Expression, ...]
+
+
+def looked_up(plan: LogicalPlan) -> Looked | None:
+    """Return the right side of a join as a table to be asked: of a database, or read again on an interval; ``None`` for all else."""
+    match plan:
+        case Scan(table=table) if is_looked_up(table):
+            return Looked(plan, tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(plan.schema)))
+        case WatermarkAssign(input=inner):
+            return looked_up(inner)
+        case Filter(input=inner, predicate=predicate) if (below := looked_up(inner)) is not None:
+            known = () if below.scan.predicate is None else conjuncts(below.scan.predicate)
+            return replace(below, scan=replace(below.scan, predicate=conjunction((*known, *conjuncts(_over(predicate, below.columns))))))
+        case Project(input=inner, expressions=expressions) if (below := looked_up(inner)) is not None:
+            return replace(below, columns=tuple(_over(expression, below.columns) for expression in expressions))
+    return None
+
+
+def loaded(plan: LogicalPlan, tree: AsOf) -> None:
+    """Refuse to load once, as what is no table with its filters and columns is, a table that says it is read again. SQL-1730."""
+    again = [node.table.name for node in plan.walk() if isinstance(node, Scan) and reload_ms(node.table) is not None]
+    if again:
+        message = f"{again[0]} is read again on an interval, and that is joined as a table, with filters and columns at most"
+        hint = "join the table itself and aggregate after that, or leave 'scan.reload.interval' out"
+        raise PenstockError("SQL-1730", message, span=span_of(tree.this), hint=hint, sqlstate="0A000")
+
+
+def _over(expression: Expression, columns: Sequence[Expression]) -> Expression:
+    return expression.transform(lambda node: columns[node.index] if isinstance(node, Column) else node)
+
+
+def in_terms_of(parts: Sequence[Expression], looked: Looked, width: int) -> tuple[Expression, ...]:
+    """Return conditions over left ++ right as conditions over left ++ scan."""
+
+    def moved(node: Expression) -> Expression:
+        if not isinstance(node, Column) or node.index < width:
+            return node
+        right = looked.columns[node.index - width]
+        return right.remap({i: i + width for i in right.columns()})
+
+    return tuple(part.transform(moved) for part in parts)
+
+
+def is_lookup_key(pair: Pair) -> bool:
+    """Return whether a database can be asked for an equality: a column of it, of a type that is the same in all of them."""
+    column = pair[1].arg if isinstance(pair[1], Cast) else pair[1]
+    if not isinstance(column, Column):
+        return False
+    same = pair[0].type == column.type or (is_integer(pair[0].type) and is_integer(column.type))
+    return same and (is_integer(column.type) or column.type in (STRING, DATE, BOOLEAN))
+
+
+def lookup_keys(pairs: Sequence[tuple[Expression, Pair]]) -> list[tuple[Expression, Pair]]:
+    """Return the equalities a database is asked by, one for each of its columns."""
+    first: dict[int, tuple[Expression, Pair]] = {}
+    for part, pair in pairs:
+        if is_lookup_key(pair):
+            first.setdefault(_column(pair[1]).index, (part, pair))
+    return list(first.values())
+
+
+def lookup_plan(
+    left: LogicalPlan,
+    looked: Looked,
+    kind: JoinKind,
+    keys: Sequence[tuple[int, Expression]],
+    of_table: Sequence[Expression],
+    rest: Sequence[Expression],
+) -> LogicalPlan:
+    """Return the join: ``keys`` are columns of the left side and of the scan, ``of_table`` conditions over the scan, ``rest`` over left ++ scan."""
+    known = () if looked.scan.predicate is None else conjuncts(looked.scan.predicate)
+    scan = replace(looked.scan, predicate=conjunction((*known, *of_table))) if of_table else looked.scan
+    right_keys = tuple(_column(right).index for _, right in keys)
+    return LookupJoin(left, scan, kind, tuple(index for index, _ in keys), right_keys, conjunction(tuple(rest)) if rest else None)
+
+
+def _column(expression: Expression) -> Column:
+    column = expression.arg if isinstance(expression, Cast) else expression
+    assert isinstance(column, Column)
+    return column
+
+
+def refuse_keyless(tree: AsOf) -> PenstockError:
+    """Return SQL-1728: there is nothing a database could be asked for."""
+    message = "a lookup join compares a column of the table it looks up, a whole number, STRING, DATE or BOOLEAN, for equality"
+    hint = "write ON l.k = t.k AND ..; compute what the column is compared with on the left side"
+    return PenstockError("SQL-1728", message, span=span_of(tree), hint=hint, sqlstate="0A000")
+
+
+def refuse_computed(looked: Looked, kind: JoinKind, tree: AsOf) -> None:
+    """Refuse computed columns of a table a LEFT JOIN looks up: they are computed on what is joined, and there would be nothing. SQL-1728."""
+    computed = [column for column in looked.columns if not isinstance(column, Column)]
+    if computed and kind is JoinKind.LEFT:
+        message = "a LEFT lookup join takes the columns of a table as they are, and this one computes some"
+        hint = "compute them in SELECT, or write JOIN"
+        raise PenstockError("SQL-1728", message, span=span_of(tree), hint=hint, sqlstate="0A000")

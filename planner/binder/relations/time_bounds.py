@@ -1,0 +1,109 @@
+"""Which conditions of a join bound the times of matching rows: comparisons of event-time columns of the two sides, shifted by constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import product
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Role
+from penstock.catalog.types import DayTimeInterval, Timestamp, TimestampLtz
+from penstock.planner.binder.scope import Scope
+from penstock.planner.expressions.nodes import Call, Cast, Column, Expression, Literal
+from penstock.planner.logical.interval_join import TIME_ROLES, Deadline, JoinTime, TimedSide, can_settle
+from penstock.planner.logical.plan import JoinKind
+
+Roles = Mapping[int, Role]
+"""The columns of one side that tell time, by position."""
+
+_MICROSECOND = timedelta(microseconds=1)
+# Operators as (whether the first operand is the later one, how much later at least, microseconds); equality says both.
+_ORDERS = {
+    "less": ((False, 1),),
+    "less_equal": ((False, 0),),
+    "greater": ((True, 1),),
+    "greater_equal": ((True, 0),),
+    "equal": ((False, 0), (True, 0)),
+}
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """``column`` is at most ``other`` plus ``offset_us``; positions over left ++ right."""
+
+    column: int
+    other: int
+    offset_us: int
+
+
+def time_roles(scope: Scope) -> Roles:
+    """Return the columns of a scope that tell time."""
+    return {c.index: c.field.role for c in scope.columns if c.field.role in TIME_ROLES}
+
+
+def bounds_times(part: Expression, width: int) -> bool:
+    """Return whether a condition compares shifted timestamps of the two sides."""
+    return any(True for _ in _bounds((part,), width))
+
+
+def join_time(parts: Sequence[Expression], width: int, left: Roles, right: Roles, kind: JoinKind) -> JoinTime | None:
+    """Return what the conditions of a join (over left ++ right) say of its times by the pair of columns that says most; None when too little."""
+    bounds = list(_bounds(parts, width))
+    found = [_of_pair(pair, bounds, width, left, right) for pair in product(sorted(left), sorted(right))]
+    usable = [time for time in found if can_settle(kind, bool(time.left.deadlines), bool(time.right.deadlines))]
+    return max(usable, key=_merit, default=None)
+
+
+def _merit(time: JoinTime) -> tuple[bool, int, int]:
+    delays = [time.delay_us(port) for port in (0, 1)]
+    return time.of_windows, sum(bool(side.deadlines) for side in time.sides), sum(delay is not None for delay in delays)
+
+
+def _of_pair(pair: tuple[int, int], bounds: Sequence[_Bound], width: int, left: Roles, right: Roles) -> JoinTime:
+    mine, theirs = pair
+    of_left = tuple(Deadline(b.other, b.offset_us) for b in bounds if b.column == theirs + width)
+    of_right = tuple(Deadline(b.other - width, b.offset_us) for b in bounds if b.column == mine)
+    return JoinTime(TimedSide(mine, left[mine], of_left), TimedSide(theirs, right[theirs], of_right))
+
+
+def _bounds(parts: Sequence[Expression], width: int) -> Iterator[_Bound]:
+    for part in parts:
+        if not isinstance(part, Call) or part.function not in _ORDERS:
+            continue
+        first, second = _compared(part)
+        if first is None or second is None or (first[0] < width) == (second[0] < width):
+            continue
+        for reversed_, at_least in _ORDERS[part.function]:
+            (low, low_us), (high, high_us) = (second, first) if reversed_ else (first, second)
+            yield _Bound(low, high, high_us - low_us - at_least)
+
+
+def _compared(part: Call) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Return the timestamps a comparison compares; ``a - b <= INTERVAL ..`` compares a with b shifted."""
+    for (difference, constant), reversed_ in ((part.args, False), (part.args[::-1], True)):
+        match difference, constant:
+            case Call(function="subtract", args=(later, earlier), type=DayTimeInterval()), Literal(value=timedelta() as by):
+                sides = _shifted(later), _later(_shifted(earlier), by)
+                return sides[::-1] if reversed_ else sides
+    return _shifted(part.args[0]), _shifted(part.args[1])
+
+
+def _shifted(expression: Expression) -> tuple[int, int] | None:
+    """Return a timestamp as a column and constant microseconds."""
+    match expression:
+        case Column(type=Timestamp() | TimestampLtz(), index=index):
+            return index, 0
+        case Cast(arg=arg, type=Timestamp() | TimestampLtz() as kind) if type(arg.type) is type(kind) and arg.type.precision <= kind.precision:
+            return _shifted(arg)
+        case (
+            Call(function="add", args=(time, Literal(value=timedelta() as by))) | Call(function="add", args=(Literal(value=timedelta() as by), time))
+        ):
+            return _later(_shifted(time), by)
+        case Call(function="subtract", args=(time, Literal(value=timedelta() as by))):
+            return _later(_shifted(time), -by)
+    return None
+
+
+def _later(time: tuple[int, int] | None, by: timedelta) -> tuple[int, int] | None:
+    return None if time is None else (time[0], time[1] + by // _MICROSECOND)

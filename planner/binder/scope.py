@@ -1,0 +1,144 @@
+"""What names mean at a place of a query: the columns that can be seen, by table and name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, Schema, without_event_time
+from penstock.catalog.types import Foreign
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.parser.syntax_nodes import span_of
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A bound plan and the fields its rows show. Roles are the binder's own: a join of two streams ends them though the plan's schema keeps them."""
+
+    plan: LogicalPlan
+    fields: tuple[Field, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names in order."""
+        return tuple(field.name for field in self.fields)
+
+    def renamed(self, names: Sequence[str]) -> Relation:
+        """Return the relation showing its columns under other names."""
+        return Relation(self.plan, tuple(field.renamed(name) for field, name in zip(self.fields, names, strict=True)))
+
+
+@dataclass(frozen=True)
+class ScopeColumn:
+    """A column in reach: its position in the rows below, its field, the table it goes by. A ``merged`` one is reached through its table only."""
+
+    index: int
+    field: Field
+    table: str | None = None
+    merged: bool = False
+
+
+def check_readable(column: ScopeColumn, span: Span | None) -> None:
+    """Refuse to read a column whose type has no like here: SQL-1207."""
+    if isinstance(column.field.type, Foreign):
+        name = column.field.name
+        message = f'column "{name}" is of the type {column.field.type}, which has no like here'
+        hint = "leave it out, or read a view of the other system that casts it to STRING or BINARY"
+        raise PenstockError("SQL-1207", message, span=span, hint=hint, sqlstate="0A000")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns in reach, in the order ``*`` shows them; in a subquery those of the query around it (``outer``) come second."""
+
+    columns: tuple[ScopeColumn, ...] = ()
+    outer: Scope | None = None
+
+    @staticmethod
+    def of(relation: Relation, table: str | None) -> Scope:
+        """Return the scope of one relation under a table name."""
+        return Scope(tuple(ScopeColumn(index, field, table) for index, field in enumerate(relation.fields)))
+
+    @property
+    def tables(self) -> list[str]:
+        """The table names in reach, in order."""
+        return list(dict.fromkeys(column.table for column in self.columns if column.table is not None))
+
+    def beside(self, other: Scope, offset: int) -> Scope:
+        """Return this scope followed by another whose rows stand ``offset`` columns to the right."""
+        return Scope(self.columns + tuple(replace(column, index=column.index + offset) for column in other.columns))
+
+    def without_roles(self) -> Scope:
+        """Return the scope with no event times; processing times last, for the clock goes on whatever is done to rows."""
+        fields = without_event_time([column.field for column in self.columns])
+        return Scope(tuple(replace(column, field=field) for column, field in zip(self.columns, fields, strict=True)))
+
+    def with_roles_of(self, schema: Schema) -> Scope:
+        """Return the scope with the event times that the rows' schema has too."""
+        plain = self.without_roles().columns
+        return Scope(tuple(c if c.field.role is schema[c.index].role else lost for c, lost in zip(self.columns, plain, strict=True)))
+
+    def nullable(self) -> Scope:
+        """Return the scope with every column nullable."""
+        return Scope(tuple(replace(column, field=replace(column.field, nullable=True)) for column in self.columns))
+
+    def find(self, name: str, table: str | None = None) -> list[ScopeColumn]:
+        """Return the columns of a name, of one table or of all."""
+        folded = name.lower()
+        if table is None:
+            return [c for c in self.columns if c.field.name.lower() == folded and not c.merged]
+        return [c for c in self.columns if c.field.name.lower() == folded and c.table is not None and c.table.lower() == table.lower()]
+
+    def has_table(self, name: str) -> bool:
+        """Return whether a table of that name is in reach."""
+        return any(table.lower() == name.lower() for table in self.tables)
+
+    def knows(self, parts: Sequence[exp.Identifier]) -> bool:
+        """Return whether a path begins with a table or a column in reach."""
+        return (len(parts) > 1 and self.has_table(parts[0].name)) or bool(self.find(parts[0].name))
+
+    def resolve(self, parts: Sequence[exp.Identifier]) -> tuple[ScopeColumn, int]:
+        """Return the column a path names and how many of its parts that took; raise SQL-1042, 1043 or 1044 with candidates."""
+        if self.outer is not None and not self.knows(parts) and self.outer.knows(parts):
+            return self.outer.resolve(parts)
+        first = parts[0].name
+        if len(parts) > 1 and self.has_table(first):
+            return self._one(self.find(parts[1].name, first), parts[:2]), 2
+        found = self.find(first)
+        if not found and len(parts) > 1:
+            raise self._no_table(parts[0])
+        return self._one(found, parts[:1]), 1
+
+    def _one(self, found: list[ScopeColumn], parts: Sequence[exp.Identifier]) -> ScopeColumn:
+        if len(found) == 1:
+            check_readable(found[0], span_of(parts[-1]))
+            return found[0]
+        name, span = parts[-1].name, span_of(parts[-1])
+        if not found:
+            raise self._no_column(name, parts[0].name if len(parts) > 1 else None, span)
+        tables = [column.table for column in found if column.table is not None]
+        if len(set(tables)) < len(found):
+            raise PenstockError(
+                "SQL-1043", f'column "{name}" stands for {len(found)} columns of one table', span=span, hint="rename them with AS in FROM"
+            )
+        hint = f"write {' or '.join(f'{table}.{name}' for table in tables)}"
+        raise PenstockError("SQL-1043", f'column "{name}" is in {" and in ".join(tables)}', span=span, hint=hint, sqlstate="42702")
+
+    def _no_column(self, name: str, table: str | None, span: Span | None) -> PenstockError:
+        named = [c for c in self.columns if not (c.table or "").startswith("$")]
+        within = [c.field.name for c in named if table is None or (c.table or "").lower() == table.lower()]
+        place = f" in {table}" if table else f" in {self.tables[0]}" if len(self.tables) == 1 else ""
+        if not self.columns:
+            hint: str | None = "there is no FROM, so no column can be read"
+        else:
+            hint = did_you_mean(name, within, others=True)
+        return PenstockError("SQL-1042", f'column "{name}" does not exist{place}', span=span, hint=hint, sqlstate="42703")
+
+    def _no_table(self, part: exp.Identifier) -> PenstockError:
+        hint = did_you_mean(part.name, self.tables, others=True)
+        return PenstockError("SQL-1044", f'table "{part.name}" is not in FROM', span=span_of(part), hint=hint, sqlstate="42P01")

@@ -1,0 +1,364 @@
+"""SELECT: filter, groups, projection, DISTINCT, and the order that may read columns the projection leaves out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import field as dataclass_field
+from dataclasses import replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, without_event_time
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.expressions.nested_access import orderable
+from penstock.planner.binder.group_by import AggregateList, Groups, group, has_aggregate
+from penstock.planner.binder.group_windows import windowed
+from penstock.planner.binder.grouping_function import GroupingMark
+from penstock.planner.binder.grouping_sets import group_sets
+from penstock.planner.binder.output_names import item_name
+from penstock.planner.binder.over import OverList, OverResult, append_over
+from penstock.planner.binder.pre_projection import Beneath
+from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.joins import bind_from, settled_by
+from penstock.planner.binder.relations.tables import literal_rows, one_row
+from penstock.planner.binder.scope import Relation, Scope
+from penstock.planner.binder.select_hints import BlockHints
+from penstock.planner.binder.select_list_generators import with_generator
+from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.binder.subqueries.correlation import has_subquery
+from penstock.planner.binder.subqueries.scalar_placeholder import attach
+from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues
+from penstock.planner.binder.subqueries.semi_joins import filtered, joins_bounded
+from penstock.planner.expressions.nodes import (
+    Column,
+    Expression,
+    SortKey,
+    conjunction,
+    conjuncts,
+    expression_role,
+)
+from penstock.planner.logical.plan import Aggregate, Filter, LogicalPlan, Project
+from penstock.planner.parser.syntax_nodes import AllColumns, GroupingSets, Reference, consume, span_of
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the select list: its tree (none for a column of ``*``), its expression over the rows, its name."""
+
+    tree: exp.Expr | None
+    expression: Expression
+    name: str
+    aliased: bool = False
+
+
+@dataclasses.dataclass
+class BoundSelect:
+    """A SELECT before its ORDER BY: the rows the select list reads, the list, and how to bind one more expression over the same rows.
+
+    ``ttl_ms``: how long a hint lets the rows of DISTINCT live.
+    """
+
+    rows: LogicalPlan
+    fields: Sequence[Field]
+    items: list[Item]
+    outputs: list[Expression]
+    groups: Groups | None
+    aggregates: AggregateList
+    binder: ExpressionBinder
+    distinct: bool
+    over: OverList = dataclass_field(default_factory=OverList)
+    ttl_ms: int | None = None
+
+    def over_rows(self, tree: exp.Expr) -> Expression:
+        """Bind an expression where the select list is bound."""
+        bound = self.binder.bind(tree)
+        return bound if self.groups is None else self.groups.over(bound)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The output column names."""
+        return tuple(item.name for item in self.items)
+
+    def relation(self, extra: Sequence[Expression] = ()) -> Relation:
+        """Return the projected rows, ``extra`` columns behind the select list."""
+        names = self.names + tuple(f"order{i + 1}" for i in range(len(extra)))
+        rows, expressions = attach(self.rows, (*self.outputs, *extra))
+        fields = tuple(self._field(name, expression) for name, expression in zip(names, expressions, strict=True))
+        if not joins_bounded(rows, self.rows):
+            fields = without_event_time(fields)
+        plan = self._projected(rows, expressions, names)
+        if self.distinct:
+            plan = Aggregate(plan, tuple(range(len(fields))), (), (), ttl_ms=self.ttl_ms)
+            fields = tuple(replace(field, role=None) for field in fields)
+        return Relation(plan, fields)
+
+    def _projected(self, rows: LogicalPlan, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> LogicalPlan:
+        """The projection; none over all columns as they are, and literal rows for constants without FROM."""
+        if names == tuple(rows.schema.names) and all(isinstance(e, Column) and e.index == i for i, e in enumerate(expressions)):
+            return rows
+        if not self.fields and rows == one_row():
+            return literal_rows([expressions], names)
+        return Project(rows, expressions, names)
+
+    def _field(self, name: str, expression: Expression) -> Field:
+        return Field(name, expression.type, expression.nullable, expression_role(expression, self.fields))
+
+
+def bind_select(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr]) -> BoundSelect:
+    """Return a bound SELECT; ``order`` are the expressions of its ORDER BY, whose aggregates are computed with those of the list."""
+    hints = BlockHints.of(tree)
+    source = _source(tree, context, hints)
+    bound = _over_source(tree, context, order, source)
+    bound = replace(bound, rows=hints.on_block(bound.rows, source.plan), ttl_ms=hints.on_distinct() if bound.distinct else None)
+    hints.check_used()
+    return bound
+
+
+def _over_source(tree: exp.Select, context: BindContext, order: Sequence[exp.Expr], source: FromClause) -> BoundSelect:
+    after = ("order", "limit", "offset", "with_", "emit", "late_rows", "history")
+    consume(tree, "expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "group_window", *after)
+    aggregates = AggregateList()
+    plan = source.plan
+    if tree.args.get("where") is not None:
+        source = _where(source, tree.args["where"], context)
+        plan = source.plan
+    if tree.args.get("group_window") is not None:
+        source = windowed(source, tree, _row_fields(plan, source.scope), context)
+        plan = source.plan
+    source, listed = with_generator(source, tree, context)
+    plan = source.plan
+    over = OverList()
+    binder = ExpressionBinder(source.scope, context, "SELECT", aggregates, windows=over, subqueries=SubqueryValues(filtered))
+    items = [item for node in listed for item in _items(node, binder)]
+    fields = _row_fields(plan, source.scope)
+    bound = BoundSelect(plan, fields, items, [item.expression for item in items], None, aggregates, binder, bool(tree.args.get("distinct")), over)
+    condition = _qualified(tree, bound)
+    having = tree.args.get("having")
+    ordered_by_one = any(has_aggregate(node, context.is_aggregate) for node in order)
+    if tree.args.get("group") is None and having is None and not aggregates.calls and not ordered_by_one:
+        _refuse_marks(bound.outputs)
+        return _with_over(bound, condition)
+    return _with_over(_grouped(bound, tree, order), condition)
+
+
+def _qualified(tree: exp.Select, bound: BoundSelect) -> Expression | None:
+    """The condition of QUALIFY, which goes with calls with OVER, its own or the list's."""
+    clause = tree.args.get("qualify")
+    if clause is None:
+        return None
+    binder = replace(bound.binder, clause="QUALIFY")
+    condition = binder.condition(_aliases_replaced(clause, bound.items, binder.scope))
+    if not bound.over.calls:
+        hint = "use WHERE, or HAVING behind GROUP BY"
+        raise PenstockError("SQL-1068", "QUALIFY filters by calls with OVER, and there is none", span=span_of(clause), hint=hint, sqlstate="42P20")
+    return condition
+
+
+def _with_over(bound: BoundSelect, condition: Expression | None) -> BoundSelect:
+    """Return the SELECT with its calls with OVER computed, over the rows or their groups, and the rows QUALIFY keeps.
+
+    What follows may read the calls by name only.
+    """
+    closed = replace(bound, binder=replace(bound.binder, clause="ORDER BY", windows=None))
+    if not bound.over.calls:
+        return closed
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
+    calls = [call.map(lambda e: beneath.over(e if bound.groups is None else bound.groups.over(e))) for call in bound.over.calls]
+    plan, fields, places = append_over(*beneath.rows(), calls)
+
+    def placed(node: Expression) -> Expression:
+        if not isinstance(node, OverResult):
+            return node
+        field = fields[places[node.index]]
+        return Column(field.type, field.nullable, index=places[node.index], name=field.name, span=node.span)
+
+    if condition is not None:
+        kept = condition if bound.groups is None else bound.groups.over(condition)
+        plan, (kept,) = attach(plan, [kept.transform(placed)])
+        plan = Filter(plan, kept)
+    return replace(closed, rows=plan, fields=fields, outputs=[output.transform(placed) for output in bound.outputs])
+
+
+def _refuse_marks(expressions: Sequence[Expression]) -> None:
+    for node in (node for expression in expressions for node in expression.walk()):
+        if isinstance(node, GroupingMark):
+            raise PenstockError("SQL-1063", "GROUPING goes with GROUP BY", span=node.span, hint="add GROUP BY ROLLUP (..)", sqlstate="42803")
+
+
+def _where(source: FromClause, tree: exp.Expr, context: BindContext) -> FromClause:
+    if has_subquery(tree):
+        return filtered(source, [tree], context)
+    condition = ExpressionBinder(source.scope, context, "WHERE").condition(tree)
+    joined, rest = settled_by(source, conjuncts(condition))
+    if joined is source:
+        return FromClause(Filter(source.plan, condition), source.scope)
+    return FromClause(Filter(joined.plan, conjunction(rest)) if rest else joined.plan, joined.scope)
+
+
+def _source(tree: exp.Select, context: BindContext, hints: BlockHints) -> FromClause:
+    from_ = tree.args.get("from_")
+    if from_ is None:
+        return FromClause(one_row(), Scope())
+    return bind_from(from_.this, tree.args.get("joins") or [], context, hints)
+
+
+def _row_fields(plan: LogicalPlan, scope: Scope) -> list[Field]:
+    fields = [replace(field, role=None) for field in plan.schema]
+    for column in scope.columns:
+        fields[column.index] = column.field
+    return fields if scope.columns else []
+
+
+# the select list
+
+
+def _items(node: exp.Expr, binder: ExpressionBinder) -> list[Item]:
+    if isinstance(node, AllColumns):
+        return [Item(None, value, name) for name, value in star_columns(node, binder)]
+    if isinstance(node, exp.Alias):
+        consume(node, "this", "alias")
+        return [Item(node.this, binder.bind(node.this), node.args["alias"].name, True)]
+    expression = binder.bind(node)
+    return [Item(node, expression, item_name(node, binder.context))]
+
+
+# groups
+
+
+def _grouped(bound: BoundSelect, tree: exp.Select, order: Sequence[exp.Expr]) -> BoundSelect:
+    scope, context = bound.binder.scope, bound.binder.context
+    clause = tree.args.get("group")
+    sets = [_keys(nodes, bound.items, replace(bound.binder, clause="GROUP BY", aggregates=None, windows=None)) for nodes in _sets(clause)]
+    having = tree.args.get("having")
+    condition = None
+    if having is not None:
+        condition = replace(bound.binder, clause="HAVING", windows=None).condition(_aliases_replaced(having, bound.items, scope))
+    for node in order:
+        if has_aggregate(node, context.is_aggregate):
+            bound.binder.bind(node)
+    groups = _groups(bound, sets)
+    plan = groups.plan
+    if condition is not None:
+        plan, (condition,) = attach(plan, [groups.over(condition)])
+        plan = Filter(plan, condition)
+    outputs = [groups.over(expression) for expression in bound.outputs]
+    return replace(bound, rows=plan, fields=groups.fields or [Field("", f.type) for f in plan.schema], outputs=outputs, groups=groups)
+
+
+def _groups(bound: BoundSelect, sets: Sequence[Sequence[Expression]]) -> Groups:
+    """The rows grouped by the keys of each set; subqueries in keys and in aggregates are joined beneath."""
+    beneath = Beneath(bound.rows, bound.fields or bound.rows.schema.fields)  # without FROM there is one column nobody reads
+    placed = {key: beneath.over(key) for keys in sets for key in keys}
+    calls = [call.map(beneath.over) for call in bound.aggregates.calls]
+    rows, fields = beneath.rows()
+    if len(sets) == 1:
+        groups = group(rows, fields, [placed[key] for key in sets[0]], [str(key) for key in sets[0]], calls)
+    else:
+        groups = group_sets(rows, fields, [[placed[key] for key in keys] for keys in sets], calls)
+    written = {at: key for key, at in placed.items()}
+    return replace(groups, keys=tuple((written[key], i) for key, i in groups.keys), marks=tuple((written[key], i) for key, i in groups.marks))
+
+
+def _sets(clause: exp.Expr | None) -> list[list[exp.Expr]]:
+    """The grouping sets of GROUP BY as trees: one without GROUPING SETS, ROLLUP or CUBE."""
+    if clause is None:
+        return [[]]
+    if isinstance(clause.expressions[0], GroupingSets):
+        return [list(row.expressions) for row in clause.expressions[0].expressions]
+    return [clause.expressions]
+
+
+def _keys(nodes: Sequence[exp.Expr], items: Sequence[Item], binder: ExpressionBinder) -> list[Expression]:
+    keys: list[Expression] = []
+    for node in nodes:
+        key = _key(node, items, binder)
+        if key not in keys:
+            keys.append(key)
+    return keys
+
+
+def _key(node: exp.Expr, items: Sequence[Item], binder: ExpressionBinder) -> Expression:
+    """A key is a column, an alias of the list, a position in the list, or an expression; a column wins over an alias of its name."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        item = items[position_of(node, len(items), "GROUP BY")]
+        if item.tree is not None:
+            return binder.bind(item.tree)
+        return item.expression
+    if isinstance(node, Reference) and len(node.expressions) == 1:
+        name = node.expressions[0].name
+        if not binder.scope.find(name):
+            for item in items:
+                if item.aliased and item.tree is not None and item.name.lower() == name.lower():
+                    return binder.bind(item.tree)
+    return binder.bind(node)
+
+
+def position_of(node: exp.Expr, count: int, clause: str) -> int:
+    """Return the index of a 1-based position in the select list; raise SQL-1050 outside of it."""
+    position = int(node.name)
+    if not 1 <= position <= count:
+        message = f"{clause} {position} is no position in a list of {count} column{'s' if count != 1 else ''}"
+        raise PenstockError("SQL-1050", message, span=span_of(node), hint=f"positions go from 1 to {count}", sqlstate="42P10")
+    return position - 1
+
+
+def _aliases_replaced(tree: exp.Expr, items: Sequence[Item], scope: Scope) -> exp.Expr:
+    """Return a HAVING condition in which aliases of the select list that are no columns stand for their expressions."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        inside = isinstance(node, Reference) and node.find_ancestor(exp.Select) is None
+        if inside and len(node.expressions) == 1 and not scope.find(node.expressions[0].name):
+            for item in items:
+                if item.aliased and item.tree is not None and item.name.lower() == node.expressions[0].name.lower():
+                    return item.tree.copy()
+        return node
+
+    return tree.transform(replaced)
+
+
+# order
+
+
+def sort_keys(order: exp.Expr, bound: BoundSelect) -> tuple[list[SortKey], list[Expression]]:
+    """Return the keys of ORDER BY over the projected rows, and the extra columns they need behind the select list."""
+    extra: list[Expression] = []
+    keys = []
+    for node in order.expressions:
+        consume(node, "this", "desc", "nulls_first")
+        index = _output_index(node.this, bound, extra)
+        expression = (*bound.outputs, *extra)[index]
+        name = bound.names[index] if index < len(bound.names) else sort_name(node.this, bound)
+        column = Column(expression.type, expression.nullable, index=index, name=name, span=span_of(node.this))
+        keys.append(SortKey(orderable(column, node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first"))))
+    return keys, extra
+
+
+def sort_name(node: exp.Expr, bound: BoundSelect) -> str:
+    """Return what a sort key that is in no list is called."""
+    return item_name(node, bound.binder.context)
+
+
+def _output_index(node: exp.Expr, bound: BoundSelect, extra: list[Expression]) -> int:
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        return position_of(node, len(bound.items), "ORDER BY")
+    if isinstance(node, Reference) and len(node.expressions) == 1:
+        named = [i for i, item in enumerate(bound.items) if item.name.lower() == node.expressions[0].name.lower()]
+        if len(named) == 1 or (named and len({id(bound.outputs[i]) for i in named}) == 1):
+            return named[0]
+    expression = bound.over_rows(_outputs_replaced(node, bound))
+    for index, known in enumerate((*bound.outputs, *extra)):
+        if known == expression:
+            return index
+    if bound.distinct:
+        hint = "add it to the list, or order by what is there"
+        raise PenstockError("SQL-1051", "ORDER BY of a SELECT DISTINCT reads a column of its list", span=span_of(node), hint=hint, sqlstate="42P10")
+    extra.append(expression)
+    return len(bound.outputs) + len(extra) - 1
+
+
+def _outputs_replaced(tree: exp.Expr, bound: BoundSelect) -> exp.Expr:
+    return _aliases_replaced(tree, bound.items, bound.binder.scope)

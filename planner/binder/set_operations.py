@@ -1,0 +1,143 @@
+"""UNION, INTERSECT and EXCEPT: branches in one layout; what both sides hold is counted per row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from penstock.catalog.coercion import common_type_of
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.schema import Field
+from penstock.catalog.types import BIGINT, BOOLEAN
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.scope import Relation
+from penstock.planner.binder.subqueries.scalar_placeholder import column
+from penstock.planner.expressions.implicit_casts import coerced
+from penstock.planner.expressions.nodes import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expression,
+    Literal,
+)
+from penstock.planner.logical.plan import Aggregate, Filter, LogicalPlan, Project, Union
+from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.parser.syntax_nodes import span_of
+
+_ZERO = Literal(BIGINT, False, value=0)
+
+
+def bind_set_operation(tree: exp.SetOperation, context: BindContext) -> Relation:
+    """Return UNION, INTERSECT or EXCEPT: columns by position in common types, named by the first branch; without ALL rows that differ."""
+    distinct = bool(tree.args.get("distinct"))
+    if isinstance(tree, exp.Union) and not distinct:
+        return _united(_branches(tree), "UNION", context)
+    pair = [tree.this, tree.args["expression"]]
+    if isinstance(tree, exp.Union):
+        merged = _united(pair, "UNION", context)
+        different = Aggregate(merged.plan, tuple(range(len(merged.fields))), (), ())
+        return Relation(different, different.schema.fields)
+    word = "INTERSECT" if isinstance(tree, exp.Intersect) else "EXCEPT"
+    left, right = _alike([context.query(node) for node in pair], pair, word)
+    counted = _counted(left.plan, right.plan)
+    width = len(left.fields)
+    mine, theirs = column(counted, width), column(counted, width + 1)
+    count = _smaller(mine, theirs) if word == "INTERSECT" else _less(mine, theirs, distinct)
+    plan = _kept(counted, width, count, distinct)
+    fields = zip(left.fields, plan.schema, strict=True)
+    return Relation(plan, tuple(Field(named.name, field.type, field.nullable) for named, field in fields))
+
+
+def _branches(tree: exp.Union) -> list[exp.Expr]:
+    """The branches of a chain of UNION ALL, first to last."""
+    branches = []
+    node: exp.Expr = tree
+    while isinstance(node, exp.Union) and not node.args.get("distinct") and not _modified(node, tree):
+        branches.append(node.args["expression"])
+        node = node.this
+    return [*branches, node][::-1]
+
+
+def _modified(node: exp.Expr, top: exp.Expr) -> bool:
+    return node is not top and any(node.args.get(key) is not None for key in ("order", "limit", "offset", "with_"))
+
+
+def _united(nodes: Sequence[exp.Expr], word: str, context: BindContext) -> Relation:
+    relations = _alike([context.query(node) for node in nodes], nodes, word)
+    plan = Union(tuple(relation.plan for relation in relations))
+    return Relation(plan, _union_fields(relations, plan.schema.fields))
+
+
+def _alike(relations: Sequence[Relation], nodes: Sequence[exp.Expr], word: str) -> list[Relation]:
+    """Return the branches cast to common types; raise SQL-1083 for unequal widths and SQL-1084 for types that have nothing in common."""
+    width = len(relations[0].fields)
+    for relation, node in zip(relations, nodes, strict=True):
+        if len(relation.fields) != width:
+            message = f"the branches of {word} differ in width: {width} columns and {len(relation.fields)}"
+            raise PenstockError("SQL-1083", message, span=span_of(node), hint="name the same columns in every branch", sqlstate="42601")
+    kinds = []
+    for i, first in enumerate(relations[0].fields):
+        kind = common_type_of([relation.fields[i].type for relation in relations])
+        if kind is None:
+            listed = ", ".join(dict.fromkeys(str(relation.fields[i].type) for relation in relations))
+            message = f'column "{first.name}" of {word} has no common type: {listed}'
+            raise PenstockError("SQL-1084", message, span=span_of(nodes[-1]), hint="CAST it in one branch", sqlstate="42804")
+        kinds.append(kind)
+    names = relations[0].names
+    alike = []
+    for relation in relations:
+        columns = [Column(f.type, f.nullable, index=i, name=f.name) for i, f in enumerate(relation.fields)]
+        same = len(relation.plan.schema) == width and all(column.type == kind for column, kind in zip(columns, kinds, strict=True))
+        cast = tuple(coerced(column, kind) for column, kind in zip(columns, kinds, strict=True))
+        alike.append(relation if same else Relation(Project(relation.plan, cast, names), relation.fields))
+    return alike
+
+
+def _union_fields(relations: Sequence[Relation], fields: Sequence[Field]) -> tuple[Field, ...]:
+    """A column keeps its role where it has the same one in every branch."""
+    merged = []
+    for i, field in enumerate(fields):
+        roles = {relation.fields[i].role for relation in relations}
+        merged.append(Field(relations[0].fields[i].name, field.type, field.nullable, roles.pop() if len(roles) == 1 else None))
+    return tuple(merged)
+
+
+# what both sides hold
+
+
+def _counted(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
+    """Return each different row once, with how often it stands on the left and on the right."""
+    width = len(left.schema)
+    both = Union((_tagged(left, TRUE), _tagged(right, FALSE)))
+    tag = Column(BOOLEAN, False, index=width, name="side")
+    other = Call(BOOLEAN, False, function="not", args=(tag,))
+    calls = tuple(AggregateCall("count", (), BIGINT, False, filter=keep) for keep in (tag, other))
+    return Aggregate(both, tuple(range(width)), calls, ("left_rows", "right_rows"))
+
+
+def _tagged(plan: LogicalPlan, tag: Literal) -> LogicalPlan:
+    columns = tuple(column(plan, i) for i in range(len(plan.schema)))
+    return Project(plan, (*columns, tag), (*plan.schema.names, "side"))
+
+
+def _smaller(mine: Column, theirs: Column) -> Expression:
+    less = Call(BOOLEAN, False, function="less", args=(mine, theirs))
+    return Case(BIGINT, False, whens=((less, mine),), default=theirs)
+
+
+def _less(mine: Column, theirs: Column, distinct: bool) -> Expression:
+    """How often a row stays of EXCEPT: without ALL a single one on the right takes all away."""
+    if not distinct:
+        return Call(BIGINT, False, function="subtract", args=(mine, theirs))
+    absent = Call(BOOLEAN, False, function="equal", args=(theirs, _ZERO))
+    return Case(BIGINT, False, whens=((absent, mine),), default=_ZERO)
+
+
+def _kept(counted: LogicalPlan, width: int, count: Expression, distinct: bool) -> LogicalPlan:
+    plan = Filter(counted, Call(BOOLEAN, False, function="greater", args=(count, _ZERO)))
+    columns, names = tuple(column(plan, i) for i in range(width)), tuple(plan.schema.names[:width])
+    return Project(plan, columns, names) if distinct else Repeat(Project(plan, (*columns, count), (*names, "rows")))

@@ -1,0 +1,169 @@
+"""A subquery seen from the query around it: its rows, the conditions the two share, the values it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field, replace
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.group_by import has_aggregate
+from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.joins import bind_from, settled_by
+from penstock.planner.binder.relations.tables import one_row
+from penstock.planner.binder.relations.time_bounds import Roles, time_roles
+from penstock.planner.binder.scope import Scope
+from penstock.planner.binder.select_hints import BlockHints
+from penstock.planner.binder.star_columns import star_columns
+from penstock.planner.expressions.nodes import Column, Expression, conjunction, conjuncts
+from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.parser.syntax_nodes import AllColumns, Reference, span_of
+
+Filtering = Callable[[FromClause, Sequence[exp.Expr], BindContext], FromClause]
+"""How a FROM clause is filtered by conditions that may hold subqueries themselves."""
+
+
+@dataclass(frozen=True)
+class InnerRows:
+    """Rows under their own conditions. ``shared`` conditions, ``items`` and ``scope`` see the ``width`` columns of the outer rows before them.
+
+    ``times``: the own columns that tell time.
+    """
+
+    plan: LogicalPlan
+    width: int
+    scope: Scope
+    shared: tuple[Expression, ...] = ()
+    items: tuple[Expression, ...] = ()
+    times: Roles = field(default_factory=dict)
+
+    def own(self, expression: Expression) -> Expression:
+        """Return an expression that reads own columns only as one over the own rows."""
+        return expression.remap({i: i - self.width for i in expression.columns()})
+
+    def pairs(self, values: Sequence[Expression], tree: exp.Expr, binder: ExpressionBinder) -> list[tuple[Expression, Expression]]:
+        """Return each value with the listed one it is compared with, both in one type; raise SQL-1085 for lists of unequal length."""
+        if len(values) != len(self.items):
+            many = f"{len(values)} value{'s' if len(values) != 1 else ''}"
+            message = f"IN compares {many} with {len(self.items)} column{'s' if len(self.items) != 1 else ''}"
+            hint = f"list {many} in the subquery"
+            raise PenstockError("SQL-1085", message, span=span_of(tree.args["query"]), hint=hint, sqlstate="42601")
+        pairs = []
+        for value, item in zip(values, self.items, strict=True):
+            first, second = binder.call("equal", [value, item], value.span).children
+            pairs.append((first, second))
+        return pairs
+
+
+def tested_values(tree: exp.Expr) -> list[exp.Expr]:
+    """Return what stands left of IN, value by value."""
+    return list(tree.this.expressions) if isinstance(tree.this, exp.Tuple) else [tree.this]
+
+
+def is_plain(tree: exp.Expr) -> bool:
+    """Return whether a subquery is a FROM, a WHERE and a list, with nothing between its rows and those of FROM but its list."""
+    between = ("group", "having", "limit", "offset", "with_", "order")
+    return isinstance(tree, exp.Select) and not any(tree.args.get(key) for key in between)
+
+
+def aggregates(tree: exp.Expr, context: BindContext) -> bool:
+    """Return whether the list of a SELECT aggregates."""
+    return isinstance(tree, exp.Select) and any(has_aggregate(item, context.is_aggregate) for item in tree.expressions)
+
+
+def inner_rows(subquery: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering, *, list_matters: bool = True) -> InnerRows:
+    """Bind a subquery inside a query whose rows have ``width`` columns; without ``list_matters`` it is asked for nothing but whether it has rows."""
+    tree = subquery.this
+    try:
+        if not is_plain(tree) or aggregates(tree, context):
+            relation = context.query(tree)
+            columns = (Column(f.type, f.nullable, index=width + i, name=f.name) for i, f in enumerate(relation.fields))
+            return InnerRows(relation.plan, width, Scope(), (), tuple(columns), time_roles(Scope.of(relation, None)))
+        rows = bound_rows(tree, outer, width, context, filtering)
+        if list_matters or not all(isinstance(item, AllColumns) for item in tree.expressions):
+            return replace(rows, items=tuple(bound_list(rows.scope, tree, context)))
+        return rows
+    except PenstockError as error:
+        raise reaching_out(error, tree, outer) from None
+
+
+def bound_rows(tree: exp.Expr, outer: Scope, width: int, context: BindContext, filtering: Filtering) -> InnerRows:
+    """Bind FROM and WHERE of a plain subquery: conditions on its own rows filter them, the others are shared."""
+    from_ = tree.args.get("from_")
+    hints = BlockHints.of(tree)
+    source = FromClause(one_row(), Scope()) if from_ is None else bind_from(from_.this, tree.args.get("joins") or [], context, hints)
+    hints.check_used()
+    seen = Scope(Scope().beside(source.scope, width).columns, outer)
+    binder = ExpressionBinder(seen, context, "WHERE")
+    where = tree.args.get("where")
+    own, shared, nested = [], [], []
+    for part in conjunct_trees(where) if where is not None else ():
+        if has_subquery(part):
+            nested.append(part)
+            continue
+        for condition in conjuncts(binder.condition(part)):
+            if any(i < width for i in condition.columns()):
+                shared.append(condition)
+            else:
+                own.append(condition.remap({i: i - width for i in condition.columns()}))
+    source, rest = settled_by(source, tuple(own))
+    rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
+    if nested:
+        rows = filtering(rows, nested, context)
+    return InnerRows(rows.plan, width, seen, tuple(shared), times=time_roles(rows.scope))
+
+
+def bound_list(scope: Scope, tree: exp.Expr, context: BindContext) -> list[Expression]:
+    """Return the list of a plain subquery, stars as the columns they stand for."""
+    binder = ExpressionBinder(scope, context, "SELECT")
+    found: list[Expression] = []
+    for item in tree.expressions:
+        if isinstance(item, AllColumns):
+            found += [value for _, value in star_columns(item, binder)]
+        else:
+            found.append(binder.bind(item.this if isinstance(item, exp.Alias) else item))
+    return found
+
+
+def conjunct_trees(tree: exp.Expr) -> list[exp.Expr]:
+    """Return the AND-ed parts of a condition as trees, left to right."""
+    inside = tree
+    while isinstance(inside, exp.Paren):
+        inside = inside.this
+    if isinstance(inside, exp.And):
+        return conjunct_trees(inside.this) + conjunct_trees(inside.args["expression"])
+    return [tree]
+
+
+def has_subquery(tree: exp.Expr) -> bool:
+    """Return whether a subquery stands in an expression's tree."""
+    return any(isinstance(node, exp.Subquery) for node in tree.walk())
+
+
+def _resolves(scope: Scope, node: exp.Expr) -> bool:
+    if isinstance(node, AllColumns):
+        return node.this is not None and scope.has_table(node.this.name)
+    try:
+        scope.resolve(node.expressions)
+    except PenstockError:
+        return False
+    return True
+
+
+def reaching_out(error: PenstockError, tree: exp.Expr, outer: Scope) -> PenstockError:
+    """Return what to raise where a name in a subquery is not found: it may be a column of the query around it, read where that cannot be."""
+    if error.code not in ("SQL-1042", "SQL-1044") or error.span is None:
+        return error
+    for node in tree.find_all(Reference, AllColumns):
+        parts = node.expressions if isinstance(node, Reference) else [node.this] if node.this is not None else []
+        inside = any(span_of(part) == error.span for part in (node, *parts))
+        if inside and _resolves(outer, node):
+            name = ".".join(part.name for part in parts) + (".*" if isinstance(node, AllColumns) else "")
+            message = f'a subquery cannot read "{name}" of a query around it in this place'
+            hint = "a subquery reads the query right around it in its own WHERE, without GROUP BY, LIMIT, WITH or UNION"
+            return PenstockError("SQL-1601", message, span=error.span, hint=hint, sqlstate="0A000")
+    return error

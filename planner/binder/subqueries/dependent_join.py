@@ -1,0 +1,150 @@
+"""A subquery that shares more than equalities with the rows around it: it is joined to the different values those rows have, and found by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from decimal import Decimal as PyDecimal
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    STRING,
+    Array,
+    BigInt,
+    Binary,
+    DataType,
+    Decimal,
+    Double,
+    Float,
+    Int,
+    Map,
+    Row,
+    SmallInt,
+    TimestampLtz,
+    TinyInt,
+)
+from penstock.planner.binder.relations.equi_keys import with_keys
+from penstock.planner.binder.relations.joins import join_on
+from penstock.planner.binder.subqueries.correlation import InnerRows
+from penstock.planner.expressions.nodes import Call, Case, Cast, Column, Expression, Literal
+from penstock.planner.logical.plan import Aggregate, JoinKind, LogicalPlan, Project
+
+_STRICT = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "add", "subtract", "multiply", "negate", "and", "like")
+
+
+@dataclass(frozen=True)
+class OuterValues(LogicalPlan):
+    """Stands for the different values of columns of the rows around a subquery until it is joined to them; never leaves the binder."""
+
+    values: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.values
+
+
+@dataclass(frozen=True)
+class FoundRows(InnerRows):
+    """Rows met by the outer rows' values: behind their own columns stand those values, ``outer`` by position.
+
+    ``domain``: the columns of the outer rows whose different values ``OuterValues`` in the plan stands for.
+    """
+
+    outer: dict[int, int] = field(default_factory=dict)
+    domain: tuple[Expression, ...] = ()
+
+    def own(self, expression: Expression) -> Expression:
+        return expression.remap({i: self.outer[i] if i < self.width else i - self.width for i in expression.columns()})
+
+
+def by_outer_values(rows: InnerRows, reads: Iterable[int] = (), span: Span | None = None) -> FoundRows:
+    """Return the rows joined to the different values of the outer columns their conditions (and ``reads``) name; what they share is equalities then.
+
+    An outer value that may be NULL, and may be so in a pair that fits, is compared with NULL equal to NULL; raises SQL-1601 where its type has no
+    such comparison.
+    """
+    wanted = sorted({i for part in rows.shared for i in part.columns() if i < rows.width} | set(reads))
+    seen = {c.index: c.field for c in (rows.scope.outer.columns if rows.scope.outer is not None else ())}
+    fields = [seen[i] for i in wanted]
+    values = OuterValues(Schema(tuple(Field(f"outer{n + 1}", f.type, f.nullable) for n, f in enumerate(fields))))
+    places = {i: n for n, i in enumerate(wanted)}
+    own = len(rows.plan.schema)
+    beneath = {**places, **{rows.width + i: len(wanted) + i for i in range(own)}}
+    met = join_on(values, rows.plan, JoinKind.INNER, tuple(part.remap(beneath) for part in rows.shared))
+    order = (*range(len(wanted), len(wanted) + own), *range(len(wanted)))
+    columns = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i in order for f in (met.schema[i],))
+    plan = Project(met, columns, tuple(c.name for c in columns))
+    domain = tuple(Column(f.type, f.nullable, index=i, name=f.name) for i, f in zip(wanted, fields, strict=True))
+    shared: list[Expression] = []
+    for n, value in enumerate(domain):
+        mine = Column(value.type, value.nullable, index=rows.width + own + n, name=value.name)
+        if value.nullable and not any(_refuses_null(part, value.index) for part in rows.shared):
+            shared += _alike(value, mine, span)
+        else:
+            shared.append(_equal(value, mine))
+    found = {i: own + n for n, i in enumerate(wanted)}
+    return FoundRows(plan, rows.width, rows.scope, tuple(shared), rows.items, {}, found, domain)
+
+
+def with_domain(plan: LogicalPlan, rows: LogicalPlan, domain: Sequence[Expression]) -> LogicalPlan:
+    """Return a plan whose ``OuterValues`` are the different values of ``domain`` over ``rows``."""
+    if not domain:
+        return plan
+    wide, positions = with_keys(rows, domain)
+    unique = tuple(dict.fromkeys(positions))
+    groups = Aggregate(wide, unique, (), ())
+    places = [unique.index(position) for position in positions]
+    columns = tuple(Column(groups.schema[i].type, groups.schema[i].nullable, index=i) for i in places)
+    values = Project(groups, columns, tuple(f"outer{n + 1}" for n in range(len(columns))))
+    return plan.transform(lambda node: values if isinstance(node, OuterValues) else node)
+
+
+def _refuses_null(part: Expression, index: int) -> bool:
+    """Whether a condition is not TRUE where a column is NULL, by its very form."""
+    if isinstance(part, Column):
+        return part.index == index
+    if isinstance(part, Cast) or (isinstance(part, Call) and part.function in _STRICT):
+        return any(_refuses_null(child, index) for child in part.children)
+    return False
+
+
+def _equal(left: Expression, right: Expression) -> Call:
+    return Call(BOOLEAN, left.nullable or right.nullable, function="equal", args=(left, right))
+
+
+def _alike(left: Expression, right: Expression, span: Span | None) -> list[Expression]:
+    """Two equalities that both hold exactly where two values are equal or both NULL."""
+    flags = [Call(BOOLEAN, False, function="is_null", args=(side,)) for side in (left, right)]
+    filled = [_filled(side, span) for side in (left, right)]
+    return [_equal(*flags), _equal(*filled)]
+
+
+def _filled(value: Expression, span: Span | None) -> Expression:
+    zero = _zero(value.type)
+    if zero is None:
+        if isinstance(value.type, Array | Map | Row | Binary):
+            hint = "say that the column is NOT NULL, or join with a query in FROM"
+            message = f"a subquery that is a value cannot be found by a {value.type} that may be NULL"
+            raise PenstockError("SQL-1601", message, span=span, hint=hint, sqlstate="0A000")
+        if isinstance(value.type, TimestampLtz):  # as text two instants of an hour that comes twice are one
+            value, zero = Call(BIGINT, True, function="unix_micros", args=(value,)), Literal(BIGINT, False, value=0)
+        else:
+            value, zero = Cast(STRING, True, arg=value), Literal(STRING, False, value="")
+    null = Call(BOOLEAN, False, function="is_null", args=(value,))
+    return Case(value.type, False, whens=((null, zero),), default=value)
+
+
+def _zero(kind: DataType) -> Literal | None:
+    match kind:
+        case TinyInt() | SmallInt() | Int() | BigInt():
+            return Literal(kind, False, value=0)
+        case Float() | Double():
+            return Literal(kind, False, value=0.0)
+        case Decimal(scale=scale):
+            return Literal(kind, False, value=PyDecimal(0).scaleb(-scale))
+        case _:
+            return None

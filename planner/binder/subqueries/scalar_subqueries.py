@@ -1,0 +1,265 @@
+"""Subqueries as values: a scalar subquery, and EXISTS and IN where they are no condition of WHERE by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import BIGINT, BOOLEAN, Array
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.group_by import AggregateList, AggregateResult
+from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
+from penstock.planner.binder.subqueries.cardinality import one_row_at_most, one_row_for
+from penstock.planner.binder.subqueries.correlation import (
+    Filtering,
+    InnerRows,
+    aggregates,
+    bound_list,
+    bound_rows,
+    inner_rows,
+    is_plain,
+    reaching_out,
+    tested_values,
+)
+from penstock.planner.binder.subqueries.dependent_join import FoundRows, by_outer_values
+from penstock.planner.binder.subqueries.lateral_top_n import first_rows
+from penstock.planner.binder.subqueries.scalar_placeholder import ScalarSubquery, column
+from penstock.planner.expressions.nodes import (
+    FALSE,
+    TRUE,
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expression,
+    Literal,
+)
+from penstock.planner.logical.over import PartitionTop
+from penstock.planner.logical.plan import Aggregate, Filter, LogicalPlan, Project, TopN
+from penstock.planner.parser.syntax_nodes import span_of
+
+_COUNT = AggregateCall("count", (), BIGINT, False)
+_ZERO = Literal(BIGINT, False, value=0)
+_ORDERED = ("order", "limit", "offset")
+
+
+def logical(function: str, *args: Expression) -> Call:
+    """Return a BOOLEAN call on arguments that have their types already."""
+    nullable = function not in ("is_null", "is_not_null") and any(arg.nullable for arg in args)
+    return Call(BOOLEAN, nullable, function=function, args=args)
+
+
+def any_row(plan: LogicalPlan) -> LogicalPlan:
+    """Return one row (TRUE) when a plan has rows, else none."""
+    counted = Aggregate(plan, (), (_COUNT,), ("rows",))
+    return Project(Filter(counted, logical("greater", column(counted, 0), _ZERO)), (TRUE,), ("found",))
+
+
+def null_facts(plan: LogicalPlan, keys: Sequence[Expression], value: Expression) -> LogicalPlan:
+    """Return one row per key (without keys: one when there are rows): the key, and whether a value of its rows is NULL."""
+    wide, positions = with_keys(plan, keys)
+    unique = tuple(dict.fromkeys(positions))
+    calls = (_COUNT, AggregateCall("count", (value,), BIGINT, False))
+    counted: LogicalPlan = Aggregate(wide, unique, calls, ("rows", "values"))
+    rows, values = (column(counted, len(unique) + i) for i in range(2))
+    if not unique:
+        counted = Filter(counted, logical("greater", rows, _ZERO))
+    outputs = (*(column(counted, unique.index(p)) for p in positions), logical("greater", rows, values))
+    return Project(counted, outputs, (*(f"key{i + 1}" for i in range(len(positions))), "holds_null"))
+
+
+def found_facts(plan: LogicalPlan, keys: Sequence[Expression]) -> LogicalPlan:
+    """Return one row per key (without keys: one when there are rows): the key, and TRUE."""
+    if not keys:
+        return any_row(plan)
+    wide, positions = with_keys(plan, keys)
+    unique = tuple(dict.fromkeys(positions))
+    groups = Aggregate(wide, unique, (), ())
+    outputs = (*(column(groups, unique.index(p)) for p in positions), TRUE)
+    return Project(groups, outputs, (*(f"key{i + 1}" for i in range(len(positions))), "found"))
+
+
+@dataclass(frozen=True)
+class SubqueryValues:
+    """Binds subqueries inside expressions; ``filtering`` filters a subquery's own FROM."""
+
+    filtering: Filtering
+
+    def exists(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return EXISTS as a value."""
+        rows = inner_rows(tree.this, binder.scope, _width(binder), binder.context, self.filtering, list_matters=False)
+        rows, keys = _found(rows, span_of(tree))
+        facts = found_facts(rows.plan, [key for _, key in keys])
+        return _value(keys, facts, logical("is_not_null", column(facts, len(keys), padded=True)), span_of(tree), rows)
+
+    def contains(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return IN as a value: NULL where only a NULL keeps it from being FALSE."""
+        values = [binder.bind(part) for part in tested_values(tree)]
+        rows = inner_rows(tree.args["query"], binder.scope, _width(binder), binder.context, self.filtering)
+        pairs = rows.pairs(values, tree, binder)
+        span = span_of(tree)
+        rows, keys = _found(rows, span, [right for _, right in pairs])
+        inner = [rows.own(right) for _, right in pairs]
+        matches = keys + [(left, right) for (left, _), right in zip(pairs, inner, strict=True)]
+        facts = found_facts(rows.plan, [key for _, key in matches])
+        found = _value(matches, facts, logical("is_not_null", column(facts, len(matches), padded=True)), span, rows)
+        if not any(value.nullable for pair in pairs for value in pair):
+            return found
+        if len(pairs) > 1:
+            hint = "put it among the conditions of WHERE by itself, or say that the columns are NOT NULL"
+            raise PenstockError(
+                "SQL-1601", "IN of several values that may be NULL is a condition of WHERE only", span=span, hint=hint, sqlstate="0A000"
+            )
+        facts = null_facts(rows.plan, [key for _, key in keys], inner[0])
+        flag = column(facts, len(keys), padded=True)
+        empty = _value(keys, facts, logical("is_null", flag), span, rows)
+        unknown = _value(keys, facts, flag, span, rows)
+        left = pairs[0][0]
+        null = Literal(BOOLEAN, True, value=None)
+        whens: list[tuple[Expression, Expression]] = [(found, TRUE), (empty, FALSE), (unknown, null)]
+        if left.nullable:
+            whens.append((logical("is_null", left), null))
+        return Case(BOOLEAN, True, whens=tuple(whens), default=FALSE, span=span)
+
+    def scalar(self, tree: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """Return a subquery's one value, NULL where it has no row; raise SQL-1086 where it may have several."""
+        query, span = tree.this, span_of(tree)
+        if is_plain(query) and aggregates(query, binder.context) and not query.args.get("distinct"):
+            _one_column(len(query.expressions), span)
+            try:
+                return self.aggregated(query, binder, span)[0]
+            except PenstockError as error:
+                raise reaching_out(error, query, binder.scope) from None
+        try:
+            relation = binder.context.query(query)
+        except PenstockError as error:
+            refused = reaching_out(error, query, binder.scope)
+            if refused is error or not is_plain(_unordered(query)):
+                raise refused from None
+            return self._one_of(query, binder, span)
+        _one_column(len(relation.fields), span)
+        if not one_row_at_most(relation.plan):
+            raise _several(span)
+        return _value([], relation.plan, column(relation.plan, 0, padded=True), span)
+
+    def _one_of(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> Expression:
+        """The one row a subquery without aggregates has for an outer row: the first by its order, or the only one by a key."""
+        rows = bound_rows(_unordered(query), binder.scope, _width(binder), binder.context, self.filtering)
+        items = bound_list(rows.scope, query, binder.context)
+        _one_column(len(items), span)
+        listed = items[0]
+        first = any(query.args.get(key) for key in _ORDERED)
+        if first:
+            rows = first_rows(rows, query, binder.context, [listed])
+        rows, keys = (rows, _pairs(rows)) if first else _found(rows, span, [listed])
+        wide, positions = with_keys(rows.plan, [key for _, key in keys])
+        if not (_is_first(rows.plan) if first else one_row_for(wide, positions)):
+            raise _several(span)
+        outputs = (*(column(wide, position) for position in positions), rows.own(listed))
+        facts = Project(wide, outputs, (*(f"key{i + 1}" for i in range(len(keys))), "value"))
+        return _value(keys, facts, column(facts, len(keys), padded=True), span, rows)
+
+    def aggregated(self, query: exp.Expr, binder: ExpressionBinder, span: Span | None) -> list[Expression]:
+        """Return the values of a list of aggregates without GROUP BY: grouped by what the query shares with the outer rows."""
+        rows = bound_rows(query, binder.scope, _width(binder), binder.context, self.filtering)
+        calls = AggregateList()
+        inner = ExpressionBinder(rows.scope, binder.context, "SELECT", calls)
+        listed = [inner.bind(item.this if isinstance(item, exp.Alias) else item) for item in query.expressions]
+        for call in calls.calls:
+            _refuse_outer(call, rows.width, span)
+        rows, keys = _found(rows, span, [e for call in calls.calls for e in (*call.args, call.filter) if e is not None])
+        wide, positions = with_keys(rows.plan, [key for _, key in keys])
+        unique = tuple(dict.fromkeys(positions))
+        own = tuple(call.map(rows.own) for call in calls.calls)
+        plan = Aggregate(wide, unique, own, tuple(map(str, own)))
+        outer, outputs = tuple(o for o, _ in keys), tuple(unique.index(position) for position in positions)
+        values = [expression.transform(lambda node: _result(node, plan, bool(keys), binder)) for expression in listed]
+        made = partial(ScalarSubquery, span=span, outer=outer, plan=plan, keys=outputs, certain=not keys, domain=_domain(rows))
+        return [made(value.type, value.nullable, value=value) for value in values]
+
+
+def _refuse_outer(call: AggregateCall, width: int, span: Span | None) -> None:
+    """Refuse an aggregate of nothing but outer columns: by the standard it is one of the outer query, whatever rows the subquery has."""
+    read = {i for e in (*call.args, call.filter) if e is not None for i in e.columns()}
+    if read and max(read) < width:
+        message = f"{call} is an aggregate of the query around the subquery: it reads only columns of that"
+        hint = "write the aggregate in the query around it; for the value of its row, select the column without an aggregate"
+        raise PenstockError("SQL-1601", message, span=call.span or span, hint=hint, sqlstate="0A000")
+
+
+def _result(node: Expression, plan: Aggregate, padded: bool, binder: ExpressionBinder) -> Expression:
+    """An aggregate's result as a column; where no row shares the key there is no group, and a count is 0."""
+    if isinstance(node, Column):
+        message = f'column "{node.name}" stands beside an aggregate in a subquery'
+        hint = f"write any_value({node.name}), or read it outside of the subquery"
+        raise PenstockError("SQL-1061", message, span=node.span, hint=hint, sqlstate="42803")
+    if not isinstance(node, AggregateResult):
+        return node
+    found = column(plan, len(plan.keys) + node.index, padded=padded)
+    if not padded or plan.aggregates[node.index].nullable:
+        return found
+    if isinstance(found.type, Array):
+        none: Expression = Call(found.type, False, function="array", args=())
+    else:
+        none = _ZERO  # what is never NULL and no array is a count
+    return binder.call("coalesce", [found, none], node.span)
+
+
+def _found(rows: InnerRows, span: Span | None, reads: Sequence[Expression] = ()) -> tuple[InnerRows, list[tuple[Expression, Expression]]]:
+    """Return the rows and the equalities they are found by, (outer, own) each.
+
+    Where they share other conditions, or ``reads`` names outer columns, they are the rows joined to the different outer values.
+    """
+    outer = {i for expression in reads for i in expression.columns() if i < rows.width}
+    if outer or any(key_pair(part, rows.width) is None for part in rows.shared):
+        rows = by_outer_values(rows, outer, span)
+    return rows, _pairs(rows)
+
+
+def _pairs(rows: InnerRows) -> list[tuple[Expression, Expression]]:
+    return [pair for part in rows.shared if (pair := key_pair(part, rows.width)) is not None]
+
+
+def _unordered(query: exp.Expr) -> exp.Expr:
+    bare = query.copy()
+    for key in _ORDERED:
+        bare.set(key, None)
+    return bare
+
+
+def _is_first(plan: LogicalPlan) -> bool:
+    """Whether rows found by their order are one for each value of what they share."""
+    top = plan.input if isinstance(plan, Project) else plan
+    return isinstance(top, PartitionTop | TopN) and top.limit == 1
+
+
+def _several(span: Span | None) -> PenstockError:
+    hint = "aggregate it, as in SELECT max(..), or add ORDER BY .. LIMIT 1"
+    return PenstockError("SQL-1086", "a subquery that is a value may give one row only", span=span, hint=hint, sqlstate="21000")
+
+
+def _domain(rows: InnerRows) -> tuple[Expression, ...]:
+    return rows.domain if isinstance(rows, FoundRows) else ()
+
+
+def _value(
+    keys: Sequence[tuple[Expression, Expression]], facts: LogicalPlan, value: Expression, span: Span | None, rows: InnerRows | None = None
+) -> ScalarSubquery:
+    outer = tuple(left for left, _ in keys)
+    domain = () if rows is None else _domain(rows)
+    return ScalarSubquery(value.type, value.nullable, span=span, outer=outer, plan=facts, keys=tuple(range(len(keys))), value=value, domain=domain)
+
+
+def _one_column(count: int, span: Span | None) -> None:
+    if count != 1:
+        message = f"a subquery that is a value gives one column, this gives {count}"
+        raise PenstockError("SQL-1085", message, span=span, hint="list one column", sqlstate="42601")
+
+
+def _width(binder: ExpressionBinder) -> int:
+    """The columns of the rows a binder reads, as far as they have names."""
+    return max((c.index + 1 for c in binder.scope.columns), default=0)

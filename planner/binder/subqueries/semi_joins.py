@@ -1,0 +1,129 @@
+"""Subqueries: IN and EXISTS among the conditions of WHERE become SEMI and ANTI joins, everywhere else a subquery is a value joined to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.relations.equi_keys import key_pair, with_keys
+from penstock.planner.binder.relations.from_clause import FromClause
+from penstock.planner.binder.relations.joins import join_on, settled_by
+from penstock.planner.binder.relations.tables import bounded
+from penstock.planner.binder.relations.time_bounds import Roles, time_roles
+from penstock.planner.binder.scope import Scope
+from penstock.planner.binder.subqueries.correlation import (
+    InnerRows,
+    conjunct_trees,
+    has_subquery,
+    inner_rows,
+    tested_values,
+)
+from penstock.planner.binder.subqueries.scalar_placeholder import attach, column
+from penstock.planner.binder.subqueries.scalar_subqueries import SubqueryValues, any_row, logical, null_facts
+from penstock.planner.expressions.nodes import Call, Expression, conjunction, conjuncts
+from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.plan import Filter, Join, JoinKind, LogicalPlan
+
+
+def filtered(source: FromClause, where: Sequence[exp.Expr], context: BindContext) -> FromClause:
+    """Return the rows for which every condition is TRUE: plain conditions first, then subqueries in the order they are written."""
+    trees = [part for tree in where for part in conjunct_trees(tree)]
+    plain = tuple(ExpressionBinder(source.scope, context, "WHERE").condition(tree) for tree in trees if not has_subquery(tree))
+    source, rest = settled_by(source, tuple(part for condition in plain for part in conjuncts(condition)))
+    rows = FromClause(Filter(source.plan, conjunction(rest)) if rest else source.plan, source.scope)
+    for tree in trees:
+        if has_subquery(tree):
+            plan = _tested(rows.plan, rows.scope, tree, context)
+            rows = FromClause(plan, roles_above(rows.scope, plan, rows.plan))
+    return rows
+
+
+def roles_above(scope: Scope, plan: LogicalPlan, bottom: LogicalPlan) -> Scope:
+    """Return a scope of the rows of ``bottom`` as it is above the joins of subqueries: with the roles of rows that still come in their time."""
+    while plan is not bottom:
+        if isinstance(plan, TimedJoin):
+            scope = scope.with_roles_of(plan.schema)
+        elif isinstance(plan, Join) and not bounded(plan.right):
+            return scope.without_roles()
+        plan = plan.inputs[0]
+    return scope
+
+
+def joins_bounded(plan: LogicalPlan, bottom: LogicalPlan) -> bool:
+    """Return whether all that subqueries have joined above a node is bounded, so that its rows still come in their time."""
+    while plan is not bottom:
+        if isinstance(plan, Join) and not bounded(plan.right):
+            return False
+        plan = plan.inputs[0]
+    return True
+
+
+def _tested(plan: LogicalPlan, scope: Scope, tree: exp.Expr, context: BindContext) -> LogicalPlan:
+    """Return the rows of a plan for which one condition with a subquery in it is TRUE."""
+    negated, core = False, tree
+    while isinstance(core, exp.Not | exp.Paren):
+        negated ^= isinstance(core, exp.Not)
+        core = core.this
+    binder = ExpressionBinder(scope, context, "WHERE", subqueries=SubqueryValues(filtered))
+    if isinstance(core, exp.Exists):
+        rows = inner_rows(core.this, scope, len(plan.schema), context, filtered, list_matters=False)
+        return _whether_any(plan, scope, rows, negated)
+    if isinstance(core, exp.In) and core.args.get("query") is not None:
+        return _whether_in(plan, core, negated, binder)
+    wide, (condition,) = attach(plan, [binder.condition(tree)])
+    return Filter(wide, condition)
+
+
+def _whether_any(plan: LogicalPlan, scope: Scope, rows: InnerRows, negated: bool) -> LogicalPlan:
+    kind = JoinKind.ANTI if negated else JoinKind.SEMI
+    if not rows.shared:
+        return Join(plan, any_row(rows.plan), kind, (), ())
+    return join_on(plan, rows.plan, kind, rows.shared, _times(scope, rows, plan))
+
+
+def _times(scope: Scope, rows: InnerRows, plan: LogicalPlan) -> tuple[Roles, Roles] | None:
+    return None if bounded(plan) or bounded(rows.plan) else (time_roles(scope), rows.times)
+
+
+def _whether_in(plan: LogicalPlan, tree: exp.Expr, negated: bool, binder: ExpressionBinder) -> LogicalPlan:
+    plan, values = attach(plan, [binder.bind(part) for part in tested_values(tree)])
+    rows = inner_rows(tree.args["query"], binder.scope, len(plan.schema), binder.context, filtered)
+    pairs = rows.pairs(values, tree, binder)
+    times = _times(binder.scope, rows, plan)
+    if not negated:
+        return join_on(plan, rows.plan, JoinKind.SEMI, (*rows.shared, *(_equal(pair) for pair in pairs)), times)
+    return _not_in(plan, rows, pairs, times)
+
+
+def _equal(pair: tuple[Expression, Expression]) -> Call:
+    return logical("equal", *pair)
+
+
+def _not_in(plan: LogicalPlan, rows: InnerRows, pairs: Sequence[tuple[Expression, Expression]], times: tuple[Roles, Roles] | None) -> LogicalPlan:
+    """Keep a row when no comparison is TRUE or NULL: a NULL on either side keeps it only where it meets no row at all."""
+    width = rows.width
+    keyed = [key_pair(part, width) for part in rows.shared]
+    may_be_null = any(value.nullable for pair in pairs for value in pair)
+    if not may_be_null:
+        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_equal(pair) for pair in pairs)), times)
+    if len(pairs) > 1 or None in keyed:
+        return join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, *(_not_false(pair) for pair in pairs)), times)
+    left, right = pairs[0]
+    plan = join_on(plan, rows.plan, JoinKind.ANTI, (*rows.shared, _equal(pairs[0])))
+    keys = [pair for pair in keyed if pair is not None]
+    facts = null_facts(rows.plan, [key for _, key in keys], rows.own(right))
+    wide, left_keys = with_keys(plan, [key for key, _ in keys])
+    holds_null = column(facts, len(facts.schema) - 1).remap({len(facts.schema) - 1: len(wide.schema) + len(facts.schema) - 1})
+    residual = logical("or", holds_null, logical("is_null", left)) if left.nullable else holds_null
+    return Join(wide, facts, JoinKind.ANTI, left_keys, tuple(range(len(facts.schema) - 1)), residual)
+
+
+def _not_false(pair: tuple[Expression, Expression]) -> Expression:
+    found: Expression = _equal(pair)
+    for value in pair:
+        if value.nullable:
+            found = logical("or", found, logical("is_null", value))
+    return found

@@ -1,0 +1,200 @@
+"""TUMBLE, HOP, CUMULATE and SESSION in FROM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.catalog.schema import Field, without_event_time
+from penstock.catalog.tables import Table
+from penstock.catalog.types import is_timestamp
+from penstock.planner.binder.context import BindContext
+from penstock.planner.binder.expressions.expression_binder import ExpressionBinder
+from penstock.planner.binder.scope import Relation, Scope
+from penstock.planner.expressions.nodes import Literal
+from penstock.planner.logical.plan import LogicalPlan, Scan, WindowTable
+from penstock.planner.logical.processing_time import ProcessingTime
+from penstock.planner.logical.windows import Windowing, WindowKind, without_bound
+from penstock.planner.parser.syntax_nodes import (
+    Descriptor,
+    NamedArgument,
+    TableArgument,
+    WindowFunction,
+    consume,
+    span_of,
+)
+
+_WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+WINDOWS_PER_ROW = "table.exec.window.max-per-row"
+_USAGE = {
+    "TUMBLE": "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)",
+    "HOP": "HOP(TABLE t, DESCRIPTOR(ts), slide, size)",
+    "CUMULATE": "CUMULATE(TABLE t, DESCRIPTOR(ts), step, size)",
+    "SESSION": "SESSION(TABLE t PARTITION BY k, DESCRIPTOR(ts), gap)",
+}
+_ORDER = {
+    "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
+    "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+    "CUMULATE": ("DATA", "TIMECOL", "STEP", "SIZE", "OFFSET"),
+    "SESSION": ("DATA", "TIMECOL", "GAP"),
+}
+
+
+@dataclass(frozen=True)
+class WindowArguments:
+    """The arguments of a windowing function by name, and where they stand."""
+
+    function: str
+    values: dict[str, exp.Expr]
+    span: Span | None
+
+    def need(self, name: str) -> exp.Expr:
+        """Return an argument or complain that it is missing."""
+        if name not in self.values:
+            hint = f"write {_USAGE[self.function]}"
+            raise PenstockError("SQL-1102", f"{self.function} needs the argument {name}", span=self.span, hint=hint, sqlstate="42883")
+        return self.values[name]
+
+
+def bind_window(tree: WindowFunction, context: BindContext, bind_source: Callable[[exp.Expr, BindContext], Any]) -> Relation:
+    """Return the rows of a windowing function: its input, each row once per window, with window_start, window_end and window_time."""
+    arguments = _arguments(tree)
+    data = arguments.need("DATA")
+    if not isinstance(data, TableArgument):
+        hint = f"write {_USAGE[arguments.function]}"
+        raise PenstockError("SQL-1102", f"the first argument of {arguments.function} is TABLE name", span=span_of(data), hint=hint)
+    consume(data, "this", "partition")
+    source = bind_source(data.this, context)
+    relation: Relation = source.relation
+    time = _time_column(arguments, relation)
+    keys = _partition(arguments.function, data, source.scope)
+    relation = in_its_time(relation, time)
+    plan = WindowTable(relation.plan, windowing(arguments, time, keys, context))
+    older = tuple(_hidden(field) for field in relation.fields)
+    older = without_event_time(older) if plan.window.kind is WindowKind.SESSION else older
+    return Relation(plan, older + plan.schema.fields[-3:])
+
+
+def _hidden(field: Field) -> Field:
+    """An earlier window's columns lose their names beneath a new window, and its bounds, whatever they are called, are bounds no more."""
+    return replace(field, name="", role=None) if field.name.lower() in _WINDOW_COLUMNS else without_bound(field)
+
+
+def _arguments(tree: WindowFunction) -> WindowArguments:
+    function, order = str(tree.this), _ORDER[str(tree.this)]
+    values: dict[str, exp.Expr] = {}
+    for position, argument in enumerate(tree.expressions):
+        if isinstance(argument, NamedArgument):
+            name, value = str(argument.this), argument.args["expression"]
+            if name not in order:
+                hint = did_you_mean(name, order, others=True)
+                raise PenstockError("SQL-1102", f"{function} has no argument {name}", span=span_of(argument), hint=hint, sqlstate="42883")
+        elif position >= len(order):
+            hint = f"write {_USAGE[function]}"
+            raise PenstockError("SQL-1102", f"{function} takes at most {len(order)} arguments", span=span_of(argument), hint=hint, sqlstate="42883")
+        else:
+            name, value = order[position], argument
+        if name in values:
+            raise PenstockError("SQL-1102", f"the argument {name} is given twice", span=span_of(argument), sqlstate="42883")
+        values[name] = value
+    return WindowArguments(function, values, span_of(tree))
+
+
+def _time_column(arguments: WindowArguments, relation: Relation) -> int:
+    descriptor = arguments.need("TIMECOL")
+    if not isinstance(descriptor, Descriptor) or len(descriptor.expressions) != 1:
+        hint = f"write {_USAGE[arguments.function]}"
+        raise PenstockError("SQL-1102", "the time column is written DESCRIPTOR(column)", span=span_of(descriptor), hint=hint, sqlstate="42883")
+    identifier = descriptor.expressions[0]
+    column, _ = Scope.of(relation, None).resolve([identifier])
+    if not column.field.is_time:
+        raise no_time(column.field, relation, span_of(identifier))
+    return column.index
+
+
+def in_its_time(relation: Relation, time: int) -> Relation:
+    """Return rows whose time goes on by one of their time attributes: under the clock where that is a processing time."""
+    if relation.fields[time].is_event_time:
+        return relation
+    return Relation(ProcessingTime(relation.plan, time), without_event_time(relation.fields))
+
+
+def no_time(field: Field, relation: Relation, span: Span | None) -> PenstockError:
+    """Return the complaint that a column of a relation is no time attribute, with what would make it one."""
+    times = [f.name for f in relation.fields if f.is_time]
+    message = f'"{field.name}" is no time attribute, so no window can be cut on it'
+    if times:
+        hint = f"the time attribute{'s are' if len(times) > 1 else ' is'} {', '.join(times)}"
+    elif is_timestamp(field.type):
+        table = _only_table(relation.plan)
+        if table is not None and table.watermark is not None:
+            hint = f"the time of {table.name} ends where it is computed with, or rows are grouped, joined or ranked: window them before that"
+        else:
+            to = "" if table is None else f" {table.name}"
+            hint = f"add WATERMARK FOR {field.name} AS {field.name} - INTERVAL '5' SECOND to CREATE TABLE{to}"
+    else:
+        hint = f"a time attribute is a TIMESTAMP column with a WATERMARK, or a column AS PROCTIME(); {field.name} is {field.type}"
+    return PenstockError("SQL-1701", message, span=span, hint=hint, sqlstate="42804")
+
+
+def _only_table(plan: LogicalPlan) -> Table | None:
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan)]
+    return tables[0] if len(tables) == 1 else None
+
+
+def _partition(function: str, data: TableArgument, scope: Scope) -> tuple[int, ...]:
+    columns = data.args.get("partition") or []
+    if columns and function != "SESSION":
+        hint = "name the columns in GROUP BY"
+        raise PenstockError("SQL-1601", f"PARTITION BY in {function} is not supported", span=span_of(columns[0]), hint=hint, sqlstate="0A000")
+    return tuple(dict.fromkeys(scope.resolve([column])[0].index for column in columns))
+
+
+def windowing(arguments: WindowArguments, time: int, keys: Sequence[int], context: BindContext) -> Windowing:
+    """Return the windows that arguments cut on a time column; raise SQL-1704 and SQL-1705 for lengths that are none."""
+    kind = WindowKind(arguments.function.lower())
+    if kind is WindowKind.SESSION:
+        return Windowing(kind, time, _length(arguments, "GAP", context), partition_keys=tuple(keys))
+    size = _length(arguments, "SIZE", context)
+    offset = _length(arguments, "OFFSET", context, signed=True) if "OFFSET" in arguments.values else 0
+    if kind is WindowKind.TUMBLE:
+        return Windowing(kind, time, size, offset_us=offset)
+    name = "SLIDE" if kind is WindowKind.HOP else "STEP"
+    step = _length(arguments, name, context)
+    if size % step:
+        span = span_of(arguments.need(name))
+        message = f"the size of {arguments.function}, {_shown(size)}, is no multiple of its {name.lower()}, {_shown(step)}"
+        hint = f"{arguments.function} takes the {name.lower()} first, then the size" if step > size else None
+        raise PenstockError("SQL-1704", message, span=span, hint=hint, sqlstate="22023")
+    most = int(str(context.settings.get(WINDOWS_PER_ROW)))
+    if size // step > most:
+        span = span_of(arguments.need(name))
+        message = f"a row would fall into {size // step:,} windows of {arguments.function}, at most {most:,} are allowed"
+        hint = f"take a longer {name.lower()} or a shorter size, or SET '{WINDOWS_PER_ROW}' = '{size // step}'"
+        raise PenstockError("SQL-1715", message, span=span, hint=hint, sqlstate="54000")
+    return Windowing(kind, time, size, step, offset)
+
+
+def _length(arguments: WindowArguments, name: str, context: BindContext, *, signed: bool = False) -> int:
+    tree = arguments.need(name)
+    bound = ExpressionBinder(Scope(), context, f"{arguments.function}'s {name}").bind(tree)
+    value = bound.value if isinstance(bound, Literal) else None
+    if not isinstance(value, timedelta):
+        hint = "write INTERVAL '10' MINUTE; months and years have no fixed length"
+        raise PenstockError("SQL-1705", f"the {name.lower()} of a window is an interval of days or less", span=span_of(tree), hint=hint)
+    length = value // timedelta(microseconds=1)
+    if length <= 0 and not signed:
+        message = f"the {name.lower()} of a window is longer than nothing"
+        raise PenstockError("SQL-1705", message, span=span_of(tree), hint="write INTERVAL '10' MINUTE", sqlstate="22023")
+    return length
+
+
+def _shown(length_us: int) -> str:
+    return str(timedelta(microseconds=length_us))

@@ -1,0 +1,1 @@
+"""Every stage as text."""

@@ -1,0 +1,118 @@
+"""EXPLAIN: every stage of the road as a tree, as JSON, and the job as a Mermaid graph. What is said of nodes besides is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from penstock.planner.explain.tree import tree_text
+from penstock.planner.logical.node_text import describe
+from penstock.planner.logical.plan import BoundedInput, LogicalPlan
+from penstock.planner.physical.operator_specs import Chain, ChainEdge, JobGraph
+
+Annotate = Callable[[LogicalPlan], str]
+
+
+def explain(plan: LogicalPlan, annotate: Annotate | None = None) -> str:
+    """Return a logical plan as an indented tree; ``annotate`` gives what else is said of each node, behind it."""
+
+    def lines(node: LogicalPlan) -> list[str]:
+        said = annotate(node) if annotate is not None else ""
+        return [f"{describe(node)}  {said}" if said else describe(node)]
+
+    return tree_text(plan, lines, _below)
+
+
+def _below(node: LogicalPlan) -> Sequence[LogicalPlan]:
+    return (node.plan,) if isinstance(node, BoundedInput) else node.inputs
+
+
+def explain_json(plan: LogicalPlan, facts_of: Callable[[LogicalPlan], dict[str, str]] | None = None) -> dict[str, Any]:
+    """Return a logical plan as nested JSON-ready objects: node, text, columns, facts, inputs."""
+    return {
+        "node": type(plan).__name__,
+        "text": describe(plan),
+        "columns": [{"name": f.name, "type": str(f.type), "nullable": f.nullable, "role": f.role and f.role.value} for f in plan.schema],
+        "facts": facts_of(plan) if facts_of is not None else {},
+        "inputs": [explain_json(child, facts_of) for child in _below(plan)],
+    }
+
+
+def explain_rules(trace: Iterable[tuple[str, LogicalPlan, LogicalPlan]]) -> str:
+    """Return the plan before the first rule and after each rule that changed it, under the rule's name."""
+    parts: list[str] = []
+    for rule, before, after in trace:
+        if not parts:
+            parts.append(f"== bound\n{explain(before)}")
+        if before != after:
+            parts.append(f"== {rule}\n{explain(after)}")
+    return "\n\n".join(parts)
+
+
+def explain_job(graph: JobGraph, note: Callable[[str], str] = lambda operator_id: "", *, unaligned: bool = False) -> str:
+    """Return a job as trees of chains, sinks first, operators with a note by id; a chain that feeds several is drawn once and then only named.
+
+    ``unaligned``: barriers may overtake rows, and the edges where they may not are marked.
+    """
+    fed = {edge.source for edge in graph.edges}
+    drawn: set[int] = set()
+    roots = [chain for chain in graph.chains if chain.chain_id not in fed]
+    return "\n".join(
+        tree_text(_Branch(root, None), lambda b: _chain_lines(b, note, unaligned=unaligned), lambda b: _chain_inputs(b, graph, drawn))
+        for root in roots
+    )
+
+
+class _Branch:
+    """A chain as seen over one edge out of it, which barriers may overtake or not; ``again`` once it has been drawn already."""
+
+    def __init__(self, chain: Chain, edge: ChainEdge | None, overtakable: bool = False) -> None:
+        self.chain = chain
+        self.edge = edge
+        self.overtakable = overtakable
+        self.again = False
+
+
+def _chain_inputs(branch: _Branch, graph: JobGraph, drawn: set[int]) -> list[_Branch]:
+    by_id = {chain.chain_id: chain for chain in graph.chains}
+    branch.again = branch.chain.chain_id in drawn
+    if branch.again:
+        return []
+    drawn.add(branch.chain.chain_id)
+    return [_Branch(by_id[edge.source], edge, graph.overtakable(edge)) for edge in graph.inputs_of(branch.chain.chain_id)]
+
+
+def _chain_lines(branch: _Branch, note: Callable[[str], str], *, unaligned: bool) -> list[str]:
+    chain, edge = branch.chain, branch.edge
+    turn = " (barriers wait their turn)" if unaligned and edge is not None and not branch.overtakable else ""
+    way = "" if edge is None else f"{edge.edge.sign}{turn} from "
+    head = f"{way}chain {chain.chain_id} × {chain.parallelism}"
+    if branch.again:
+        return [f"{head} (drawn above)"]
+    return [head, *(f"{operator.name}  ({operator.operator_id}){note(operator.operator_id)}" for operator in reversed(chain.operators))]
+
+
+def job_json(graph: JobGraph) -> dict[str, Any]:
+    """Return a job as JSON-ready objects: chains with their operators, and edges."""
+    return {
+        "max_parallelism": graph.max_parallelism,
+        "chains": [
+            {
+                "chain": chain.chain_id,
+                "parallelism": chain.parallelism,
+                "operators": [{"id": o.operator_id, "name": o.name, "kind": type(o).__name__, "columns": o.schema.names} for o in chain.operators],
+            }
+            for chain in graph.chains
+        ],
+        "edges": [{"source": e.source, "target": e.target, "port": e.port, "edge": e.edge.sign} for e in graph.edges],
+    }
+
+
+def mermaid(graph: JobGraph) -> str:
+    """Return a job as a Mermaid flowchart, one box per chain."""
+    out = ["flowchart LR"]
+    for chain in graph.chains:
+        label = "<br/>".join(operator.name.replace('"', "'") for operator in chain.operators)
+        out.append(f'  c{chain.chain_id}["{label}<br/>× {chain.parallelism}"]')
+    out += [f'  c{edge.source} -->|"{edge.edge.sign}"| c{edge.target}' for edge in graph.edges]
+    return "\n".join(out)

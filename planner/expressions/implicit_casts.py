@@ -1,0 +1,64 @@
+"""Putting a typed expression where another type is wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Context
+from decimal import Decimal as PyDecimal
+
+from penstock.catalog.coercion import may_read
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.types import DOUBLE, DataType, Decimal, Null, String, is_integer
+from penstock.planner.expressions.nodes import Cast, Expression, Literal
+
+_EXACT = Context(prec=80)
+SHOWN_CHARS = 40
+_COMPARISONS = frozenset(("equal", "not_equal", "null_safe_equal", "less", "less_equal", "greater", "greater_equal", "in", "nullif"))
+
+
+def coerced(expression: Expression, kind: DataType) -> Expression:
+    """Return the expression as that type: itself, a literal of the type where that is exact, or a Cast around it."""
+    if expression.type == kind:
+        return expression
+    if isinstance(expression, Literal):
+        literal = _retyped(expression, kind)
+        if literal is not None:
+            return literal
+    return Cast(kind, expression.nullable, arg=expression, span=expression.span)
+
+
+def coerced_argument(argument: Expression, kind: DataType, function: str) -> Expression:
+    """Return an argument as the type a function wants it in; SQL-1106 for a constant text that can never be read as that, wherever rows are."""
+    if isinstance(argument, Literal) and isinstance(argument.value, str) and isinstance(argument.type, String) and not may_read(argument.value, kind):
+        shown = argument.value if len(argument.value) <= SHOWN_CHARS else f"{argument.value[:SHOWN_CHARS]}.."
+        text_too = ", or compare text with text: CAST(.. AS STRING)" if function in _COMPARISONS else ""
+        message, hint = f"'{shown}' is a text that cannot be read as {kind}", f"write a constant of that type{text_too}"
+        raise PenstockError("SQL-1106", message, span=argument.span, hint=hint, sqlstate="22018")
+    return coerced(argument, kind)
+
+
+def _retyped(literal: Literal, kind: DataType) -> Literal | None:
+    value = literal.value
+    if value is None:
+        return replace(literal, type=kind)
+    if isinstance(value, PyDecimal):
+        return _retyped_decimal(literal, value, kind)
+    if isinstance(literal.type, Null) or isinstance(value, bool) or not isinstance(value, int):
+        return None
+    if is_integer(literal.type) and is_integer(kind):
+        bits = {"TINYINT": 7, "SMALLINT": 15, "INT": 31, "BIGINT": 63}[str(kind)]
+        return replace(literal, type=kind) if -(1 << bits) <= value < 1 << bits else None
+    if is_integer(literal.type) and kind == DOUBLE and abs(value) < 1 << 53:
+        return replace(literal, type=kind, value=float(value))
+    if is_integer(literal.type) and isinstance(kind, Decimal) and len(str(abs(value))) <= kind.precision - kind.scale:
+        return replace(literal, type=kind, value=PyDecimal(value).quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT))
+    return None
+
+
+def _retyped_decimal(literal: Literal, value: PyDecimal, kind: DataType) -> Literal | None:
+    if kind == DOUBLE:
+        return replace(literal, type=kind, value=float(value))
+    if not isinstance(kind, Decimal) or not isinstance(literal.type, Decimal):
+        return None
+    widens = kind.scale >= literal.type.scale and kind.precision - kind.scale >= literal.type.precision - literal.type.scale
+    return replace(literal, type=kind, value=value.quantize(PyDecimal(1).scaleb(-kind.scale), context=_EXACT)) if widens else None

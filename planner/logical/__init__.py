@@ -1,0 +1,1 @@
+"""The logical plan: one file a node family."""

@@ -1,0 +1,342 @@
+"""Conditions of DEFINE taken apart: what can be told of a row alone, as columns, and what depends on the rows matched before, as a stack program.
+
+Columns are computed for all rows at once. A program runs per row tried; it loads cells of columns at rows of the match and running aggregates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import field
+from enum import IntEnum, StrEnum
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import (
+    BigInt,
+    Boolean,
+    DataType,
+    Date,
+    DayTimeInterval,
+    Decimal,
+    Double,
+    Float,
+    Int,
+    Null,
+    SmallInt,
+    String,
+    Timestamp,
+    TimestampLtz,
+    TinyInt,
+    YearMonthInterval,
+)
+from penstock.planner.expressions.nodes import (
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
+from penstock.planner.logical.match_recognize import Definition, MatchFact, Rows, RowsAggregate, RowValue, Value
+
+MAX_STACK = 64
+
+
+class Op(IntEnum):
+    """Instructions of programs; ``a`` and ``b`` are their operands. Arithmetic is on whole numbers (I) or floating-point ones (F)."""
+
+    LOAD_I = 0  # column a at place b
+    LOAD_F = 1
+    TOTAL_I = 2  # running aggregate a
+    TOTAL_F = 3
+    TO_FLOAT = 4  # a whole number divided by 10**a
+    SCALE = 5  # times 10**a
+    UNITS = 6  # divided by a, towards zero
+    ADD_I = 7  # within a bits
+    SUBTRACT_I = 8
+    MULTIPLY_I = 9
+    ADD_F = 10
+    SUBTRACT_F = 11
+    MULTIPLY_F = 12
+    DIVIDE_F = 13
+    NEGATE_I = 14
+    NEGATE_F = 15
+    ABS_I = 16
+    ABS_F = 17
+    COMPARE_I = 18  # a: the number of a comparison
+    COMPARE_F = 19
+    AND = 20
+    OR = 21
+    NOT = 22
+    IS_NULL = 23
+    IS_NOT_NULL = 24
+    IS_TRUE = 25
+    IS_FALSE = 26
+
+
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "null_safe_equal")
+_LOGIC = {
+    "and": Op.AND,
+    "or": Op.OR,
+    "not": Op.NOT,
+    "is_null": Op.IS_NULL,
+    "is_not_null": Op.IS_NOT_NULL,
+    "is_true": Op.IS_TRUE,
+    "is_false": Op.IS_FALSE,
+}
+_ARITHMETIC = {"add": "ADD", "subtract": "SUBTRACT", "multiply": "MULTIPLY", "divide": "DIVIDE", "negate": "NEGATE", "abs": "ABS"}
+_BITS = {TinyInt: 8, SmallInt: 16, Int: 32}
+_WHOLE = (TinyInt, SmallInt, Int, BigInt)
+_TIMES = (Timestamp, TimestampLtz, DayTimeInterval)
+_UNITS_US = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000, "hour": 3_600_000_000, "day": 86_400_000_000}
+TOTALS = ("count", "sum", "min", "max", "avg")
+
+
+class CellKind(StrEnum):
+    """How the values of a column are held: whole numbers, floating-point numbers, or texts by their rank among all texts."""
+
+    WHOLE = "whole"
+    FLOAT = "float"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class CellColumn:
+    """An expression over ``values`` by position, which all are read at one row."""
+
+    expression: Expression
+    values: tuple[RowValue, ...]
+    kind: CellKind
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row of the match: ``offset`` rows from the first or last of ``rows``; the row tried when ``rows`` is None."""
+
+    rows: Rows | None
+    first: bool = False
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Total:
+    """A running aggregate over the cells of a column (None: rows) at ``rows``."""
+
+    function: str
+    column: int | None
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class RowTest:
+    """What a row alone must fulfil to be the variable's: ``condition`` over ``values`` by position, all of them read at the row tried."""
+
+    variable: int
+    condition: Expression
+    values: tuple[Value, ...]
+
+
+@dataclasses.dataclass
+class Programs:
+    """The tests of all variables; programs by variable as (op, a, b), and what they load."""
+
+    tests: list[RowTest] = field(default_factory=list)
+    code: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    columns: list[CellColumn] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    totals: list[Total] = field(default_factory=list)
+
+    def add(self, definition: Definition) -> None:
+        """Take a condition apart; raise SQL-1601 for what a program cannot do."""
+        alone: list[Expression] = []
+        along: list[Expression] = []
+        for part in conjuncts(definition.condition):
+            places = _places(part, definition)
+            (alone if places is not None and all(place.rows is None for place in places) else along).append(part)
+        if alone:
+            self.tests.append(RowTest(definition.variable, conjunction(tuple(alone)), definition.values))
+        if along:
+            writer = _Writer(self, definition)
+            for turn, part in enumerate(along):
+                writer.write(part)
+                if turn:
+                    writer.put(Op.AND)
+            self.code[definition.variable] = writer.code
+
+
+def programs_of(definitions: Sequence[Definition]) -> Programs:
+    """Return the programs of conditions."""
+    programs = Programs()
+    for definition in definitions:
+        programs.add(definition)
+    return programs
+
+
+def _places(expression: Expression, definition: Definition) -> set[Place] | None:
+    """Return the rows an expression is read at; None when it reads an aggregate."""
+    found = set()
+    for index in expression.columns():
+        value = definition.values[index]
+        if not isinstance(value, RowValue):
+            return None
+        tried = definition.variable in value.rows and not value.first and not value.offset
+        found.add(Place(None) if tried else Place(value.rows, value.first, value.offset))
+    return found
+
+
+def _kind(kind: DataType) -> CellKind | None:
+    if isinstance(kind, Float | Double):
+        return CellKind.FLOAT
+    if isinstance(kind, String):
+        return CellKind.TEXT
+    if isinstance(kind, (*_WHOLE, *_TIMES, Boolean, Null, Date, Decimal, YearMonthInterval)):
+        return CellKind.WHOLE
+    return None
+
+
+def _index(items: list[object], item: object) -> int:
+    if item not in items:
+        items.append(item)
+    return items.index(item)
+
+
+class _Writer:
+    """Writes the program of one condition."""
+
+    def __init__(self, programs: Programs, definition: Definition) -> None:
+        self._programs = programs
+        self._definition = definition
+        self.code: list[tuple[int, int, int]] = []
+
+    def put(self, op: Op, a: int = 0, b: int = 0) -> None:
+        """Add an instruction."""
+        self.code.append((int(op), a, b))
+
+    def write(self, expression: Expression) -> None:
+        """Add the instructions that leave an expression's value on the stack."""
+        places = _places(expression, self._definition)
+        if places is not None and len(places) <= 1:
+            self._load(expression, next(iter(places), Place(None)))
+            return
+        match expression:
+            case Column(index=index):
+                self._total(self._definition.values[index], expression)
+            case Cast(safe=False):
+                self._cast(expression)
+            case Call(function=function) if function in _LOGIC:
+                self._operands(expression.args)
+                self.put(_LOGIC[function])
+            case Call(function=function) if function in COMPARISONS:
+                self._compare(expression)
+            case Call(function=function) if function in _ARITHMETIC:
+                self._arithmetic(expression)
+            case Call(function="timestampdiff"):
+                self._units(expression)
+            case _:
+                raise self._beyond(expression)
+        if len(self.code) > 1000:
+            raise self._beyond(expression)
+
+    def _beyond(self, expression: Expression, hint: str = "") -> PenstockError:
+        name = expression.function if isinstance(expression, Call) else type(expression).__name__.upper()
+        message = f"{name} over several rows of a match is not supported in DEFINE"
+        rest = "compute it at one row, as LAST(f(A.x)); between rows there are + - * /, ABS, TIMESTAMPDIFF, comparisons, AND, OR, NOT and IS NULL"
+        return PenstockError("SQL-1601", message, span=expression.span, hint=hint or rest, sqlstate="0A000")
+
+    def _operands(self, args: Sequence[Expression]) -> None:
+        for arg in args:
+            self.write(arg)
+
+    def _load(self, expression: Expression, place: Place) -> None:
+        kind = _kind(expression.type)
+        if kind is None:
+            raise self._beyond(expression)
+        values: list[RowValue] = []
+        positions = {}
+        for index in sorted(expression.columns()):
+            value = self._definition.values[index]
+            assert isinstance(value, RowValue)
+            positions[index] = len(values)
+            values.append(value)
+        column = CellColumn(expression.remap(positions).unplaced(), tuple(values), kind)
+        op = Op.LOAD_F if kind is CellKind.FLOAT else Op.LOAD_I
+        self.put(op, _index(self._programs.columns, column), _index(self._programs.places, place))  # type: ignore[arg-type]  # lists of one kind each
+
+    def _total(self, value: Value, expression: Expression) -> None:
+        assert isinstance(value, RowsAggregate) and not isinstance(value, MatchFact)
+        call = value.call
+        if call.function not in TOTALS or (call.function == "avg" and isinstance(call.args[0].type, Decimal)):
+            hint = "in DEFINE there are COUNT, SUM, MIN, MAX, and AVG of numbers that are not DECIMAL: write AVG(CAST(A.x AS DOUBLE))"
+            message = f"{call.function} of {call.args[0].type if call.args else 'rows'} is not supported in DEFINE"
+            raise PenstockError("SQL-1601", message, span=expression.span, hint=hint, sqlstate="0A000")
+        column, kind = None, CellKind.WHOLE
+        if call.args:
+            arg = call.args[0]
+            cells = _kind(arg.type)
+            if cells is None:
+                raise self._beyond(expression)
+            read = RowValue(arg.type, arg.nullable, expression=arg.unplaced(), rows=value.rows)
+            column = _index(self._programs.columns, CellColumn(Column(arg.type, arg.nullable, index=0), (read,), cells))  # type: ignore[arg-type]
+            kind = CellKind.FLOAT if call.function == "avg" else CellKind.WHOLE if call.function == "count" else cells
+        total = _index(self._programs.totals, Total(call.function, column, value.rows))  # type: ignore[arg-type]
+        self.put(Op.TOTAL_F if kind is CellKind.FLOAT else Op.TOTAL_I, total)
+
+    def _cast(self, cast: Cast) -> None:
+        source, target = cast.arg.type, cast.type
+        self.write(cast.arg)
+        whole = isinstance(source, (*_WHOLE, Decimal))
+        scale = source.scale if isinstance(source, Decimal) else 0
+        if isinstance(source, Float | Double) and isinstance(target, Double):
+            return
+        if whole and isinstance(target, Double):
+            self.put(Op.TO_FLOAT, scale)
+        elif whole and isinstance(target, Decimal) and target.scale >= scale:
+            self.put(Op.SCALE, target.scale - scale)
+        elif not (isinstance(source, _WHOLE) and isinstance(target, BigInt)) and not (isinstance(source, _TIMES) and type(source) is type(target)):
+            raise self._beyond(cast, "cast the columns themselves: CAST(A.x AS DOUBLE)")
+
+    def _compare(self, call: Call) -> None:
+        left, right = call.args
+        kinds = {_kind(left.type), _kind(right.type)}
+        scales = {arg.type.scale for arg in call.args if isinstance(arg.type, Decimal)}
+        if len(kinds) > 1 or len(scales) > 1 or None in kinds:
+            raise self._beyond(call, "cast both sides to one type: CAST(A.x AS DOUBLE)")
+        self._operands(call.args)
+        op = Op.COMPARE_F if CellKind.FLOAT in kinds else Op.COMPARE_I
+        self.put(op, COMPARISONS.index(call.function))
+
+    def _arithmetic(self, call: Call) -> None:
+        kinds = [arg.type for arg in call.args]
+        if all(isinstance(kind, Double) for kind in [*kinds, call.type]):
+            self._operands(call.args)
+            self.put(Op[f"{_ARITHMETIC[call.function]}_F"])
+            return
+        whole = all(isinstance(kind, (*_WHOLE, Decimal)) for kind in [*kinds, call.type])
+        times = call.function in ("add", "subtract") and all(isinstance(kind, _TIMES) for kind in [*kinds, call.type])
+        if call.function == "divide" or not (whole or times):
+            raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")
+        target = call.type.scale if isinstance(call.type, Decimal) else 0
+        scales = [kind.scale if isinstance(kind, Decimal) else 0 for kind in kinds]
+        if call.function == "multiply":
+            if sum(scales) != target:
+                raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")
+            scales = [target, target]
+        for arg, scale in zip(call.args, scales, strict=False):
+            self.write(arg)
+            if scale > target:
+                raise self._beyond(call, "compute with DOUBLE: CAST(A.x AS DOUBLE)")
+            if scale < target:
+                self.put(Op.SCALE, target - scale)
+        self.put(Op[f"{_ARITHMETIC[call.function]}_I"], _BITS.get(type(call.type), 64))
+
+    def _units(self, call: Call) -> None:
+        """Whole units between two times."""
+        unit, start, end = call.args
+        word = str(unit.value).lower().removesuffix("s") if isinstance(unit, Literal) else ""
+        if word not in _UNITS_US or not isinstance(start.type, Timestamp | TimestampLtz) or type(start.type) is not type(end.type):
+            raise self._beyond(call, "subtract the times: B.ts - FIRST(A.ts) < INTERVAL '1' HOUR")
+        self._operands((end, start))
+        self.put(Op.SUBTRACT_I, 64)
+        self.put(Op.UNITS, _UNITS_US[word])

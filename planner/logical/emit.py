@@ -1,0 +1,62 @@
+"""EMIT in the logical plan: when a whole query gives its rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.logical.emit_strategy import Emission
+from penstock.planner.logical.plan import LogicalPlan, WindowAggregate
+
+
+class EmitKind(StrEnum):
+    """What a query gives: rows its windows have closed over, changes as they come, or rows that are final."""
+
+    CLOSE = "on window close"
+    CHANGES = "changes"
+    FINAL = "final"
+
+
+@dataclass(frozen=True)
+class Emit(LogicalPlan):
+    """Rows of a query under its EMIT clause. ``penstock.optimizer.emit_strategy`` checks it and leaves only those that an operator obeys:
+
+    FINAL keeps what the rows come to until all have come; CHANGES gives what has changed ``emission.every_us`` apart.
+    """
+
+    input: LogicalPlan
+    kind: EmitKind
+    emission: Emission
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = self.input.schema.fields
+        return Schema(fields if self.kind is EmitKind.CLOSE else without_event_time(fields))
+
+
+def with_emission(plan: LogicalPlan, emission: Emission) -> LogicalPlan:
+    """Return a query's plan with its windows giving their rows so; windows of queries within that have an EMIT of their own keep to that."""
+    if isinstance(plan, Emit):
+        return plan
+    plan = plan.with_inputs(tuple(with_emission(child, emission) for child in plan.inputs)) if plan.inputs else plan
+    return replace(plan, emission=emission) if isinstance(plan, WindowAggregate) else plan
+
+
+def has_windows(plan: LogicalPlan) -> bool:
+    """Return whether a query aggregates within windows, those of queries with an EMIT of their own left aside."""
+    return isinstance(plan, WindowAggregate) or (not isinstance(plan, Emit) and any(has_windows(child) for child in plan.inputs))
+
+
+def final_keys(upsert_key: tuple[int, ...] | None, width: int) -> tuple[int, ...]:
+    """Return the columns by which the changes of one row meet: its key, or all there are."""
+    return tuple(range(width)) if upsert_key is None else upsert_key

@@ -1,0 +1,154 @@
+"""Joins settled by time: event times say until when a row can still meet rows of the other side, so state is freed and rows are given once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Role, Schema, without_event_time
+from penstock.planner.logical.plan import Join, JoinKind, LogicalPlan, WindowAggregate
+from penstock.planner.logical.windows import demand
+
+TIME_ROLES = frozenset({Role.EVENT_TIME, Role.WINDOW_TIME, Role.WINDOW_END})
+WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
+# How far below the watermark times that are on time may be, microseconds: a row of a window comes until the watermark has reached its end.
+_SLACK_US = {Role.EVENT_TIME: 0, Role.WINDOW_TIME: 999, Role.WINDOW_END: -1}
+_SETTLED = {JoinKind.LEFT: (0,), JoinKind.RIGHT: (1,), JoinKind.FULL: (0, 1), JoinKind.ANTI: (0,)}
+
+
+def slack_us(role: Role | None) -> int:
+    """Return how far below a watermark the time of a row may be that is on time."""
+    return 0 if role is None else _SLACK_US[role]
+
+
+def lateness_us(plan: LogicalPlan) -> int:
+    """Return how long after their end windows of a plan still give rows: as long as they correct them."""
+    return max((node.emission.lateness_us for node in plan.walk() if isinstance(node, WindowAggregate)), default=0)
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The last time of the other side a row can meet: the value of a column of its own plus microseconds."""
+
+    column: int
+    offset_us: int
+
+    def __str__(self) -> str:
+        return f"{self.column}{self.offset_us:+}us" if self.offset_us else str(self.column)
+
+
+@dataclass(frozen=True)
+class TimedSide:
+    """One side of a timed join: its event-time column and that column's role, and the deadlines of its rows, the earliest of which counts.
+
+    Without deadlines its rows may meet rows of the other side at any later time. ``lateness_us``: how long windows beneath correct what they gave.
+    """
+
+    time_column: int
+    role: Role
+    deadlines: tuple[Deadline, ...]
+    lateness_us: int = 0
+
+    @property
+    def slack_us(self) -> int:
+        """How far below a watermark the time of a row may be that is on time."""
+        return slack_us(self.role) + self.lateness_us
+
+    def __str__(self) -> str:
+        return f"{self.role.value} {self.time_column} until {' or '.join(map(str, self.deadlines)) or 'ever'}"
+
+    def moved(self, positions: Mapping[int, int]) -> TimedSide:
+        """Return the side when its columns have moved."""
+        deadlines = tuple(replace(d, column=positions[d.column]) for d in self.deadlines)
+        return replace(self, time_column=positions[self.time_column], deadlines=deadlines)
+
+    def columns(self) -> frozenset[int]:
+        """The columns that tell time."""
+        return frozenset({self.time_column, *(d.column for d in self.deadlines)})
+
+
+@dataclass(frozen=True)
+class JoinTime:
+    """What time says of both sides of a join."""
+
+    left: TimedSide
+    right: TimedSide
+
+    def __str__(self) -> str:
+        return f"[left {self.left}, right {self.right}]"
+
+    @property
+    def sides(self) -> tuple[TimedSide, TimedSide]:
+        """Both sides, by port."""
+        return self.left, self.right
+
+    @property
+    def of_windows(self) -> bool:
+        """Whether rows meet rows of their own window only."""
+        return all(side.role is Role.WINDOW_END and any(d == Deadline(side.time_column, 0) for d in side.deadlines) for side in self.sides)
+
+    def delay_us(self, port: int) -> int | None:
+        """How far behind the watermark rows of a side may come out; None when nothing says."""
+        side, other = self.sides[port], self.sides[1 - port]
+        own = [d.offset_us for d in side.deadlines if d.column == side.time_column]
+        return max(0, min(own) + other.slack_us - side.slack_us) if own else None
+
+    def hold_us(self, kind: JoinKind) -> int:
+        """How far the watermark is held back behind the join, so that every row given is on time above it."""
+        return max((delay for port in _unpadded(kind) if (delay := self.delay_us(port)) is not None), default=0)
+
+
+def _unpadded(kind: JoinKind) -> tuple[int, ...]:
+    """The sides whose columns are never padded with NULLs (SEMI and ANTI show the left one only)."""
+    padded = {JoinKind.INNER: (0, 1), JoinKind.RIGHT: (1,), JoinKind.FULL: ()}
+    return padded.get(kind, (0,))
+
+
+def can_settle(kind: JoinKind, left: bool, right: bool) -> bool:
+    """Whether a join of this kind can be timed when rows of its left, and of its right, have deadlines: rows without a match wait for theirs."""
+    has = (left, right)
+    return any(has) and all(has[port] for port in _SETTLED.get(kind, ()))
+
+
+@dataclass(frozen=True)
+class TimedJoin(Join):
+    """A join whose condition bounds the times of matching rows: rows are freed when the watermark has passed their deadline.
+
+    Rows without a match are given when their deadline has passed. Rows that come when no partner can be there or come any more are late.
+    """
+
+    time: JoinTime = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        demand(can_settle(self.kind, bool(self.time.left.deadlines), bool(self.time.right.deadlines)), "a timed join that nothing settles")
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
+    def allowing(self) -> JoinTime:
+        """What time says, with what the windows beneath allow for corrections."""
+        left, right = (replace(side, lateness_us=lateness_us(plan)) for side, plan in zip(self.time.sides, self.inputs, strict=True))
+        return JoinTime(left, right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        width = len(self.left.schema)
+        fields = list(without_event_time(super().schema.fields))
+        for port in _unpadded(self.kind):
+            side = self.time.sides[port]
+            if self.time.delay_us(port) is None:
+                continue
+            for index, field in enumerate(self.inputs[port].schema):
+                if index == side.time_column or (side.role in WINDOW_ROLES and field.role in WINDOW_ROLES):
+                    fields[index + port * width] = replace(fields[index + port * width], role=field.role)
+        return Schema(tuple(fields))
+
+
+def timed(join: Join, time: JoinTime) -> TimedJoin:
+    """Return a join with what time says of its sides."""
+    return TimedJoin(join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms, join.copied, time=time)

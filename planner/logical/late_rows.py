@@ -1,0 +1,60 @@
+"""Late rows in the logical plan: rows marked as late for all their windows, so that these may go one way and the others another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BOOLEAN
+from penstock.planner.expressions.nodes import Call, Column
+from penstock.planner.logical.plan import Filter, LogicalPlan
+from penstock.planner.logical.windows import Windowing
+
+
+@dataclass(frozen=True)
+class LateMark(LogicalPlan):
+    """Each row with whether it is ``late`` for every window it falls in, the end of the last of them, and the watermark that says so.
+
+    Late is what a window operator above would call so, ``lateness_us`` allowed for. A row without a time is not late.
+    """
+
+    input: LogicalPlan
+    window: Windowing
+    lateness_us: int = 0
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = self.input.schema.fields
+        kind = fields[self.window.time_column].type
+        return Schema((*fields, Field("late", BOOLEAN, False), Field("window_end", kind), Field("watermark", kind)))
+
+
+def late_part(marked: LateMark) -> LogicalPlan:
+    """Return the late rows."""
+    return Filter(marked, _flag(marked))
+
+
+def timely_part(marked: LateMark) -> LogicalPlan:
+    """Return the other rows."""
+    return Filter(marked, Call(BOOLEAN, False, function="not", args=(_flag(marked),)))
+
+
+def _flag(marked: LateMark) -> Column:
+    return Column(BOOLEAN, False, index=len(marked.input.schema), name="late")

@@ -1,0 +1,49 @@
+"""The lookup join in the logical plan: each row meets the rows a table of a database has for its key as it passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.plan import JoinKind, LogicalPlan, Scan
+from penstock.planner.logical.windows import demand
+
+
+@dataclass(frozen=True)
+class LookupJoin(LogicalPlan):
+    """``left JOIN table FOR SYSTEM_TIME AS OF left.proc_time``, INNER or LEFT. ``scan`` is no input: the table is asked by key.
+
+    ``right_keys`` are positions in the scan, whose predicate what is found must satisfy; the residual (over left ++ scan) is tested on the pairs.
+    Whole numbers may be compared with narrower ones of the table. Output: left columns, then the scan's. A row that is given is never given anew,
+    whatever becomes of the table.
+    """
+
+    left: LogicalPlan
+    scan: Scan
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None = None
+
+    def __post_init__(self) -> None:
+        demand(self.kind in (JoinKind.INNER, JoinKind.LEFT), "a lookup join that is neither inner nor left")
+        demand(bool(self.left_keys) and len(self.left_keys) == len(self.right_keys), "a lookup join without keys")
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, left=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        found = self.scan.schema.nullable() if self.kind is JoinKind.LEFT else self.scan.schema
+        return Schema(tuple(self.left.schema) + without_event_time(found))

@@ -1,0 +1,210 @@
+"""MATCH_RECOGNIZE in the logical plan: which rows of a partition, in order, match a pattern, and what is told of each match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import DataType
+from penstock.planner.expressions.nodes import AggregateCall, Column, Expression, SortKey
+from penstock.planner.expressions.row_pattern import Pattern
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import demand
+
+Rows = frozenset[int]
+"""The variables (by number) whose rows are meant."""
+
+
+@dataclass(frozen=True)
+class MatchValue:
+    """Something of a match that a DEFINE or a measure reads as a column. ``final``: of the whole match, else of its rows so far."""
+
+    type: DataType
+    nullable: bool
+    final: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class RowValue(MatchValue):
+    """An expression over the input at one row: ``offset`` rows from the first or last among ``rows``, then ``before`` rows back in the partition."""
+
+    expression: Expression
+    rows: Rows
+    first: bool = False
+    offset: int = 0
+    before: int = 0
+
+    def __str__(self) -> str:
+        return f"{_sign(self)}{'FIRST' if self.first else 'LAST'}({self.expression} of {sorted(self.rows)}, {self.offset}) before {self.before}"
+
+    def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
+        """Return the value as text."""
+        text = _argument(self.expression, self.rows, names, source)
+        if self.first or self.offset or not isinstance(self.expression, Column):
+            text = f"{'FIRST' if self.first else 'LAST'}({text}{f', {self.offset}' if self.offset else ''})"
+        return f"PREV({text}, {self.before})" if self.before else text
+
+
+@dataclass(frozen=True)
+class RowsAggregate(MatchValue):
+    """An aggregate over the input at all of ``rows``."""
+
+    call: AggregateCall
+    rows: Rows
+
+    def __str__(self) -> str:
+        return f"{_sign(self)}{self.call} of {sorted(self.rows)}"
+
+    def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
+        """Return the value as text."""
+        argument = _argument(self.call.args[0], self.rows, names, source) if self.call.args else f"{_rows(self.rows, names)}*"
+        return f"{self.call.function}({argument})"
+
+
+class Fact(StrEnum):
+    """What else there is to tell of a match."""
+
+    CLASSIFIER = "CLASSIFIER"
+    NUMBER = "MATCH_NUMBER"
+    ROWTIME = "MATCH_ROWTIME"
+
+
+@dataclass(frozen=True)
+class MatchFact(MatchValue):
+    """The variable of the last row, the number of the match in its partition, or the time of its last row."""
+
+    fact: Fact
+
+    def __str__(self) -> str:
+        return f"{_sign(self)}{self.fact.value}()"
+
+    def words(self, names: tuple[str, ...], source: Sequence[str]) -> str:
+        """Return the value as text."""
+        return f"{self.fact.value}()"
+
+
+def _sign(value: MatchValue) -> str:
+    return "FINAL " if value.final else ""
+
+
+def _rows(rows: Rows, names: tuple[str, ...]) -> str:
+    if len(rows) == len(names):
+        return ""
+    return f"{'|'.join(names[number] for number in sorted(rows))}."
+
+
+def _argument(expression: Expression, rows: Rows, names: tuple[str, ...], source: Sequence[str]) -> str:
+    prefix = _rows(rows, names)
+
+    def renamed(node: Expression) -> Expression:
+        return replace(node, name=f"{prefix}{source[node.index]}") if isinstance(node, Column) else node
+
+    return str(expression.transform(renamed))
+
+
+Value = RowValue | RowsAggregate | MatchFact
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The condition of a variable, over ``values`` by position. Rows are tried as the variable's, so its last row is the one tried."""
+
+    variable: int
+    condition: Expression
+    values: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"{self.variable} AS {self.condition}, values=({', '.join(map(str, self.values))})"
+
+
+class SkipTo(StrEnum):
+    """Where to look for the next match: behind the last row, at the second row, or at the first or last row of some variables."""
+
+    PAST_LAST_ROW = "past last row"
+    NEXT_ROW = "to next row"
+    FIRST = "to first"
+    LAST = "to last"
+
+
+@dataclass(frozen=True)
+class MatchRecognize(LogicalPlan):
+    """The matches of a row pattern, the earliest first and of those at one row the preferred; one row each, or (``all_rows``) each of its rows.
+
+    Columns: the partition's, or with ``all_rows`` all of the input's, then the measures, over ``values`` by position. ``order`` begins with an
+    event-time attribute, ascending; its ties are broken by all columns, rows without a time are dropped and counted, and rows wait until the
+    watermark has passed them. ``within_us``: the most time between a match's first and last row. ``skip_rows``: the variables of SKIP TO FIRST
+    and LAST.
+    """
+
+    input: LogicalPlan
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    pattern: Pattern
+    variables: tuple[str, ...]
+    definitions: tuple[Definition, ...]
+    values: tuple[Value, ...]
+    measures: tuple[Expression, ...]
+    names: tuple[str, ...]
+    all_rows: bool = False
+    skip: SkipTo = SkipTo.PAST_LAST_ROW
+    skip_rows: Rows = frozenset()
+    within_us: int | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        demand(len(self.measures) == len(self.names), "MATCH_RECOGNIZE with unequal names and measures")
+        demand(isinstance(self.order[0].expression, Column), "MATCH_RECOGNIZE whose first order key is no column")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
+    def time_column(self) -> int:
+        """The position of the event time in the input."""
+        key = self.order[0].expression
+        assert isinstance(key, Column)
+        return key.index
+
+    @property
+    def counts(self) -> bool:
+        """Whether matches are numbered."""
+        return any(isinstance(value, MatchFact) and value.fact is Fact.NUMBER for value in self.values)
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether the time of matches is a time attribute of the output."""
+        return any(isinstance(value, MatchFact) and value.fact is Fact.ROWTIME for value in self.values)
+
+    @property
+    def history(self) -> int:
+        """How many rows before a match its values may look at."""
+        every = [*self.values, *(value for definition in self.definitions for value in definition.values)]
+        return max((value.before for value in every if isinstance(value, RowValue)), default=0)
+
+    @cached_property
+    def schema(self) -> Schema:
+        source = self.input.schema
+        kept = range(len(source)) if self.all_rows else self.partition
+        fields = [replace(source[i], role=None) for i in kept]
+        for name, measure in zip(self.names, self.measures, strict=True):
+            value = self.values[measure.index] if isinstance(measure, Column) else None
+            timed = isinstance(value, MatchFact) and value.fact is Fact.ROWTIME
+            fields.append(Field(name, measure.type, measure.nullable, source[self.time_column].role if timed else None))
+        return Schema(tuple(fields))

@@ -1,0 +1,174 @@
+"""OVER in the logical plan: rows with what calls find in their partition, and the first rows of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.types import INT
+from penstock.planner.expressions.nodes import AggregateCall, Column, SortKey
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import AttachedWindow, demand
+
+RANKS = frozenset({"row_number", "rank", "dense_rank"})
+WINDOW_ROLES = frozenset({Role.WINDOW_START, Role.WINDOW_END, Role.WINDOW_TIME})
+PLACES = frozenset({"lag", "lead", "first_value", "last_value"})
+OVER_ONLY = RANKS | PLACES
+
+
+class FrameUnit(StrEnum):
+    """What a frame is measured in: rows, or distance of the order key."""
+
+    ROWS = "rows"
+    RANGE = "range"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of its partition that a row's aggregates see, as signed distances from it: rows, or microseconds or units of the one order key.
+
+    None means to the partition's end on that side. In RANGE the row's peers, equal in all order keys, are at distance 0.
+    """
+
+    unit: FrameUnit = FrameUnit.RANGE
+    start: int | None = None
+    end: int | None = 0
+
+    def __str__(self) -> str:
+        first = _bound_text(self.start, "UNBOUNDED PRECEDING")
+        return f"{self.unit.value.upper()} BETWEEN {first} AND {_bound_text(self.end, 'UNBOUNDED FOLLOWING')}"
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether an end is measured along the order key."""
+        return self.unit is FrameUnit.RANGE and bool(self.start or self.end)
+
+
+def _bound_text(distance: int | None, endless: str) -> str:
+    if distance is None:
+        return endless
+    if distance == 0:
+        return "CURRENT ROW"
+    return f"{abs(distance)} {'PRECEDING' if distance < 0 else 'FOLLOWING'}"
+
+
+RUNNING = Frame()
+WHOLE = Frame(FrameUnit.RANGE, None, None)
+
+
+def settled_roles(fields: Sequence[Field], window: AttachedWindow | None) -> tuple[Field, ...]:
+    """Return columns of rows that may come again, later than their time, without the roles that ends; within windows the windows' own stay."""
+    kept = {Role.PROCESSING_TIME} | (WINDOW_ROLES if window is not None else frozenset())
+    return tuple(field if field.role in kept or field.role is None else replace(field, role=None) for field in fields)
+
+
+@dataclass(frozen=True)
+class Over(LogicalPlan):
+    """Each row, with one column per call appended; all calls share partition, order and frame (ranks, LAG and LEAD look past the frame).
+
+    Ties of the order are broken by all columns. ``timely``: the order begins with an event-time attribute, ascending; then rows without a time are
+    dropped and counted, and a stream's rows wait until the watermark has passed their time. ``window``: the window columns, when the partition
+    is within windows. ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
+    """
+
+    input: LogicalPlan
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    frame: Frame
+    calls: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    timely: bool = False
+    window: AttachedWindow | None = None
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(len(self.calls) == len(self.names), "OVER with unequal names and calls")
+        demand(not self.frame.has_distance or len(self.order) == 1, "a frame of distances without its one order key")
+        demand(not self.timely or self.time_column >= 0, "OVER by time whose first order key is no column")
+
+    @property
+    def time_column(self) -> int:
+        """The position of the first order key, -1 when it is no column."""
+        first = self.order[0].expression if self.order else None
+        return first.index if isinstance(first, Column) else -1
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @property
+    def goes_by_time(self) -> bool:
+        return self.timely
+
+    @property
+    def breaks_ties(self) -> bool:
+        """Whether the answer depends on the order of rows that are equal in all order keys, and so on all columns."""
+        ordinal = {"row_number", *PLACES}
+        return self.frame.unit is FrameUnit.ROWS or any(call.function in ordinal for call in self.calls)
+
+    @property
+    def history(self) -> int:
+        """How many earlier rows of its partition a row in time needs, besides those within a RANGE distance."""
+        reach = [int(getattr(call.args[1], "value", 0)) for call in self.calls if call.function == "lag"]
+        return max([*reach, -(self.frame.start or 0) if self.frame.unit is FrameUnit.ROWS else 0])
+
+    @property
+    def numbers(self) -> bool:
+        """Whether some call counts the rows of a partition from its first."""
+        return any(call.function in RANKS for call in self.calls)
+
+    @property
+    def remembers(self) -> str | None:
+        """What a node in time keeps of each partition for ever, None when time frees everything."""
+        framed = [call for call in self.calls if call.function not in RANKS | {"lag", "lead"}]
+        if self.frame.start is None and any(call.keeps_values for call in framed):
+            return "each different value"
+        if self.numbers or (framed and self.frame.start is None):
+            return "a row of totals"
+        return f"its last {self.history} rows" if self.history else None
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = self.input.schema.fields if self.timely else settled_roles(self.input.schema.fields, self.window)
+        return Schema((*fields, *(Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True))))
+
+
+@dataclass(frozen=True)
+class PartitionTop(LogicalPlan):
+    """The rows whose ``rank`` (row_number, rank, dense_rank) within their partition is at most ``limit``, kept up to date.
+
+    ``rank_name``: the rank is appended as a column of that name. Ties of row_number are broken by all columns. ``window``: the window columns, when
+    the partition is within windows: then an insert-only stream's rows come once, when their window closes.
+    ``ttl_ms``: how long a hint lets a partition live untouched (0: for ever).
+    """
+
+    input: LogicalPlan
+    partition: tuple[int, ...]
+    order: tuple[SortKey, ...]
+    rank: str
+    limit: int
+    rank_name: str | None = None
+    window: AttachedWindow | None = None
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(self.rank in RANKS and self.limit >= 1, "the first rows by no rank")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = settled_roles(self.input.schema.fields, self.window)
+        return Schema(fields if self.rank_name is None else (*fields, Field(self.rank_name, INT, False)))

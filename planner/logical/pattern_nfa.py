@@ -1,0 +1,125 @@
+"""The automaton of a row pattern: for each place of the pattern, the places the next row may take, the preferred first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import field
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.planner.expressions.row_pattern import (
+    Alternation,
+    Concatenation,
+    Exclusion,
+    Pattern,
+    Repetition,
+    Variable,
+)
+
+ACCEPT = -1
+"""The target that ends the match without taking a row."""
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """Places by number; by place its variable (an index) and whether its rows are excluded.
+
+    The targets of place i, best first, are ``targets[offsets[i]:offsets[i + 1]]``: places, or ACCEPT. The place before the first row is the last one.
+    """
+
+    variables: tuple[int, ...]
+    excluded: tuple[bool, ...]
+    offsets: tuple[int, ...]
+    targets: tuple[int, ...]
+
+
+@dataclasses.dataclass(eq=False)
+class _Node:
+    """A place for a row (``place`` and where it leads), a fork (where it leads, best first), or the end (leads nowhere)."""
+
+    place: int = ACCEPT
+    leads: list[_Node] = field(default_factory=list)
+
+
+def automaton_of(pattern: Pattern, variables: Sequence[str]) -> Automaton:
+    """Return the automaton of a pattern whose variables are numbered as in a list of all their names."""
+    builder = _Builder({name: number for number, name in enumerate(variables)})
+    end = _Node()
+    start = builder.before(pattern, end, False)
+    offsets, targets = [0], []
+    for leads in [*(place.leads[0] for place in builder.places), start]:
+        targets += _reached(leads, end)
+        offsets.append(len(targets))
+    return Automaton(tuple(builder.variables), tuple(builder.excluded), tuple(offsets), tuple(targets))
+
+
+def _reached(start: _Node, end: _Node) -> list[int]:
+    """Return the places reached without taking a row. A fork met again leads nowhere new: so an empty iteration ends."""
+    found: list[int] = []
+    seen: set[int] = set()
+    waiting = [start]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node is end:
+            found.append(ACCEPT)
+        elif node.place != ACCEPT:
+            found.append(node.place)
+        else:
+            waiting += reversed(node.leads)
+    return found
+
+
+class _Builder:
+    """Builds nodes from the end of the pattern to its beginning."""
+
+    def __init__(self, numbers: dict[str, int]) -> None:
+        self._numbers = numbers
+        self.places: list[_Node] = []
+        self.variables: list[int] = []
+        self.excluded: list[bool] = []
+
+    def before(self, pattern: Pattern, after: _Node, excluded: bool) -> _Node:
+        """Return the node where a pattern begins that goes on with ``after``."""
+        match pattern:
+            case Variable(name=name):
+                node = _Node(len(self.places), [after])
+                self.places.append(node)
+                self.variables.append(self._numbers[name])
+                self.excluded.append(excluded)
+                return node
+            case Concatenation(members=members):
+                for member in reversed(members):
+                    after = self.before(member, after, excluded)
+                return after
+            case Alternation(branches=branches):
+                return _Node(leads=[self.before(branch, after, excluded) for branch in branches])
+            case Exclusion(part=part):
+                return self.before(part, after, True)
+            case Repetition():
+                return self._repeated(pattern, after, excluded)
+        raise AssertionError(type(pattern))
+
+    def _repeated(self, pattern: Repetition, after: _Node, excluded: bool) -> _Node:
+        least = pattern.least
+        if pattern.most is None and least and not pattern.part.empty:
+            rest, least = _Node(), least - 1
+            first = self.before(pattern.part, rest, excluded)
+            rest.leads = _fork(first, after, pattern.greedy)
+            rest = first
+        elif pattern.most is None:
+            rest = _Node()
+            rest.leads = _fork(self.before(pattern.part, rest, excluded), after, pattern.greedy)
+        else:
+            rest = after
+            for _ in range(pattern.most - least):
+                rest = _Node(leads=_fork(self.before(pattern.part, rest, excluded), after, pattern.greedy))
+        for _ in range(least):
+            rest = self.before(pattern.part, rest, excluded)
+        return rest
+
+
+def _fork(into: _Node, past: _Node, greedy: bool) -> list[_Node]:
+    return [into, past] if greedy else [past, into]

@@ -1,0 +1,413 @@
+"""The logical plan: a closed set of frozen nodes. Each knows its inputs and schema; everything else is derived elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from enum import StrEnum
+from functools import cached_property
+
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Role, Schema
+from penstock.catalog.tables import Table
+from penstock.catalog.types import BOOLEAN, Boolean, Null
+from penstock.planner.expressions.nodes import (
+    AggregateCall,
+    Expression,
+    Literal,
+    SortKey,
+    expression_role,
+)
+from penstock.planner.logical.distribution import Edge
+from penstock.planner.logical.emit_strategy import ON_CLOSE, Emission
+from penstock.planner.logical.history_option import HistoryWish
+from penstock.planner.logical.windows import (
+    AttachedWindow,
+    Windowing,
+    demand,
+    fields_in_windows,
+    window_fields,
+)
+
+
+def _reads_inside(expression: Expression, schema: Schema) -> bool:
+    return all(0 <= index < len(schema) for index in expression.columns())
+
+
+@dataclass(frozen=True)
+class LogicalPlan:
+    """Base of plan nodes."""
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        """The nodes rows come from, by port."""
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows this node gives."""
+        raise AssertionError(type(self))
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        """Return the same node over other inputs."""
+        return self
+
+    @property
+    def only_ours(self) -> bool:
+        """Whether no bounded backend has a word for this node, so that our own runtime runs it over bounded rows too."""
+        return False
+
+    @property
+    def goes_by_time(self) -> bool:
+        """Whether the node needs the event time of its input."""
+        return False
+
+    def transform(self, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+        """Return the plan rebuilt bottom-up through ``rewrite``; the one recursion over plans."""
+        inputs = self.inputs
+        changed = tuple(node.transform(rewrite) for node in inputs)
+        same = all(new is old for new, old in zip(changed, inputs, strict=True))
+        return rewrite(self if same else self.with_inputs(changed))
+
+    def walk(self) -> Iterator[LogicalPlan]:
+        """Yield this node and all nodes below it, parents first."""
+        yield self
+        for node in self.inputs:
+            yield from node.walk()
+
+
+@dataclass(frozen=True)
+class _Unary(LogicalPlan):
+    input: LogicalPlan
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+
+@dataclass(frozen=True)
+class Scan(LogicalPlan):
+    """Read a table's physical and metadata columns (computed columns and watermarks stand above it as Project and WatermarkAssign).
+
+    ``columns`` are positions into ``table.source_schema``; ``predicate`` (over the scan's own output) is what the connector promised to apply.
+    """
+
+    table: Table
+    columns: tuple[int, ...]
+    predicate: Expression | None = None
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.table.source_schema.select(self.columns)
+
+
+@dataclass(frozen=True)
+class Values(LogicalPlan):
+    """Literal rows."""
+
+    rows: tuple[tuple[Literal, ...], ...]
+    row_schema: Schema
+
+    def __post_init__(self) -> None:
+        demand(all(len(row) == len(self.row_schema) for row in self.rows), "VALUES rows of unequal width")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.row_schema
+
+
+@dataclass(frozen=True)
+class BoundedInput(LogicalPlan):
+    """A bounded subplan that the bounded backend computes and that flows into a streaming plan as Arrow batches (laid by
+    ``penstock.optimizer.bounded_subplans``).
+
+    ``readers``: how many parts of the plan read it as it stands; it is computed once for all of them.
+    """
+
+    plan: LogicalPlan
+    readers: int = field(default=1, compare=False)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.plan.schema.without_roles()
+
+
+@dataclass(frozen=True)
+class Filter(_Unary):
+    """Keep the rows whose predicate is TRUE."""
+
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        demand(isinstance(self.predicate.type, Boolean | Null), "a filter's predicate is not BOOLEAN")
+        demand(_reads_inside(self.predicate, self.input.schema), "a filter reads outside its input")
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Project(_Unary):
+    """Compute one column per expression. A bare Column keeps its role (time attributes survive renaming); a bare PROCTIME() is processing time."""
+
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        demand(len(self.expressions) == len(self.names), "a projection with unequal names and expressions")
+        demand(all(_reads_inside(e, self.input.schema) for e in self.expressions), "a projection reads outside its input")
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = []
+        for name, expression in zip(self.names, self.expressions, strict=True):
+            fields.append(Field(name, expression.type, expression.nullable, expression_role(expression, self.input.schema.fields)))
+        return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class WatermarkAssign(_Unary):
+    """Make ``time_column`` the event-time attribute; a row's ``watermark`` expression (same type) bounds its split's watermark from below."""
+
+    time_column: int
+    watermark: Expression
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = list(self.input.schema.fields)
+        fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME)
+        return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class WindowTable(_Unary):
+    """A windowing table-valued function: each row once per window it falls in, with window_start, window_end, window_time appended.
+
+    Rows whose time is NULL are dropped and counted.
+    """
+
+    window: Windowing
+
+    def __post_init__(self) -> None:
+        demand(self.input.schema[self.window.time_column].is_event_time, "a window on a column that is no time attribute")
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        kind = self.input.schema[self.window.time_column].type
+        return Schema(fields_in_windows(self.input.schema.fields, self.window) + tuple(replace(f, type=kind) for f in window_fields()))
+
+
+class Phase(StrEnum):
+    """Which part of a split aggregate a node is. LOCAL gives partial columns, GLOBAL merges them."""
+
+    SINGLE = "single"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True)
+class Aggregate(_Unary):
+    """Unbounded GROUP BY: one row per key, retracted and replaced as it changes. Output: keys, then aggregates.
+
+    ``keys`` are input positions. No keys: one row for all, present even over no rows (COUNT 0). No aggregates: DISTINCT.
+    LOCAL keeps no state past a barrier and gives partial rows per key; GLOBAL is an ordinary aggregate over those rows (a count
+    merges by ``sum0``); the rule that splits makes both equal SINGLE. ``ttl_ms``: how long a hint lets a group live untouched (0: for ever).
+    """
+
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+    ttl_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(all(0 <= key < len(self.input.schema) for key in self.keys), "an aggregate key outside its input")
+
+    @cached_property
+    def schema(self) -> Schema:
+        keys = tuple(replace(self.input.schema[key], role=None) for key in self.keys)
+        return Schema(keys + tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True)))
+
+
+@dataclass(frozen=True)
+class WindowAggregate(_Unary):
+    """GROUP BY window_start, window_end, keys: insert-only unless ``emission`` corrects, each row given when the watermark passes the window's end.
+
+    Output: keys, then aggregates, then window_start, window_end, window_time. ``window`` is a Windowing over the input's time column
+    (sliced state), or an AttachedWindow when the rows carry their window already.
+    LOCAL (Windowing only): output is keys, partial columns, then one ``slice_end`` column, flushed before every barrier and before
+    the watermark reaches the slice's end;
+    GLOBAL reads it through a Windowing whose ``time_column`` is that slice_end column and ``sliced`` is set; its aggregates merge partials.
+    """
+
+    window: Windowing | AttachedWindow
+    keys: tuple[int, ...]
+    aggregates: tuple[AggregateCall, ...]
+    names: tuple[str, ...]
+    phase: Phase = Phase.SINGLE
+    emission: Emission = ON_CLOSE
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        source = self.input.schema
+        fields = tuple(replace(source[key], role=None) for key in self.keys)
+        fields += tuple(Field(n, a.type, a.nullable) for n, a in zip(self.names, self.aggregates, strict=True))
+        time = self.window.time_column if isinstance(self.window, Windowing) else self.window.end_column
+        if self.phase is Phase.LOCAL:
+            return Schema((*fields, Field("slice_end", source[time].type, False, Role.EVENT_TIME)))
+        return Schema(fields + tuple(replace(f, type=source[time].type) for f in window_fields()))
+
+
+class JoinKind(StrEnum):
+    """Join kinds. SEMI and ANTI give left rows with, or without, a match."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    ANTI = "anti"
+
+
+@dataclass(frozen=True)
+class Join(LogicalPlan):
+    """Equi-join with an optional residual condition over left ++ right columns. Output: left columns, then right columns (none for SEMI, ANTI).
+
+    ``ttl_ms``: how long hints let the rows of each side live untouched (0: for ever). ``copied``: the side a hint sends to every subtask.
+    ``pruned``: the side whose rows need not come here unless they have a key of the other, which is loaded first (``runtime_filters``).
+    """
+
+    left: LogicalPlan
+    right: LogicalPlan
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    residual: Expression | None = None
+    ttl_ms: tuple[int | None, int | None] | None = None
+    copied: int | None = None
+    pruned: int | None = None
+
+    def __post_init__(self) -> None:
+        demand(len(self.left_keys) == len(self.right_keys), "a join with unequal key lists")
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        demand(all(self.left.schema[a].type == self.right.schema[b].type for a, b in pairs), "a join of unlike key types")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    @cached_property
+    def schema(self) -> Schema:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        left, right = self.left.schema, self.right.schema
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            left = left.nullable()
+        if self.kind in (JoinKind.LEFT, JoinKind.FULL):
+            right = right.nullable()
+        return left.concat(right)
+
+
+@dataclass(frozen=True)
+class Union(LogicalPlan):
+    """UNION ALL of inputs of one layout."""
+
+    branches: tuple[LogicalPlan, ...]
+
+    def __post_init__(self) -> None:
+        types = [[field.type for field in branch.schema] for branch in self.branches]
+        demand(len(types) >= 2 and all(kinds == types[0] for kinds in types), "a union of unlike inputs")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.branches
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, branches=inputs)
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = []
+        for position, first in enumerate(self.branches[0].schema):
+            others = [branch.schema[position] for branch in self.branches]
+            role = first.role if all(other.role is first.role for other in others) else None
+            fields.append(replace(first, nullable=any(other.nullable for other in others), role=role))
+        return Schema(tuple(fields))
+
+
+@dataclass(frozen=True)
+class Sort(_Unary):
+    """ORDER BY of the whole result: bounded backends sort; on a finite stream the client sorts the folded rows."""
+
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True)
+class Limit(_Unary):
+    """LIMIT / OFFSET without an order: the first rows that come, and of rows that change any that are left, as many as there may be."""
+
+    limit: int | None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class TopN(_Unary):
+    """ORDER BY .. LIMIT: the first ``limit`` rows by ``keys`` after ``offset``, kept up to date. Ties are broken by all columns in order."""
+
+    keys: tuple[SortKey, ...]
+    limit: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Sink(_Unary):
+    """Write rows to a table; ``table`` None collects them to the client. ``span``: where an INSERT names it. ``history``: what comes first."""
+
+    table: Table | None
+    span: Span | None = field(default=None, compare=False)
+    history: HistoryWish | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class StatementSet(LogicalPlan):
+    """Several sinks run as one job."""
+
+    sinks: tuple[Sink, ...]
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return self.sinks
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return StatementSet(tuple(node for node in inputs if isinstance(node, Sink)))
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema((Field("done", BOOLEAN, False),))
+
+
+@dataclass(frozen=True)
+class Exchange(_Unary):
+    """An edge laid by ``penstock.optimizer.exchange_placement``: how the input's rows travel to the node above."""
+
+    edge: Edge

@@ -1,0 +1,88 @@
+"""Processing time in the logical plan: rows stamped by the clock, whose time goes on without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Role, Schema, without_event_time
+from penstock.catalog.types import TimestampLtz
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
+    Exchange,
+    Filter,
+    Join,
+    LogicalPlan,
+    Project,
+    TopN,
+    Union,
+    WatermarkAssign,
+    WindowTable,
+)
+from penstock.planner.logical.windows import demand
+
+
+@dataclass(frozen=True)
+class ProcessingTime(LogicalPlan):
+    """Stamp ``time_column`` with the clock as rows pass, and let the clock be the watermark of what stands above.
+
+    So windows and OVER by processing time are windows and OVER by a time no row is late for. The time rows had below ends here.
+    """
+
+    input: LogicalPlan
+    time_column: int
+
+    def __post_init__(self) -> None:
+        demand(isinstance(self.input.schema[self.time_column].type, TimestampLtz), "processing time in a column that is no TIMESTAMP_LTZ")
+
+    @property
+    def only_ours(self) -> bool:
+        return True
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        fields = list(without_event_time(self.input.schema.fields))
+        fields[self.time_column] = replace(fields[self.time_column], role=Role.EVENT_TIME, nullable=False)
+        return Schema(tuple(fields))
+
+
+_KEEPS_COLUMNS = (Filter, Exchange, WatermarkAssign, WindowTable, TopN, Over, PartitionTop, ProcessingTime)
+
+
+def is_by_clock(plan: LogicalPlan, column: int) -> bool:
+    """Return whether a column of a plan is a processing time, stamped already or not."""
+    if plan.schema[column].role is Role.PROCESSING_TIME:
+        return True
+    match plan:
+        case ProcessingTime(time_column=time) if time == column:
+            return True
+        case Project(input=inner, expressions=expressions):
+            expression = expressions[column]
+            return isinstance(expression, Column) and is_by_clock(inner, expression.index)
+        case Join(left=left, right=right):
+            width = len(left.schema)
+            return is_by_clock(left, column) if column < width else column - width < len(right.schema) and is_by_clock(right, column - width)
+        case Union(branches=branches):
+            return any(is_by_clock(branch, column) for branch in branches)
+    return isinstance(plan, _KEEPS_COLUMNS) and column < len(plan.inputs[0].schema) and is_by_clock(plan.inputs[0], column)
+
+
+def arrival_order(plan: LogicalPlan, order: Sequence[SortKey]) -> int:
+    """Return how an order over rows of a plan sets those apart that its keys do not: 1 by arrival, -1 by arrival in reverse, 0 by all columns.
+
+    A clock gives many rows one time, and an order by it means the order in which rows came, first or last ones first.
+    """
+    for key in order:
+        if isinstance(key.expression, Column) and is_by_clock(plan, key.expression.index):
+            return -1 if key.descending else 1
+    return 0

@@ -1,0 +1,43 @@
+"""The snapshot join in the logical plan: a table is loaded to a point in its time, then each row meets the table as it is when the row passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.catalog.schema import Schema, without_event_time
+from penstock.planner.logical.plan import Join, JoinKind
+from penstock.planner.logical.windows import demand
+
+
+@dataclass(frozen=True)
+class SnapshotJoin(Join):
+    """``left JOIN LATERAL SNAPSHOT(right)``, INNER or LEFT: rows of the left side wait until the right side is loaded, and are given once.
+
+    The right side's changes count when its own watermark has reached their ``build_time``. It is loaded when that watermark has reached
+    ``loaded_us`` (microseconds of its time; ``None``: the moment the job was first started), when there was none for ``idle_ms``, or at its end.
+    ``ttl_ms[1]``: how long its rows live untouched. Time goes on with the left side alone, and stands still until the right one is loaded.
+    """
+
+    build_time: int = None  # type: ignore[assignment]  # dataclass order: every node is built with it
+    loaded_us: int | None = None
+    idle_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        demand(self.kind in (JoinKind.INNER, JoinKind.LEFT), "a snapshot join that is neither inner nor left")
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @cached_property
+    def schema(self) -> Schema:
+        right = self.right.schema.nullable() if self.kind is JoinKind.LEFT else self.right.schema
+        return Schema(tuple(self.left.schema) + without_event_time(right))
+
+
+def snapshot_of(join: Join, build_time: int, loaded_us: int | None, idle_ms: int | None) -> SnapshotJoin:
+    """Return a join with what says when its right side is loaded."""
+    sides = join.left, join.right, join.kind, join.left_keys, join.right_keys, join.residual, join.ttl_ms
+    return SnapshotJoin(*sides, build_time=build_time, loaded_us=loaded_us, idle_ms=idle_ms)

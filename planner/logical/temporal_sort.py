@@ -1,0 +1,55 @@
+"""ORDER BY a time attribute, ascending, in the logical plan: time says which rows come next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.schema import Field, Schema
+from penstock.planner.expressions.nodes import Column, SortKey
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import demand
+
+
+@dataclass(frozen=True)
+class TemporalSort(LogicalPlan):
+    """Rows in the order of ``keys``, the first an event time, ascending; ties are broken by all columns. Rows wait until the watermark passes them.
+
+    Rows without a time, and late ones, are dropped and counted.
+    """
+
+    input: LogicalPlan
+    keys: tuple[SortKey, ...]
+
+    def __post_init__(self) -> None:
+        demand(isinstance(self.keys[0].expression, Column) and not self.keys[0].descending, "an order that time does not keep")
+
+    @property
+    def time_column(self) -> int:
+        """The position of the first key."""
+        first = self.keys[0].expression
+        assert isinstance(first, Column)
+        return first.index
+
+    @property
+    def goes_by_time(self) -> bool:
+        return True
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+def is_kept_by_time(keys: Sequence[SortKey], fields: Sequence[Field]) -> bool:
+    """Return whether an order begins with an event time, ascending."""
+    first = keys[0].expression
+    return isinstance(first, Column) and not keys[0].descending and fields[first.index].is_event_time

@@ -1,0 +1,82 @@
+"""Table functions in the logical plan: each row beside the rows a function gives for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.python_functions import PythonTable
+from penstock.catalog.schema import Field, Schema
+from penstock.catalog.types import BIGINT
+from penstock.planner.expressions.nodes import Expression
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.logical.windows import demand
+
+LISTED = frozenset({"unnest", "explode", "posexplode"})
+"""Functions that give the elements of one array or map, in their order."""
+
+
+@dataclass(frozen=True)
+class TableCall:
+    """A call of a table function: what computes it, its arguments (of exactly the types it wants) over the rows, the columns it gives.
+
+    ``body``: the program's function, when it is one; one without arguments is given a constant, for the number of rows.
+    """
+
+    function: str
+    args: tuple[Expression, ...]
+    columns: tuple[Field, ...]
+    body: PythonTable | None = None
+
+    def map(self, rewrite: Callable[[Expression], Expression]) -> TableCall:
+        """Return the call with ``rewrite`` applied to each argument as a whole."""
+        return replace(self, args=tuple(rewrite(arg) for arg in self.args))
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class Unnest(LogicalPlan):
+    """Each row once per row the function gives for it: the columns ``keep`` of the input, those ``gives`` of the function's, the number from 1.
+
+    ``outer``: a row the function gives nothing for goes on once, with NULLs. ``ordinality``: the number of each row among those of its input row
+    is the last column. ``condition``, of an outer one: over the input's columns, all of the function's and the number; the function gives but the
+    rows for which it is TRUE. Keeps nothing; weights, times and lateness of the input rows go on.
+    """
+
+    input: LogicalPlan
+    call: TableCall
+    keep: tuple[int, ...]
+    gives: tuple[int, ...]
+    outer: bool = False
+    ordinality: bool = False
+    condition: Expression | None = None
+
+    def __post_init__(self) -> None:
+        demand(all(0 <= i < len(self.input.schema) for i in self.keep), "a table function keeps a column that is not there")
+        demand(all(0 <= i < len(self.call.columns) for i in self.gives), "a table function gives a column it does not have")
+        reads = frozenset[int]().union(*(arg.columns() for arg in self.call.args))
+        demand(all(0 <= i < len(self.input.schema) for i in reads), "a table function reads outside its input")
+        demand(self.condition is None or self.outer, "a condition of a table function's rows belongs to an outer one")
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+    @property
+    def only_ours(self) -> bool:
+        return self.condition is not None or self.call.function not in LISTED
+
+    @cached_property
+    def schema(self) -> Schema:
+        kept = tuple(self.input.schema[i] for i in self.keep)
+        given = tuple(self.call.columns[i] for i in self.gives)
+        if self.outer:
+            given = tuple(replace(field, nullable=True) for field in given)
+        return Schema(kept + given + ((Field("ordinality", BIGINT, self.outer),) if self.ordinality else ()))

@@ -1,0 +1,1 @@
+"""Query text to syntax trees."""

@@ -1,0 +1,152 @@
+"""Hints: ``/*+ NAME(..) */``, read strictly: OPTIONS behind a table's name, the others behind SELECT. None is passed over in silence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.planner.parser.scanner import scan
+from penstock.planner.statements.nodes import OptionEntry
+
+_HINT = re.compile(r"/\*\+(.*?)\*/", re.DOTALL)
+_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\(((?:[^()']|'(?:[^']|'')*')*)\)\s*(,|$)")
+_OPTION = re.compile(r"\s*('(?:[^']|'')*')\s*=\s*('(?:[^']|'')*')\s*(,|$)")
+_VALUE = re.compile(r"\s*('(?:[^']|'')*')\s*")
+_NAME = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z_]\w*)\s*(,|$)")
+_OF_SELECT = {
+    "STATE_TTL": "STATE_TTL('t' = '1 h')",
+    "BROADCAST": "BROADCAST(t)",
+    "LOOKUP": "LOOKUP('table' = 't', 'async' = 'true', ..)",
+    "BACKFILL": "BACKFILL('spark')",
+}
+_WITHOUT_EFFECT = {
+    "SHUFFLE_HASH": "joins choose by what their inputs are",
+    "SHUFFLE_MERGE": "joins choose by what their inputs are",
+    "NEST_LOOP": "joins choose by what their inputs are",
+}
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One hint: its name in upper case, its place, and where its arguments stand."""
+
+    name: str
+    span: Span
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SelectHint:
+    """A hint behind SELECT: what it says of tables of its FROM, ``options`` (keys as written) or bare ``names``; or one of ``values``."""
+
+    name: str
+    span: Span
+    options: tuple[OptionEntry, ...] = ()
+    names: tuple[tuple[str, Span], ...] = ()
+    values: tuple[tuple[str, Span], ...] = ()
+
+
+def read_hints(text: str, start: int, end: int) -> Iterator[Hint]:
+    """Yield the hints of one ``/*+ .. */``; SQL-1009 where it cannot be read."""
+    position, last = start + 3, end - 2
+    while text[position:last].strip() or position == start + 3:
+        call = _CALL.match(text, position, last)
+        if call is None or (call[3] == "," and not text[call.end() : last].strip()):
+            hint = "write /*+ OPTIONS('key' = 'value') */"
+            raise PenstockError("SQL-1009", "this hint cannot be read", span=Span(start, end), hint=hint, sqlstate="42601")
+        yield Hint(call[1].upper(), Span(*call.span(1)), *call.span(2))
+        position = call.end()
+
+
+def table_options(text: str, start: int, end: int) -> tuple[OptionEntry, ...]:
+    """Return the options that the hint between two places gives the table named before it; none when there is no hint."""
+    found = _HINT.search(text, start, end)
+    if found is None:
+        return ()
+    options: list[OptionEntry] = []
+    for hint in read_hints(text, *found.span()):
+        if hint.name != "OPTIONS":
+            raise _no_effect(hint)
+        options += _options(text, hint, "OPTIONS('key' = 'value', ..)")
+    return tuple(OptionEntry(o.key.lower(), o.value, o.key_span, o.value_span) for o in options)
+
+
+def select_hints(text: str, start: int, end: int) -> tuple[SelectHint, ...]:
+    """Return the hints between two places, which are those of the SELECT before them; SQL-1602 for one that says nothing there."""
+    found = _HINT.search(text, start, end)
+    return () if found is None else tuple(_select_hint(text, hint) for hint in read_hints(text, *found.span()))
+
+
+def _select_hint(text: str, hint: Hint) -> SelectHint:
+    usage = _OF_SELECT.get(hint.name)
+    if usage is None:
+        raise _no_effect(hint)
+    if "=" in usage:
+        return SelectHint(hint.name, hint.span, tuple(_options(text, hint, usage)))
+    if "'" in usage:
+        return SelectHint(hint.name, hint.span, values=(_value(text, hint, usage),))
+    return SelectHint(hint.name, hint.span, names=tuple(_names(text, hint, usage)))
+
+
+def _value(text: str, hint: Hint, usage: str) -> tuple[str, Span]:
+    value = _VALUE.fullmatch(text, hint.start, hint.end)
+    if value is None:
+        raise PenstockError("SQL-1009", "this value cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+    return _unquoted(value[1]), Span(*value.span(1))
+
+
+def _options(text: str, hint: Hint, usage: str) -> Iterator[OptionEntry]:
+    position = hint.start
+    while position < hint.end or position == hint.start:
+        option = _OPTION.match(text, position, hint.end)
+        if option is None or (option[3] == "," and option.end() == hint.end):
+            raise PenstockError("SQL-1009", "these options cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+        yield OptionEntry(_unquoted(option[1]), _unquoted(option[2]), Span(*option.span(1)), Span(*option.span(2)))
+        position = option.end()
+
+
+def _names(text: str, hint: Hint, usage: str) -> Iterator[tuple[str, Span]]:
+    position = hint.start
+    while position < hint.end or position == hint.start:
+        name = _NAME.match(text, position, hint.end)
+        if name is None or (name[2] == "," and name.end() == hint.end):
+            raise PenstockError("SQL-1009", "these names cannot be read", span=hint.span, hint=f"write /*+ {usage} */", sqlstate="42601")
+        quoted = name[1].startswith("`")
+        yield name[1][1:-1].replace("``", "`") if quoted else name[1], Span(*name.span(1))
+        position = name.end()
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1].replace("''", "'")
+
+
+def refuse_other_hints(text: str, queries: Iterable[exp.Expr]) -> None:
+    """Refuse every hint of a statement but those that its tables and its SELECTs have taken: none is passed over in silence."""
+    taken = set()
+    for node in queries:
+        taken |= {option.key_span.start for option in node.meta.get("options", ())}
+        taken |= {hint.span.start for hint in node.meta.get("hints", ())}
+    for kind, start, end in scan(text):
+        if kind == "hint" and not any(start < place < end for place in taken):
+            raise _no_effect(next(read_hints(text, start, end)))
+
+
+def _no_effect(hint: Hint) -> PenstockError:
+    if hint.name == "OPTIONS":
+        instead = "write it behind the name of a table that is read: FROM t /*+ OPTIONS('key' = 'value') */"
+        return PenstockError("SQL-1602", "OPTIONS has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
+    if hint.name in _OF_SELECT:
+        instead = f"write it behind SELECT: SELECT /*+ {_OF_SELECT[hint.name]} */ .."
+        return PenstockError("SQL-1602", f"{hint.name} has no effect here", span=hint.span, hint=instead, sqlstate="0A000")
+    reason = _WITHOUT_EFFECT.get(hint.name)
+    if reason is None:
+        near = did_you_mean(hint.name, ("OPTIONS", *_OF_SELECT, *_WITHOUT_EFFECT), others=True)
+        return PenstockError("SQL-1602", f"there is no hint {hint.name}", span=hint.span, hint=near, sqlstate="42601")
+    message = f"the hint {hint.name} would have no effect"
+    return PenstockError("SQL-1602", message, span=hint.span, hint=f"leave it out: {reason}", sqlstate="0A000")

@@ -1,0 +1,116 @@
+"""The grammar of literals: numbers with Spark's suffixes, strings, typed literals, intervals, parameters."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.tokens import TokenType
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.planner.parser.syntax_nodes import IntervalLiteral, TypedLiteral
+from penstock.planner.parser.token_stream import TokenReader
+
+_SUFFIXES = frozenset(("L", "S", "Y", "D", "F", "BD"))
+_TYPED = frozenset(("DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
+INTERVAL_UNITS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")
+
+
+class LiteralParser(TokenReader):
+    """Literals."""
+
+    def literal(self) -> exp.Expr | None:
+        """Return the literal or parameter that stands here, if one does."""
+        begin = self._index
+        if self.take(TokenType.NUMBER):
+            return self._number(begin)
+        if self.at(TokenType.DOT) and self.at(TokenType.NUMBER, 1) and self._touches():
+            self._advance(2)
+            return self.placed(begin, exp.Literal.number("." + self._prev.text))
+        if self.take(TokenType.STRING):
+            return self.placed(begin, exp.Literal.string(self._prev.text))
+        if self.take(TokenType.PLACEHOLDER):
+            node = self.placed(begin, exp.Placeholder())
+            node.meta["index"] = self.parameters
+            self.parameters += 1
+            return node
+        word = self.word()
+        if word == "NULL":
+            self._advance()
+            return self.placed(begin, exp.Null())
+        if word in ("TRUE", "FALSE"):
+            self._advance()
+            return self.placed(begin, exp.Boolean(this=word == "TRUE"))
+        if word in _TYPED and self.at(TokenType.STRING, 1):
+            self._advance(2)
+            return self.placed(begin, TypedLiteral(this=self._prev.text, kind=word))
+        if word == "X" and self.at(TokenType.STRING, 1) and self._touches():
+            self._advance(2)
+            return self.placed(begin, TypedLiteral(this=self._prev.text, kind="X"))
+        return self._interval(begin) if word == "INTERVAL" else None
+
+    def _touches(self) -> bool:
+        left, right = self.token(), self.token(1)
+        return left is not None and right is not None and left.end + 1 == right.start
+
+    def _number(self, begin: int) -> exp.Expr:
+        node = exp.Literal.number(self._prev.text)
+        token = self.token()
+        if _NUMBER.fullmatch(self._prev.text) is None:
+            hint = "write it as 12, 1.5 or 1e3"
+            raise PenstockError("SQL-1011", f"{self._prev.text} is no number", span=self.place_of(begin), hint=hint, sqlstate="42601")
+        if token is not None and token.start == self._prev.end + 1 and token.token_type in (TokenType.VAR, TokenType.NUMBER, TokenType.DOT):
+            if self.word() not in _SUFFIXES:
+                text = self.sql[self._prev.start : token.end + 1]
+                hint = "quote it if it is a name, or write a space"
+                message = f"{text} is neither a number nor a name"
+                raise PenstockError("SQL-1011", message, span=self.place_of(begin), hint=hint, sqlstate="42601")
+            node.meta["suffix"] = self.word()
+            self._advance()
+        return self.placed(begin, node)
+
+    def string(self, what: str) -> exp.Expr:
+        """Return the string that stands here or complain that a ``what`` was expected."""
+        begin = self._index
+        if not self.take(TokenType.STRING):
+            raise self.unexpected(f"{what} in quotes")
+        return self.placed(begin, exp.Literal.string(self._prev.text))
+
+    def unit_as_string(self) -> exp.Expr:
+        """Return the bare word that stands here, a unit of time, as a string literal."""
+        begin = self._index
+        if not self.word():
+            raise self.unexpected("a unit of time")
+        self._advance()
+        return self.placed(begin, exp.Literal.string(self._prev.text.lower()))
+
+    def _interval(self, begin: int) -> exp.Expr:
+        self._advance()
+        negative = self.take(TokenType.DASH)
+        if not self.take(TokenType.STRING) and not self.take(TokenType.NUMBER):
+            raise self.unexpected("a number such as '10' after INTERVAL")
+        quoted = self._prev.token_type is TokenType.STRING
+        text = self._prev.text
+        unit = self._unit() if self._is_unit() or not quoted else None
+        last = None
+        if unit is not None and self.take_words("TO"):
+            last = self._unit()
+        return self.placed(begin, IntervalLiteral(this=text, negative=negative, unit=unit, last=last))
+
+    def _is_unit(self) -> bool:
+        return self.word().removesuffix("S") in INTERVAL_UNITS
+
+    def _unit(self) -> str:
+        word = self.word()
+        if not self._is_unit():
+            if not word:
+                raise self.unexpected("a unit such as MINUTE")
+            hint = did_you_mean(word, INTERVAL_UNITS) or "units are YEAR, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND"
+            raise PenstockError("SQL-1011", f"{word} is no unit of an interval", span=self.here(), hint=hint, sqlstate="42601")
+        self._advance()
+        if self.take(TokenType.L_PAREN):
+            self.need(TokenType.NUMBER, "a precision")
+            self.need(TokenType.R_PAREN, ")")
+        return word.removesuffix("S")

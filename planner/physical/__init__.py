@@ -1,0 +1,1 @@
+"""Operator specs, chains, job graph, stable operator ids."""

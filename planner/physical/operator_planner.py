@@ -1,0 +1,265 @@
+"""The spec of the operator that runs a logical node."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Protocol
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.schema import Role
+from penstock.planner.logical.emit import Emit, EmitKind, final_keys
+from penstock.planner.logical.interval_join import TimedJoin
+from penstock.planner.logical.late_rows import LateMark
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.node_text import operator_name
+from penstock.planner.logical.over import Over, PartitionTop
+from penstock.planner.logical.plan import (
+    Aggregate,
+    BoundedInput,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    Sink,
+    TopN,
+    Union,
+    Values,
+    WatermarkAssign,
+    WindowAggregate,
+    WindowTable,
+)
+from penstock.planner.logical.processing_time import ProcessingTime, arrival_order
+from penstock.planner.logical.replicate_rows import Repeat
+from penstock.planner.logical.snapshot_join import SnapshotJoin
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.logical.temporal_sort import TemporalSort
+from penstock.planner.logical.unnest import Unnest
+from penstock.planner.physical.operator_specs import (
+    BoundedSourceSpec,
+    CalcSpec,
+    FinalRowsSpec,
+    GroupAggregateSpec,
+    JoinSpec,
+    LateMarkSpec,
+    LimitSpec,
+    LookupJoinSpec,
+    MatchSpec,
+    OperatorSpec,
+    OverSpec,
+    PartitionTopSpec,
+    ProcessingTimeSpec,
+    RepeatSpec,
+    SinkSpec,
+    SnapshotJoinSpec,
+    SourceSpec,
+    TemporalJoinSpec,
+    TemporalSortSpec,
+    ThinnedRowsSpec,
+    TopNSpec,
+    UnionSpec,
+    UnnestSpec,
+    ValuesSpec,
+    WatermarkSpec,
+    WindowAggregateSpec,
+    WindowTableSpec,
+)
+
+
+class Facts(Protocol):
+    """What is asked of ``penstock.optimizer.properties.plan_properties.PlanFacts``."""
+
+    def insert_only(self, node: LogicalPlan) -> bool:
+        """Return whether a node never takes a row back."""
+
+    def upsert_key(self, node: LogicalPlan) -> tuple[int, ...] | None:
+        """Return the columns that identify a row of a node."""
+
+    def in_time(self, node: Over) -> bool:
+        """Return whether each row of an Over is given once, when time has passed it."""
+
+    def bounded_ports(self, join: Join) -> tuple[int, ...]:
+        """Return the side of a join that is loaded first."""
+
+    def copied(self, join: Join) -> int | None:
+        """Return the side of a join that every subtask has."""
+
+    def side_ttl_ms(self, join: Join, port: int) -> int:
+        """Return how long a row of a side of a join is kept untouched."""
+
+    def ttl_ms(self, node: Aggregate | Over | PartitionTop | TemporalJoin | MatchRecognize) -> int:
+        """Return how long a group or a partition is kept untouched."""
+
+
+class SettingValues(Protocol):
+    """Typed values by setting key."""
+
+    def get(self, key: str) -> Any:
+        """Return the typed value of a setting."""
+
+
+def spec_of(node: LogicalPlan, operator_id: str, facts: Facts, settings: SettingValues) -> OperatorSpec:
+    """Return the spec of a node that is not a Filter or Project (``calc_of``)."""
+    name, schema = operator_name(node), node.schema
+    match node:
+        case Scan(table=table, columns=columns, predicate=predicate):
+            return SourceSpec(operator_id, name, schema, table, columns, predicate)
+        case Values(rows=rows):
+            return ValuesSpec(operator_id, name, schema, rows)
+        case BoundedInput(plan=plan):
+            return BoundedSourceSpec(operator_id, name, schema, plan)
+        case WatermarkAssign(time_column=time, watermark=watermark):
+            return WatermarkSpec(operator_id, name, schema, time, watermark, int(settings.get("table.exec.source.idle-timeout")))
+        case ProcessingTime(time_column=time):
+            return ProcessingTimeSpec(operator_id, name, schema, time)
+        case LateMark(window=window, lateness_us=lateness_us):
+            return LateMarkSpec(operator_id, name, schema, window, lateness_us, facts.insert_only(node.input))
+        case WindowTable(window=window):
+            return WindowTableSpec(operator_id, name, schema, window, facts.insert_only(node.input))
+        case Aggregate(input=inner, keys=keys, aggregates=calls, phase=phase):
+            return GroupAggregateSpec(operator_id, name, schema, inner.schema, keys, calls, phase, facts.insert_only(inner), facts.ttl_ms(node))
+        case WindowAggregate(input=inner, window=window_of, keys=keys, aggregates=calls, phase=phase):
+            inserts = facts.insert_only(inner)
+            return WindowAggregateSpec(operator_id, name, schema, inner.schema, window_of, keys, calls, phase, inserts, node.emission)
+        case Join():
+            return _join_spec(node, operator_id, facts)
+        case TemporalJoin():
+            return _temporal_join_spec(node, operator_id, facts)
+        case LookupJoin(left=left, scan=scan):
+            told = scan.table, scan.columns, scan.predicate
+            return LookupJoinSpec(operator_id, name, schema, left.schema, *told, node.kind, node.left_keys, node.right_keys, node.residual)
+        case Union(branches=branches):
+            return UnionSpec(operator_id, name, schema, len(branches))
+        case Unnest(call=called, keep=keep, gives=gives, outer=outer, ordinality=ordinality, condition=test):
+            return UnnestSpec(operator_id, name, schema, called, keep, gives, outer, ordinality, test)
+        case Repeat():
+            return RepeatSpec(operator_id, name, schema)
+        case Limit(input=inner, limit=limit, offset=offset):
+            return LimitSpec(operator_id, name, schema, limit, offset, facts.insert_only(inner))
+        case TopN(keys=order, limit=first, offset=offset):
+            inner = node.inputs[0]
+            return TopNSpec(operator_id, name, schema, order, first, offset, facts.insert_only(inner), arrival_order(inner, order))
+        case Over():
+            return _over_spec(node, operator_id, facts)
+        case PartitionTop(input=inner, partition=partition, order=order, rank=rank, limit=first, window=within):
+            shows, inserts = node.rank_name is not None, facts.insert_only(inner)
+            lived = facts.ttl_ms(node), arrival_order(inner, order)
+            return PartitionTopSpec(operator_id, name, schema, inner.schema, partition, order, rank, first, shows, within, inserts, *lived)
+        case TemporalSort(time_column=time):
+            return TemporalSortSpec(operator_id, name, schema, node.keys, time, schema[time].role is Role.WINDOW_TIME)
+        case Emit(kind=EmitKind.FINAL, input=inner):
+            return FinalRowsSpec(operator_id, name, schema, final_keys(facts.upsert_key(inner), len(schema)))
+        case Emit(emission=emission):
+            return ThinnedRowsSpec(operator_id, name, schema, emission.every_us)
+        case MatchRecognize():
+            return _match_spec(node, operator_id, facts)
+        case Sink():
+            return _sink_spec(node, operator_id, facts)
+    raise PenstockError("INT-9003", f"no operator runs {type(node).__name__}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _join_spec(node: Join, operator_id: str, facts: Facts) -> JoinSpec:
+    left, right = node.inputs
+    joined = JoinSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        left.schema,
+        right.schema,
+        node.kind,
+        node.left_keys,
+        node.right_keys,
+        node.residual,
+        facts.bounded_ports(node),
+        (facts.insert_only(left), facts.insert_only(right)),
+        node.allowing if isinstance(node, TimedJoin) and not facts.bounded_ports(node) else None,
+        facts.copied(node),
+        (facts.side_ttl_ms(node, 0), facts.side_ttl_ms(node, 1)),
+        node.pruned,
+    )
+    if isinstance(node, SnapshotJoin):
+        told: dict[str, Any] = {field.name: getattr(joined, field.name) for field in fields(joined)}
+        return SnapshotJoinSpec(**told, build_time=node.build_time, loaded_us=node.loaded_us, idle_ms=node.idle_ms)
+    return joined
+
+
+def _temporal_join_spec(node: TemporalJoin, operator_id: str, facts: Facts) -> TemporalJoinSpec:
+    left, right = node.inputs
+    return TemporalJoinSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        left.schema,
+        right.schema,
+        node.kind,
+        node.left_keys,
+        node.right_keys,
+        (node.left_time, node.right_time),
+        node.ties,
+        node.slacks_us,
+        node.residual,
+        (facts.insert_only(left), facts.insert_only(right)),
+        facts.ttl_ms(node),
+    )
+
+
+def _over_spec(node: Over, operator_id: str, facts: Facts) -> OverSpec:
+    return OverSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.partition,
+        node.order,
+        node.frame,
+        node.calls,
+        node.window,
+        facts.in_time(node),
+        node.history,
+        facts.insert_only(node.input),
+        facts.ttl_ms(node),
+        arrival_order(node.input, node.order),
+    )
+
+
+def _match_spec(node: MatchRecognize, operator_id: str, facts: Facts) -> MatchSpec:
+    return MatchSpec(
+        operator_id,
+        operator_name(node),
+        node.schema,
+        node.input.schema,
+        node.partition,
+        node.order,
+        node.pattern,
+        node.variables,
+        node.definitions,
+        node.values,
+        node.measures,
+        node.all_rows,
+        node.skip,
+        node.skip_rows,
+        node.within_us,
+        node.history,
+        node.counts,
+        node.tells_time,
+        facts.ttl_ms(node),
+        arrival_order(node.input, node.order),
+    )
+
+
+def _sink_spec(node: Sink, operator_id: str, facts: Facts) -> SinkSpec:
+    """A table's primary key says which columns identify its rows; without one the plan's own key does."""
+    key = facts.upsert_key(node.input)
+    if node.table is not None and node.table.primary_key:
+        declared = {name.lower() for name in node.table.primary_key}
+        key = tuple(i for i, field in enumerate(node.table.physical_fields) if field.name.lower() in declared)
+    return SinkSpec(operator_id, operator_name(node), node.schema, node.table, key, facts.insert_only(node.input))
+
+
+def calc_of(node: Filter | Project, predicate: Filter | None, operator_id: str) -> CalcSpec:
+    """Return the spec of a projection over the filter below it, or of a filter alone."""
+    projections = node.expressions if isinstance(node, Project) else None
+    name = "filter" if projections is None else "project" if predicate is None else "filter, project"
+    return CalcSpec(operator_id, name, node.schema, None if predicate is None else predicate.predicate, projections)

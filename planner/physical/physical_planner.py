@@ -1,0 +1,167 @@
+"""From a logical plan with edges to a job: operators with stable ids, fused, shared, and grouped into chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.planner.expressions.nodes import conjunction, conjuncts
+from penstock.planner.logical.distribution import Edge, Forward
+from penstock.planner.logical.plan import (
+    Exchange,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Sink,
+    Sort,
+    StatementSet,
+    WatermarkAssign,
+)
+from penstock.planner.physical.chaining import Site, chains_of
+from penstock.planner.physical.operator_planner import Facts, SettingValues, calc_of, spec_of
+from penstock.planner.physical.operator_specs import (
+    DEFAULT_MAX_PARALLELISM,
+    Chain,
+    ChainEdge,
+    JobGraph,
+    OperatorSpec,
+)
+from penstock.planner.physical.parallelism import subtasks
+from penstock.planner.physical.plan_digest import Meanings
+from penstock.planner.physical.runtime_filter import runtime_filter, skipping
+from penstock.planner.physical.state_compatibility import PlanMeaning, plan_meaning
+
+
+def plan_job(
+    plan: LogicalPlan, facts: Facts, *, parallelism: int, settings: SettingValues, max_parallelism: int = DEFAULT_MAX_PARALLELISM
+) -> JobGraph:
+    """Return the job of an optimized plan on which edges were laid for ``parallelism``.
+
+    Subplans of one meaning are run once. A Sort under a Sink has no operator: the client orders the folded rows.
+    Raises SQL-1402 when there are more subtasks than key groups.
+    """
+    if not 1 <= parallelism <= max_parallelism:
+        raise PenstockError(
+            "SQL-1402",
+            f"parallelism {parallelism} is not between 1 and pipeline.max-parallelism ({max_parallelism})",
+            hint="SET 'parallelism.default' to less, or 'pipeline.max-parallelism' to more before the job's first start",
+        )
+    planner = _Planner(facts, parallelism, settings)
+    for sink in plan.inputs if isinstance(plan, StatementSet) else (plan,):
+        planner.site(sink, "")
+    return _graph(list(planner.sites()), max_parallelism, planner.meaning())
+
+
+class _Planner:
+    """Makes one site per operator id, inputs before what reads them."""
+
+    def __init__(self, facts: Facts, parallelism: int, settings: SettingValues) -> None:
+        self.facts = facts
+        self.parallelism = parallelism
+        self.settings = settings
+        self.meanings = Meanings()
+        self._sites: dict[str, Site] = {}
+        self._nodes: dict[str, LogicalPlan] = {}
+        self._details: dict[str, tuple[str, ...]] = {}
+
+    def meaning(self) -> PlanMeaning:
+        """Return what its operators mean whatever the width of types."""
+        return plan_meaning(self._nodes, self._details)
+
+    def sites(self) -> Iterator[Site]:
+        """Yield all sites, inputs first."""
+        return iter(self._sites.values())
+
+    def site(self, node: LogicalPlan, scope: str) -> Site:
+        """Return the site of a node, made if there is none of its meaning yet.
+
+        ``scope`` is the id of the watermark assigner above, if any: what stands between a source and its assigner belongs to it alone, because
+        news of splits reach the assigner along their chain.
+        """
+        if isinstance(node, Sort):
+            return self.site(node.input, scope)
+        operator_id = self._operator_id(node, scope)
+        if operator_id in self._sites:
+            return self._sites[operator_id]
+        predicate, base = _fused(node)
+        inner = operator_id if isinstance(node, WatermarkAssign) else scope
+        inputs = tuple(self._feed(child, inner) for child in base.inputs)
+        if isinstance(base, Join) and base.pruned is not None:
+            inputs = self._pruned(base, base.pruned, operator_id, inputs)
+        if operator_id not in self._sites:  # a node that only passes its input on may mean the same
+            spec = self._spec(node, predicate, operator_id)
+            self._sites[operator_id] = Site(spec, subtasks(node, self.parallelism), inputs)
+            self._nodes[operator_id], self._details[operator_id] = node, self._told_of(node)
+            _check_forwards(self._sites[operator_id])
+        return self._sites[operator_id]
+
+    def _pruned(self, join: Join, port: int, join_id: str, inputs: tuple[tuple[Site, Edge], ...]) -> tuple[tuple[Site, Edge], ...]:
+        """Put a runtime filter before the edge into a port of a join. It means nothing: no operator's id depends on it."""
+        site, edge = inputs[port]
+        spec = runtime_filter(join, port, join_id)
+        made = self._sites.setdefault(spec.operator_id, Site(spec, site.parallelism, ((site, Forward()),)))
+        return tuple((made, edge) if number == port else way for number, way in enumerate(inputs))
+
+    def _spec(self, node: LogicalPlan, predicate: Filter | None, operator_id: str) -> OperatorSpec:
+        if isinstance(node, Filter | Project):
+            return calc_of(node, predicate, operator_id)
+        return spec_of(node, operator_id, self.facts, self.settings)
+
+    def _feed(self, child: LogicalPlan, scope: str) -> tuple[Site, Edge]:
+        if isinstance(child, Exchange):
+            return self.site(child.input, scope), child.edge
+        return self.site(child, scope), Forward()
+
+    def _operator_id(self, node: LogicalPlan, scope: str) -> str:
+        name, *more = self._told_of(node)
+        details = (name, scope, *(node.names if isinstance(node, Project) else ()), *more)
+        meaning = self.meanings.of(node)
+        if not isinstance(node, Sink):
+            return meaning.identity(*details)
+        # Two sinks of one meaning write twice.
+        number = 0
+        while (found := meaning.identity(*details, str(number))) in self._sites:
+            number += 1
+        return found
+
+    def _told_of(self, node: LogicalPlan) -> tuple[str, ...]:
+        """Return what distinguishes a node beside its meaning. LIMIT keeps a count of inserts, and of changes all rows."""
+        if isinstance(node, Limit):
+            return (type(node).__name__, *(() if self.facts.insert_only(node.input) else ("updates",)))
+        return (type(node).__name__, *(map(str, self.facts.bounded_ports(node)) if isinstance(node, Join) else ()))
+
+
+def _fused(node: LogicalPlan) -> tuple[Filter | None, LogicalPlan]:
+    """Return the filter a calc tests (filters below each other merged into one), and the lowest node of the calc."""
+    base = node
+    if isinstance(node, Project) and isinstance(node.input, Filter):
+        base = node.input
+    if not isinstance(base, Filter):
+        return None, base
+    lowest = base
+    parts = conjuncts(base.predicate)
+    while isinstance(lowest.input, Filter):
+        lowest = lowest.input
+        parts = conjuncts(lowest.predicate) + parts
+    return Filter(lowest.input, conjunction(parts)), lowest
+
+
+def _check_forwards(site: Site) -> None:
+    for source, edge in site.inputs:
+        if isinstance(edge, Forward) and source.parallelism != site.parallelism:
+            message = f"a forward edge from {source.parallelism} to {site.parallelism} subtasks ({source.spec.name} to {site.spec.name})"
+            raise PenstockError("INT-9004", f"broken plan: {message}", kind=Kind.INTERNAL, sqlstate="XX000")
+
+
+def _graph(sites: list[Site], max_parallelism: int, meaning: PlanMeaning) -> JobGraph:
+    groups = chains_of(sites)
+    number_of = {id(site): number for number, group in enumerate(groups) for site in group}
+    chains = tuple(Chain(number, skipping(tuple(site.spec for site in group)), group[0].parallelism) for number, group in enumerate(groups))
+    edges = tuple(
+        ChainEdge(number_of[id(source)], number, port, edge)
+        for number, group in enumerate(groups)
+        for port, (source, edge) in enumerate(group[0].inputs)
+    )
+    return JobGraph(chains, edges, max_parallelism, meaning)

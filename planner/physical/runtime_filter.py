@@ -1,0 +1,60 @@
+"""Runtime filters: the keys of a join's loaded side, held against the rows of the other side before they travel to the join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import INTEGERS, is_integer
+from penstock.planner.expressions.nodes import Cast, Column, Expression
+from penstock.planner.logical.plan import Join
+from penstock.planner.physical.expression_digest import digest
+from penstock.planner.physical.operator_specs import CalcSpec, OperatorSpec, SourceSpec
+
+_ID_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class RuntimeFilterSpec(OperatorSpec):
+    """Keep the rows whose ``keys`` the loaded side of the join with that id has; until these are known, all."""
+
+    join_id: str
+    keys: tuple[int, ...]
+
+
+def runtime_filter(join: Join, port: int, join_id: str) -> RuntimeFilterSpec:
+    """Return the filter before a port of a join."""
+    side, keys = (join.left, join.left_keys) if port == 0 else (join.right, join.right_keys)
+    name = f"runtime filter on {', '.join(side.schema[key].name for key in keys)}"
+    return RuntimeFilterSpec(digest("runtime filter", join_id)[:_ID_LENGTH], name, side.schema, join_id, keys)
+
+
+def skipping(chain: tuple[OperatorSpec, ...]) -> tuple[OperatorSpec, ...]:
+    """Return the operators of a chain, its source knowing of the runtime filters that all its rows come to as they were read.
+
+    Not so where time is made of the rows in between, or where an expression over them may fail: it fails with and without the filter.
+    """
+    source = chain[0]
+    if not isinstance(source, SourceSpec):
+        return chain
+    places = tuple(range(len(source.schema)))
+    skips: list[tuple[str, tuple[int, ...]]] = []
+    for spec in chain[1:]:
+        if isinstance(spec, RuntimeFilterSpec):
+            skips.append((spec.join_id, tuple(places[key] for key in spec.keys)))
+        elif isinstance(spec, CalcSpec) and spec.predicate is None and spec.projections:
+            columns = [_column(expression) for expression in spec.projections]
+            if None in columns:
+                break
+            places = tuple(places[column] for column in columns if column is not None)
+        else:
+            break
+    return (replace(source, skips=tuple(skips)), *chain[1:]) if skips else chain
+
+
+def _column(expression: Expression) -> int | None:
+    """Return the column an expression is, perhaps as a wider integer, which is ordered alike."""
+    if isinstance(expression, Cast) and is_integer(expression.type) and is_integer(expression.arg.type):
+        widens = INTEGERS.index(expression.type) >= INTEGERS.index(expression.arg.type)
+        return _column(expression.arg) if widens else None
+    return expression.index if isinstance(expression, Column) else None

@@ -1,0 +1,156 @@
+"""What checkpoints say of a plan beyond operator ids, so that state goes on in wider types: what is alike, what rows carry, tables as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+
+from penstock.catalog.connectors.registry import gives_changes
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.tables import Table
+from penstock.planner.logical.lookup_join import LookupJoin
+from penstock.planner.logical.match_recognize import MatchRecognize
+from penstock.planner.logical.over import Over
+from penstock.planner.logical.plan import (
+    Aggregate,
+    BoundedInput,
+    Join,
+    LogicalPlan,
+    Scan,
+    Union,
+    WindowAggregate,
+)
+from penstock.planner.logical.temporal_join import TemporalJoin
+from penstock.planner.physical.expression_digest import ALIKE, digest
+from penstock.planner.physical.plan_digest import Meanings, table_text
+
+_LENGTH = 16
+
+Origins = frozenset[tuple[str, str]]
+_COMPUTED: Origins = frozenset()
+
+
+@dataclass(frozen=True)
+class CarriedColumn:
+    """A column of the rows that come to an operator: ``text`` is what it means whatever the width of its type.
+
+    ``origins``: the table keys and columns it is copied from as it stands; none when it is computed.
+    """
+
+    text: str
+    name: str
+    type: str
+    origins: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class StateMeaning:
+    """``alike``: what an operator means whatever the width of types and whatever columns its rows carry along. ``ports``: the rows of each input."""
+
+    alike: str
+    ports: tuple[tuple[CarriedColumn, ...], ...]
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """A column of a table: ``read`` by the plan or not; ``optional``: it may be missing from rows, and is NULL then."""
+
+    name: str
+    type: str
+    read: bool
+    optional: bool
+
+
+@dataclass(frozen=True)
+class DeclaredTable:
+    """A table the plan reads, under the key by which columns name it."""
+
+    key: str
+    name: str
+    columns: tuple[DeclaredColumn, ...]
+
+
+@dataclass(frozen=True)
+class PlanMeaning:
+    """The meanings of a plan's operators by their ids, and its tables."""
+
+    operators: Mapping[str, StateMeaning] = field(default_factory=dict, hash=False)
+    tables: tuple[DeclaredTable, ...] = ()
+
+
+def plan_meaning(nodes: Mapping[str, LogicalPlan], details: Mapping[str, tuple[str, ...]]) -> PlanMeaning:
+    """Return what to say of a plan, given its operators' nodes and what else distinguishes them, by id."""
+    alike = _Alike()
+    return PlanMeaning({known: alike.state(node, details[known]) for known, node in nodes.items()}, _tables(nodes.values()))
+
+
+class _Alike:
+    """Meanings whatever the width of types, and what columns are copied from, each derived once."""
+
+    def __init__(self) -> None:
+        self._meanings = Meanings(ALIKE)
+        self._known: dict[int, tuple[Origins, ...]] = {}
+
+    def state(self, node: LogicalPlan, details: tuple[str, ...]) -> StateMeaning:
+        """Return what to say of one operator."""
+        alike = digest("alike", self._meanings.of(node).rows, *self._own_columns(node), *details)[:_LENGTH]
+        return StateMeaning(alike, tuple(self._carried(one) for one in ((node,) if isinstance(node, Scan) else node.inputs)))
+
+    def _own_columns(self, node: LogicalPlan) -> tuple[str, ...]:
+        """Return the columns an operator makes of its rows, where these are part of what it keeps; those it carries along are not among them."""
+        columns = self._meanings.of(node).columns
+        if isinstance(node, Over):
+            return columns[len(node.input.schema) :]
+        return columns if isinstance(node, Aggregate | WindowAggregate | MatchRecognize) else ()
+
+    def _carried(self, node: LogicalPlan) -> tuple[CarriedColumn, ...]:
+        told = zip(node.schema, self._meanings.of(node).columns, self._origins(node), strict=True)
+        return tuple(CarriedColumn(text[:_LENGTH], column.name, str(column.type), tuple(sorted(origins))) for column, text, origins in told)
+
+    def _origins(self, node: LogicalPlan) -> tuple[Origins, ...]:
+        """Return for each column what it is copied from."""
+        if id(node) not in self._known:
+            self._known[id(node)] = self._traced(node)
+        return self._known[id(node)]
+
+    def _traced(self, node: LogicalPlan) -> tuple[Origins, ...]:
+        given = [self._origins(one) for one in node.inputs]
+        match node:
+            case Scan(table=table, columns=columns):
+                return tuple(frozenset({(_key(table), table.source_schema[i].name.lower())}) for i in columns)
+            case Union():
+                return tuple(frozenset().union(*column) if all(column) else _COMPUTED for column in zip(*given, strict=True))
+            case Join() | TemporalJoin():
+                return sum(given, ())[: len(node.schema)]
+            case LookupJoin():
+                return given[0] + (_COMPUTED,) * (len(node.schema) - len(given[0]))
+        if len(given) != 1:
+            return (_COMPUTED,) * len(node.schema)
+        passed = dict(zip(self._meanings.of(node.inputs[0]).columns, given[0], strict=True))
+        return tuple(passed.get(text, _COMPUTED) for text in self._meanings.of(node).columns)
+
+
+def _tables(nodes: Iterable[LogicalPlan]) -> tuple[DeclaredTable, ...]:
+    read: dict[str, tuple[Table, set[str]]] = {}
+    for node in nodes:
+        for part in node.plan.walk() if isinstance(node, BoundedInput) else (node,):
+            scan = part.scan if isinstance(part, LookupJoin) else part
+            if isinstance(scan, Scan):
+                names = read.setdefault(_key(scan.table), (scan.table, set()))[1]
+                names.update(scan.table.source_schema[i].name for i in scan.columns)
+    return tuple(_declared(key, table, names) for key, (table, names) in read.items())
+
+
+def _declared(key: str, table: Table, read: set[str]) -> DeclaredTable:
+    """What connectors fill in is never missing, and of a table of changes nothing is: rows are taken back with the value that is told by then."""
+    told = {field.name: field.type for field in table.schema}
+    filled = {f.name for f in table.source_schema} if gives_changes(table) else {column.name for column in table.metadata}
+    columns = (
+        DeclaredColumn(f.name.lower(), str(told.get(f.name, f.type)), f.name in read, f.nullable and f.name not in filled)
+        for f in table.source_schema
+    )
+    return DeclaredTable(key, table.name, tuple(columns))
+
+
+def _key(table: Table) -> str:
+    return table_text(table)[:_LENGTH]

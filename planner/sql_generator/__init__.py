@@ -1,0 +1,1 @@
+"""Bounded plans as SQL text."""

@@ -1,0 +1,200 @@
+"""What a bounded backend's SQL must be able to say: types, literals, casts, function spellings and times as integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.python_functions import PythonAggregate, PythonScalar
+from penstock.catalog.types import DataType, to_spark
+from penstock.planner.expressions.nodes import AggregateCall, Call, Literal
+from penstock.planner.expressions.python_calls import PythonCall
+from penstock.planner.logical.plan import JoinKind
+
+Spelling = Callable[[Call, list[exp.Expr]], exp.Expr]
+Filtered = Callable[[exp.Expr], exp.Expr]
+AggregateSpelling = Callable[[AggregateCall, list[exp.Expr], Filtered], exp.Expr]
+
+
+class Flavour:
+    """A SQL dialect with penstock's meaning: every expression it writes has the value the engine's expression has."""
+
+    name = ""
+    dialect = ""
+    join_words: Mapping[JoinKind, tuple[str, str]] = {
+        JoinKind.INNER: ("", "INNER"),
+        JoinKind.LEFT: ("LEFT", "OUTER"),
+        JoinKind.RIGHT: ("RIGHT", "OUTER"),
+        JoinKind.FULL: ("FULL", "OUTER"),
+        JoinKind.SEMI: ("LEFT", "SEMI"),
+        JoinKind.ANTI: ("LEFT", "ANTI"),
+    }
+    narrows_windows = True
+    """Whether DISTINCT and FILTER go with OVER."""
+    functions: Mapping[str, Spelling] = {}
+    aggregates: Mapping[str, AggregateSpelling] = {}
+
+    def __init__(self) -> None:
+        self.python_functions: dict[str, PythonScalar | PythonAggregate] = {}
+
+    def kind(self, kind: DataType) -> exp.DataType:
+        """Return the dialect's type."""
+        return exp.DataType.build(to_spark(kind), dialect="spark")
+
+    def literal(self, literal: Literal) -> exp.Expr:
+        """Return a constant of exactly the literal's type."""
+        raise AssertionError(type(self))
+
+    def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+        """Return a cast with Spark's ANSI meaning; ``safe`` gives NULL for what does not fit."""
+        raise AssertionError(type(self))
+
+    def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
+        """Return a time as BIGINT microseconds since 1970, whatever the session's zone."""
+        raise AssertionError(type(self))
+
+    def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
+        """Return the time that stands that many microseconds after 1970."""
+        raise AssertionError(type(self))
+
+    def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
+        """Return a select item that gives one row per integer from ``first`` to ``last`` inclusive."""
+        raise AssertionError(type(self))
+
+    def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
+        """Return select items that give one row per element: its place from 0 as ``p``, its value as ``v``; ``outer``: NULLs where there is none."""
+        raise AssertionError(type(self))
+
+    def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        """Return a result column in a type the backend can hand over as Arrow; the reader casts it to the exact type."""
+        raise AssertionError(type(self))
+
+    def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        """Return a relation's column in the backend's own type, where Arrow or the file cannot hold it as such."""
+        return column
+
+    def spell(self, call: Call, args: list[exp.Expr]) -> exp.Expr:
+        """Return a scalar call in the dialect, noting Python functions; refuse a function it has no word for."""
+        if isinstance(call, PythonCall):
+            name = python_name(call.body)
+            self.python_functions[name] = call.body
+            return function(name, *(args or [integer(0)]))
+        spelling = self.functions.get(call.function)
+        if spelling is None:
+            raise self.refusal(f"function {call.function}", call.span)
+        return spelling(call, args)
+
+    def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+        """Return an aggregate call in the dialect, each aggregate function in it through ``filtered``; refuse one it has no word for."""
+        spelling = self.aggregates.get(call.function)
+        if spelling is None:
+            raise self.refusal(f"aggregate {call.function}", call.span)
+        return spelling(call, args, filtered)
+
+    def refusal(self, what: str, span: Span | None = None) -> PenstockError:
+        """Return the error for what the dialect cannot say."""
+        return PenstockError(
+            "BND-5101",
+            f"{what} has no spelling on the bounded backend {self.name}",
+            hint="SET 'execution.runtime-mode' = 'streaming' computes it on penstock's own runtime",
+            span=span,
+            sqlstate="0A000",
+        )
+
+
+def python_name(python: PythonScalar | PythonAggregate) -> str:
+    """Return the name under which a backend knows a Python function."""
+    return f"penstock_python_{python.name.lower()}"
+
+
+def function(name: str, *args: exp.Expr) -> exp.Expr:
+    """Return a function call written exactly so."""
+    return exp.Anonymous(this=name, expressions=list(args))
+
+
+def named(name: str) -> Spelling:
+    """Return the spelling of a function that has this name there and takes the same arguments."""
+    return lambda call, args: function(name, *args)
+
+
+def same_names(names: str) -> dict[str, Spelling]:
+    """Return the spellings of functions, named with blanks between, that have the same name there."""
+    return {name: named(name) for name in names.split()}
+
+
+def infix(node: type[exp.Expr]) -> Spelling:
+    """Return the spelling of a binary operator, in parentheses."""
+    return lambda call, args: exp.Paren(this=node(this=args[0], expression=args[1]))
+
+
+def logical(node: type[exp.Expr]) -> Spelling:
+    """Return the spelling of AND or OR over any number of operands."""
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        result = args[0]
+        for arg in args[1:]:
+            result = node(this=result, expression=arg)
+        return exp.Paren(this=result)
+
+    return spelling
+
+
+def integer(value: int) -> exp.Expr:
+    """Return an integer constant."""
+    return exp.Paren(this=exp.Neg(this=exp.Literal.number(str(-value)))) if value < 0 else exp.Literal.number(str(value))
+
+
+def text(value: str) -> exp.Expr:
+    """Return a string constant, escaped by the dialect when it is written."""
+    return exp.Literal.string(value)
+
+
+def cast(arg: exp.Expr, kind: exp.DataType, safe: bool = False) -> exp.Expr:
+    """Return a plain CAST or TRY_CAST."""
+    return exp.TryCast(this=arg, to=kind, safe=True) if safe else exp.Cast(this=arg, to=kind)
+
+
+def binary(node: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    """Return a binary operation in parentheses."""
+    return exp.Paren(this=node(this=left, expression=right))
+
+
+def when(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr) -> exp.Expr:
+    """Return CASE WHEN condition THEN value ELSE otherwise END."""
+    return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
+
+
+def is_null(value: exp.Expr) -> exp.Expr:
+    """Return ``value IS NULL``."""
+    return exp.Is(this=value, expression=exp.null())
+
+
+def not_null(value: exp.Expr) -> exp.Expr:
+    """Return ``value IS NOT NULL``."""
+    return exp.Not(this=is_null(value))
+
+
+OPERATORS: dict[str, Spelling] = {
+    "and": logical(exp.And),
+    "or": logical(exp.Or),
+    "not": lambda call, args: exp.Paren(this=exp.Not(this=args[0])),
+    "equal": infix(exp.EQ),
+    "not_equal": infix(exp.NEQ),
+    "less": infix(exp.LT),
+    "less_equal": infix(exp.LTE),
+    "greater": infix(exp.GT),
+    "greater_equal": infix(exp.GTE),
+    "null_safe_equal": infix(exp.NullSafeEQ),
+    "is_null": lambda call, args: exp.Paren(this=exp.Is(this=args[0], expression=exp.null())),
+    "is_not_null": lambda call, args: exp.Paren(this=exp.Not(this=exp.Is(this=args[0], expression=exp.null()))),
+    "in": lambda call, args: exp.Paren(this=exp.In(this=args[0], expressions=args[1:])),
+    "add": infix(exp.Add),
+    "subtract": infix(exp.Sub),
+    "multiply": infix(exp.Mul),
+    "divide": infix(exp.Div),
+    "mod": infix(exp.Mod),
+    "negate": lambda call, args: exp.Paren(this=exp.Neg(this=args[0])),
+    "concat_op": infix(exp.DPipe),
+}

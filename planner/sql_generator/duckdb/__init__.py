@@ -1,0 +1,1 @@
+"""DuckDB's spellings with Spark's meaning."""

@@ -1,0 +1,201 @@
+"""How DuckDB spells the functions of dates and times, so that they mean what they mean on Spark."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from penstock.catalog.functions.datetime import canonical_unit
+from penstock.catalog.types import (
+    BIGINT,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    Date,
+    Timestamp,
+    TimestampLtz,
+    to_spark,
+)
+from penstock.planner.expressions.nodes import Call
+from penstock.planner.sql_generator.dialect import Spelling, binary, cast, function, integer, named, text
+from penstock.planner.sql_generator.duckdb.strings import constant, refuse
+from penstock.planner.sql_generator.spark.functions import FIXED_UNITS_US, unit_of
+
+_WRITTEN = (
+    "y=%Y yyyy=%Y yy=%y M=%-m MM=%m MMM=%b MMMM=%B d=%-d dd=%d H=%-H HH=%H h=%-I hh=%I m=%-M mm=%M s=%-S ss=%S SSS=%g SSSSSS=%f"
+    " a=%p E=%a EE=%a EEE=%a EEEE=%A D=%-j DDD=%j"
+)
+_DIRECTIVES = dict(pair.split("=") for pair in _WRITTEN.split())
+_PATTERN_PIECE = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def strftime_pattern(call: Call, pattern: object) -> str:
+    """Return a Spark datetime pattern as DuckDB's; refuse a letter that has no directive."""
+    if not isinstance(pattern, str):
+        raise refuse(call, "with a pattern that is no constant")
+    written = []
+    for piece in _PATTERN_PIECE.finditer(pattern):
+        if piece[2]:
+            if piece[0] not in _DIRECTIVES:
+                raise refuse(call, f"with '{piece[0]}' in its pattern")
+            written.append(_DIRECTIVES[piece[0]])
+        else:
+            quoted = (piece[1] or "'").replace("''", "'") if piece[0].startswith("'") else piece[0]
+            written.append(quoted.replace("%", "%%"))
+    return "".join(written)
+
+
+def _strptime_pattern(call: Call, pattern: object) -> str:
+    """Return a pattern to read by. DuckDB takes 1900 for a missing year, and does not ask whether parts of one text agree with one another."""
+    written = strftime_pattern(call, pattern)
+    letters = {piece[2] for piece in _PATTERN_PIECE.finditer(str(pattern)) if piece[2]}
+    if "y" not in letters or "D" in letters or ("a" in letters) != ("h" in letters) or {"H", "h"} <= letters:
+        raise refuse(call, "with a pattern without a year, with a day of the year, or with other hours than HH or hh a")
+    return written
+
+
+def _kind(kind: object) -> exp.DataType:
+    return exp.DataType.build(to_spark(kind), dialect="spark")  # type: ignore[arg-type]
+
+
+def _typed(spelling: Spelling) -> Spelling:
+    return lambda call, args: cast(spelling(call, args), _kind(call.type))
+
+
+def _part(name: str, shift: int = 0) -> Spelling:
+    """A part of a time as INT."""
+    return lambda call, args: cast(binary(exp.Add, function("datepart", text(name), args[0]), integer(shift)), _kind(call.type))
+
+
+def _instant(micros: exp.Expr) -> exp.Expr:
+    epoch = cast(text("1970-01-01 00:00:00+00"), _kind(TIMESTAMP_LTZ))
+    return binary(exp.Add, epoch, function("to_microseconds", micros))
+
+
+def _scaled(width_us: int) -> Spelling:
+    """A count since 1970 as TIMESTAMP_LTZ."""
+
+    def spelling(call: Call, args: list[exp.Expr]) -> exp.Expr:
+        if call.args[0].type != BIGINT:
+            return _instant(cast(function("trunc", binary(exp.Mul, args[0], integer(width_us))), _kind(BIGINT)))
+        return _instant(binary(exp.Mul, args[0], integer(width_us)))
+
+    return spelling
+
+
+def _floored(time: exp.Expr, width_us: int) -> exp.Expr:
+    """Whole units since 1970 as BIGINT, rounded down."""
+    micros = function("epoch_us", time)
+    remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, micros, integer(width_us)), integer(width_us)), integer(width_us))
+    return binary(exp.IntDiv, binary(exp.Sub, micros.copy(), remainder), integer(width_us))
+
+
+def _counted(width_us: int) -> Spelling:
+    return lambda call, args: _floored(args[0], width_us)
+
+
+def _timestampdiff(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    unit, (first, second) = unit_of(call), args[1:]
+    width = FIXED_UNITS_US.get(unit)
+    if width is None or (width >= FIXED_UNITS_US["day"] and isinstance(call.args[1].type, TimestampLtz)):
+        zone_free = [time if isinstance(call.args[1].type, Timestamp) else cast(time, _kind(TIMESTAMP)) for time in (first, second)]
+        if width is None:
+            return binary(exp.IntDiv, function("penstock_months", *zone_free), integer(_MONTHS[unit]))
+        return function("date_sub", text(unit), first, second)
+    return binary(exp.IntDiv, binary(exp.Sub, function("epoch_us", second), function("epoch_us", first)), integer(width))
+
+
+def _timestampadd(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    unit, (count, time) = unit_of(call), args[1:]
+    if unit in _MONTHS:
+        by = function("to_months", cast(binary(exp.Mul, count, integer(_MONTHS[unit])), exp.DataType.build("INT")))
+    elif unit in ("day", "week"):
+        by = function("to_days", cast(binary(exp.Mul, count, integer(7 if unit == "week" else 1)), exp.DataType.build("INT")))
+    else:
+        by = function("to_microseconds", binary(exp.Mul, count, integer(FIXED_UNITS_US[unit])))
+    return binary(exp.Add, time, by)
+
+
+def _date_format(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    time = cast(args[0], _kind(TIMESTAMP)) if not isinstance(call.args[0].type, Timestamp) else args[0]
+    return function("strftime", time, text(strftime_pattern(call, constant(call, 1))))
+
+
+def _read(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """Text by a pattern as TIMESTAMP; without one, as a CAST reads it."""
+    if len(args) == 1:
+        return cast(args[0], _kind(call.type))
+    return cast(function("strptime", args[0], text(_strptime_pattern(call, constant(call, 1)))), _kind(call.type))
+
+
+def _to_timestamp_ltz(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    if call.args[0].type == BIGINT:
+        return _instant(binary(exp.Mul, args[0], integer(1_000_000 if constant(call, 1) == 0 else 1_000)))
+    return _read(call, args)
+
+
+def _unix_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    time = args[0]
+    if len(args) > 1:
+        time = function("strptime", time, text(_strptime_pattern(call, constant(call, 1))))
+    if not isinstance(call.args[0].type, TimestampLtz):
+        time = cast(time, _kind(TIMESTAMP_LTZ))
+    return binary(exp.IntDiv, function("epoch_us", time), integer(1_000_000))
+
+
+def _from_unixtime(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    pattern = strftime_pattern(call, constant(call, 1)) if len(args) > 1 else "%Y-%m-%d %H:%M:%S"
+    local = cast(_instant(binary(exp.Mul, args[0], integer(1_000_000))), _kind(TIMESTAMP))
+    return function("strftime", local, text(pattern))
+
+
+def _make_timestamp(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    """Seconds of 60 are the next minute, so they are added."""
+    minute = function("make_timestamp", *(cast(arg, _kind(BIGINT)) for arg in args[:5]), integer(0))
+    micros = cast(binary(exp.Mul, args[5], integer(1_000_000)), _kind(BIGINT))
+    return binary(exp.Add, minute, function("to_microseconds", micros))
+
+
+def _months_moved(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    return binary(exp.Add, args[0], function("to_months", args[1]))
+
+
+_EPOCH_DAY = "1970-01-01"
+_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second", "dayofyear")
+
+TIME_FUNCTIONS: dict[str, Spelling] = {
+    **{name: _part(name) for name in _PARTS},
+    "weekofyear": _part("week"),
+    "dayofweek": _part("dow", 1),
+    "weekday": _part("isodow", -1),
+    "date_trunc": _typed(named("date_trunc")),
+    "trunc": _typed(lambda call, args: function("date_trunc", text(canonical_unit(str(constant(call, 1)))), args[0])),
+    "date_format": _date_format,
+    "to_timestamp": _read,
+    "to_date": _read,
+    "to_timestamp_ltz": _to_timestamp_ltz,
+    "make_timestamp": _make_timestamp,
+    "make_date": lambda call, args: function("make_date", *(cast(arg, _kind(BIGINT)) for arg in args)),
+    "timestampdiff": _timestampdiff,
+    "timestampadd": _timestampadd,
+    "datediff": _typed(lambda call, args: binary(exp.Sub, *args)),
+    "date_add": _typed(lambda call, args: binary(exp.Add, *args)),
+    "date_sub": _typed(lambda call, args: binary(exp.Sub, *args)),
+    "add_months": _typed(_months_moved),
+    "last_day": named("last_day"),
+    "unix_timestamp": _unix_timestamp,
+    "from_unixtime": _from_unixtime,
+    "timestamp_seconds": _scaled(1_000_000),
+    "timestamp_millis": _scaled(1_000),
+    "timestamp_micros": _scaled(1),
+    "unix_seconds": _counted(1_000_000),
+    "unix_millis": _counted(1_000),
+    "unix_micros": _counted(1),
+    "unix_date": lambda call, args: cast(binary(exp.Sub, args[0], cast(text(_EPOCH_DAY), _kind(Date()))), _kind(call.type)),
+    "date_from_unix_date": lambda call, args: binary(exp.Add, cast(text(_EPOCH_DAY), _kind(Date())), args[0]),
+    "current_timestamp": lambda call, args: function("now"),
+    "proctime": lambda call, args: function("now"),
+    "localtimestamp": lambda call, args: cast(function("now"), _kind(TIMESTAMP)),
+    "current_date": lambda call, args: cast(cast(function("now"), _kind(TIMESTAMP)), _kind(Date())),
+}

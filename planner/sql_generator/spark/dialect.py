@@ -1,0 +1,222 @@
+"""A bounded plan as Spark SQL text."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal as PyDecimal
+
+from sqlglot import exp
+
+from penstock.catalog.types import (
+    INT,
+    STRING,
+    Array,
+    DataType,
+    DayTimeInterval,
+    Decimal,
+    Foreign,
+    Map,
+    Null,
+    Row,
+    Time,
+    TimestampLtz,
+    YearMonthInterval,
+    to_spark,
+)
+from penstock.planner.binder.expressions.python_aggregate_calls import PythonAggregateCall
+from penstock.planner.expressions.nodes import AggregateCall, Literal
+from penstock.planner.logical.plan import LogicalPlan
+from penstock.planner.sql_generator.dialect import (
+    Filtered,
+    Flavour,
+    binary,
+    cast,
+    function,
+    integer,
+    python_name,
+    text,
+)
+from penstock.planner.sql_generator.query import BoundedQuery, bounded_query
+from penstock.planner.sql_generator.spark.aggregates import AGGREGATES, rows_of_group, takes_rows
+from penstock.planner.sql_generator.spark.functions import FUNCTIONS
+
+_UNITS_US = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_000))
+_EPOCH = "1970-01-01 00:00:00"
+_MONTHS = Foreign("INTERVAL MONTH")
+"""What Spark casts to INT and from it."""
+
+
+def spark_sql(plan: LogicalPlan) -> BoundedQuery:
+    """Return the Spark SQL of a bounded plan; BND-5101 for what Spark cannot say."""
+    return bounded_query(plan, SparkFlavour())
+
+
+class SparkFlavour(Flavour):
+    """Spark SQL in ANSI mode: penstock's own meaning, so most words are the same."""
+
+    name = "spark"
+    dialect = "spark"
+    narrows_windows = False
+    functions = FUNCTIONS
+    aggregates = AGGREGATES
+
+    def kind(self, kind: DataType) -> exp.DataType:
+        if isinstance(kind, Null | Time | Array | Map | Row | Foreign):  # sqlglot would write ARRAY<TIME> as ARRAY<TIMESTAMP>
+            return _as_written(to_spark(kind))
+        return exp.DataType.build(to_spark(kind), dialect="spark")
+
+    def literal(self, literal: Literal) -> exp.Expr:
+        value, kind = literal.value, literal.type
+        if value is None:
+            return exp.null() if isinstance(kind, Null) else cast(exp.null(), self.kind(kind))
+        match value:
+            case bool():
+                return exp.true() if value else exp.false()
+            case str():
+                return text(value)
+            case bytes():
+                return exp.HexString(this=value.hex().upper())
+            case timedelta():
+                return _day_time_literal(value)
+            case int() if isinstance(kind, YearMonthInterval):
+                return cast(text(_year_month_text(value)), self.kind(kind))
+            case datetime() | date() | time() | PyDecimal():
+                return cast(text(literal_text(value)), self.kind(kind))
+            case float() if not isinstance(kind, Decimal):
+                return cast(text(literal_text(value)), self.kind(kind))
+            case int() if str(kind) == "INT":
+                return integer(value)
+        return cast(text(literal_text(value)), self.kind(kind))
+
+    def spell_aggregate(self, call: AggregateCall, args: list[exp.Expr], filtered: Filtered) -> exp.Expr:
+        """As for any dialect; an aggregate of Python is an Arrow function of the sorted array of a group's rows."""
+        if not isinstance(call, PythonAggregateCall):
+            return super().spell_aggregate(call, args, filtered)
+        if not takes_rows(call):
+            raise self.refusal(f"aggregate {call.function} of values without an order", call.span)
+        name = python_name(call.body)
+        self.python_functions[name] = call.body
+        return function(name, rows_of_group(call, args, filtered))
+
+    def cast(self, arg: exp.Expr, source: DataType, target: DataType, safe: bool) -> exp.Expr:
+        return cast(arg, self.kind(target), safe)
+
+    def epoch_us(self, time: exp.Expr, kind: DataType) -> exp.Expr:
+        if isinstance(kind, TimestampLtz):
+            return function("unix_micros", time)
+        since = binary(exp.Sub, time, cast(text(_EPOCH), self.kind(kind)))
+        return interval_us(since)
+
+    def from_epoch_us(self, micros: exp.Expr, kind: DataType) -> exp.Expr:
+        if isinstance(kind, TimestampLtz):
+            return function("timestamp_micros", micros)
+        return binary(exp.Add, cast(text(_EPOCH), self.kind(kind)), us_interval(micros))
+
+    def explode_series(self, first: exp.Expr, last: exp.Expr, step: int) -> exp.Expr:
+        return function("explode", function("sequence", first, last, cast(integer(step), exp.DataType.build("BIGINT"))))
+
+    def explode_array(self, array: exp.Expr, outer: bool) -> list[exp.Expr]:
+        names = [exp.to_identifier("p"), exp.to_identifier("v")]
+        return [exp.Aliases(this=function("posexplode_outer" if outer else "posexplode", array), expressions=names)]
+
+    def wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        match kind:
+            case Time():
+                return cast(column, self.kind(STRING))
+        if has_months(kind):
+            return cast(cast(column, _with_months(kind, _MONTHS)), _with_months(kind, INT))
+        return cast(column, self.kind(kind))
+
+    def from_wire(self, column: exp.Expr, kind: DataType) -> exp.Expr:
+        match kind:
+            case Time():
+                return cast(column, self.kind(kind))
+            case DayTimeInterval():
+                return us_interval(column)
+        return cast(cast(column, _with_months(kind, _MONTHS)), self.kind(kind)) if has_months(kind) else column
+
+
+def has_months(kind: DataType) -> bool:
+    """Return whether a type is an interval of months or has one inside, which Spark hands over as no Arrow: the wire has counts of months."""
+    match kind:
+        case Array(element):
+            return has_months(element)
+        case Map(key, value):
+            return has_months(key) or has_months(value)
+        case Row(fields):
+            return any(has_months(field) for _, field in fields)
+    return isinstance(kind, YearMonthInterval)
+
+
+def _with_months(kind: DataType, months: DataType) -> exp.DataType:
+    """A type whose intervals of months are another type."""
+
+    def replaced(kind: DataType) -> DataType:
+        match kind:
+            case YearMonthInterval():
+                return months
+            case Array(element):
+                return Array(replaced(element))
+            case Map(key, value):
+                return Map(replaced(key), replaced(value))
+            case Row(fields):
+                return Row(tuple((name, replaced(field)) for name, field in fields))
+        return kind
+
+    return _as_written(to_spark(replaced(kind)))
+
+
+def _as_written(name: str) -> exp.DataType:
+    """A type sqlglot shall not look into."""
+    return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
+
+
+def literal_text(value: object) -> str:
+    """Return a constant as text that a CAST reads back exactly."""
+    match value:
+        case float() if math.isnan(value):
+            return "NaN"
+        case float() if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        case float():
+            return repr(value)
+        case datetime():
+            return value.isoformat(" ")
+    return str(value)
+
+
+def interval_us(interval: exp.Expr) -> exp.Expr:
+    """Return a day-time interval as BIGINT microseconds, exactly."""
+    total: exp.Expr | None = None
+    for unit, width in _UNITS_US:
+        part = cast(exp.Extract(this=exp.var(unit), expression=interval.copy()), exp.DataType.build("BIGINT"))
+        scaled = binary(exp.Mul, part, integer(width))
+        total = scaled if total is None else binary(exp.Add, total, scaled)
+    seconds = exp.Extract(this=exp.var("SECOND"), expression=interval.copy())
+    assert total is not None
+    return binary(exp.Add, total, cast(binary(exp.Mul, seconds, integer(1_000_000)), exp.DataType.build("BIGINT")))
+
+
+def us_interval(micros: exp.Expr) -> exp.Expr:
+    """Return BIGINT microseconds as a day-time interval, exactly."""
+    day, micro = integer(86_400_000_000), integer(1_000_000)
+    days = cast(exp.Paren(this=exp.IntDiv(this=micros, expression=day)), exp.DataType.build("INT"))
+    rest = binary(exp.Mod, micros.copy(), day.copy())
+    seconds = cast(rest, exp.DataType.build("DECIMAL(18, 6)"))
+    return function("make_dt_interval", days, integer(0), integer(0), cast(binary(exp.Div, seconds, micro), exp.DataType.build("DECIMAL(18, 6)")))
+
+
+def _day_time_literal(value: timedelta) -> exp.Expr:
+    micros = value // timedelta(microseconds=1)
+    sign, micros = ("-", -micros) if micros < 0 else ("", micros)
+    days, rest = divmod(micros, 86_400_000_000)
+    seconds, fraction = divmod(rest, 1_000_000)
+    written = f"{sign}{days} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
+    span = exp.IntervalSpan(this=exp.var("DAY"), expression=exp.var("SECOND"))
+    return exp.Interval(this=text(written), unit=span)
+
+
+def _year_month_text(months: int) -> str:
+    sign, months = ("-", -months) if months < 0 else ("", months)
+    return f"{sign}{months // 12}-{months % 12}"

@@ -1,0 +1,52 @@
+"""How Spark spells the functions of arrays, maps and rows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from penstock.catalog.types import Map, Row, TimestampLtz, to_spark
+from penstock.planner.expressions.nodes import Call, Literal
+from penstock.planner.sql_generator.dialect import Spelling, binary, cast, function, integer, same_names, text
+
+
+def field_name(call: Call) -> str:
+    """Return the name of the field a call reads."""
+    row, place = call.args
+    assert isinstance(row.type, Row) and isinstance(place, Literal) and isinstance(place.value, int)
+    return row.type.fields[place.value][0]
+
+
+def _field(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    return exp.Dot(this=exp.Paren(this=args[0]), expression=exp.to_identifier(field_name(call), quoted=True))
+
+
+def _element(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    if isinstance(call.args[0].type, Map):
+        return function("try_element_at", *args)
+    return function("get", args[0], binary(exp.Sub, args[1], integer(1)))
+
+
+def _struct(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    assert isinstance(call.type, Row)
+    return function("named_struct", *(part for (name, _), arg in zip(call.type.fields, args, strict=True) for part in (text(name), arg)))
+
+
+def _at_time_zone(call: Call, args: list[exp.Expr]) -> exp.Expr:
+    here = function("current_timezone")
+    if isinstance(call.args[0].type, TimestampLtz):
+        return function("convert_timezone", here, args[1], cast(args[0], exp.DataType.build("TIMESTAMP_NTZ", dialect="spark")))
+    return cast(function("convert_timezone", args[1], here, args[0]), exp.DataType.build(to_spark(call.type), dialect="spark"))
+
+
+SPARK_NESTED: dict[str, Spelling] = {
+    **same_names(
+        "array map named_struct element_at try_element_at get size array_contains array_position array_remove array_append array_prepend "
+        "array_distinct array_compact sort_array array_sort array_join array_min array_max array_union array_intersect array_except arrays_overlap "
+        "array_repeat slice flatten sequence split map_keys map_values map_entries map_contains_key map_from_arrays map_from_entries map_concat "
+        "str_to_map transform filter exists forall aggregate zip_with map_filter transform_keys transform_values"
+    ),
+    "field": _field,
+    "element": _element,
+    "struct": _struct,
+    "at_time_zone": _at_time_zone,
+}

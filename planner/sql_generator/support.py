@@ -1,0 +1,33 @@
+"""Which bounded backend runs a plan, and whether it has words for it, asked before anything is started."""
+
+from __future__ import annotations
+
+from penstock.catalog.connectors.spark import SPARK, is_in_spark
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.tables import Table
+from penstock.planner.logical.plan import LogicalPlan, Scan, Sink
+
+
+def spark_tables(plan: LogicalPlan) -> list[Table]:
+    """Return the tables of Spark's own that a plan reads and writes."""
+    tables = [node.table for node in plan.walk() if isinstance(node, Scan | Sink) and node.table is not None]
+    return [table for table in tables if is_in_spark(table)]
+
+
+def backend_for(plan: LogicalPlan, wanted: str) -> str:
+    """Return the name of the backend that runs a bounded plan: the wanted one, but Spark wherever tables of Spark are read or written."""
+    return SPARK if spark_tables(plan) else wanted
+
+
+def speaks(plan: LogicalPlan, backend: str) -> bool:
+    """Return whether a backend, by its name, can say a bounded plan."""
+    from penstock.planner.sql_generator.duckdb.dialect import duckdb_sql  # the words of backends: not before there is a bounded plan
+    from penstock.planner.sql_generator.spark.dialect import spark_sql
+
+    try:
+        spark_sql(plan) if backend_for(plan, backend) == SPARK else duckdb_sql(plan)
+    except PenstockError as error:
+        if error.code != "BND-5101":
+            raise
+        return False
+    return True

@@ -1,0 +1,135 @@
+"""Windows as SQL: integer arithmetic on microseconds, the same in every flavour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+from typing import Protocol
+
+from sqlglot import exp
+
+from penstock.catalog.schema import Schema
+from penstock.catalog.types import DataType
+from penstock.planner.logical.windows import Windowing, WindowKind
+from penstock.planner.sql_generator.dialect import Flavour, binary, function, integer, when
+
+_WINDOW_TIME_BEFORE_END_US = 1000
+
+
+ROWS = "x"
+"""What every select calls the relation it reads, so no name is taken for another's alias."""
+
+
+def column(index: int) -> exp.Expr:
+    """Return a column of the rows a select reads, by position."""
+    return exp.column(f"c{index}", table=ROWS)
+
+
+def named(name: str) -> exp.Expr:
+    """Return a column of the rows a select reads that the plan does not know of."""
+    return exp.column(name, table=ROWS)
+
+
+def aliased(relation: str) -> exp.Table:
+    """Return a relation under the name columns are read by."""
+    return exp.to_table(relation, alias=ROWS)
+
+
+class Ctes(Protocol):
+    """Where selects become named relations."""
+
+    flavour: Flavour
+
+    def add(self, select: exp.Expr) -> str:
+        """Append a CTE and return its name."""
+
+
+def assign(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
+    """Return a relation of ``source``'s columns and BIGINT columns s and e: each row once per window [s, e); rows without a time are gone."""
+    timed = _timed(ctes, source, schema, window)
+    if window.kind is WindowKind.SESSION:
+        return _sessions(ctes, timed, schema, window)
+    columns, time = _columns(schema), named("t")
+    first = exp.alias_(_floor(time, window.size_us, window.offset_us), "s")
+    match window.kind:
+        case WindowKind.TUMBLE:
+            return _with_end(ctes, ctes.add(exp.select(*columns, first).from_(aliased(timed))), schema, window.size_us)
+        case WindowKind.HOP:
+            last = _floor(time, window.step_us, window.offset_us)
+            earliest = binary(exp.Add, last.copy(), integer(window.step_us - window.size_us))
+            starts = ctes.flavour.explode_series(earliest, last, window.step_us)
+            return _with_end(ctes, ctes.add(exp.select(*columns, exp.alias_(starts, "s")).from_(aliased(timed))), schema, window.size_us)
+    started = ctes.add(exp.select(*columns, named("t"), first).from_(aliased(timed)))
+    end = binary(exp.Add, _floor(time, window.step_us, window.offset_us), integer(window.step_us))
+    ends = ctes.flavour.explode_series(end, binary(exp.Add, named("s"), integer(window.size_us)), window.step_us)
+    return ctes.add(exp.select(*_columns(schema), named("s"), exp.alias_(ends, "e")).from_(aliased(started)))
+
+
+def slices(window: Windowing) -> Windowing:
+    """Return the tumbling slices that a window's partial aggregates are kept by."""
+    match window.kind:
+        case WindowKind.HOP:
+            width = gcd(window.size_us, window.step_us)
+        case WindowKind.CUMULATE:
+            width = window.step_us
+        case _:
+            width = window.size_us
+    return replace(window, kind=WindowKind.TUMBLE, size_us=width, step_us=0)
+
+
+def earlier(end: exp.Expr) -> exp.Expr:
+    """Return window_time in microseconds for a window's end."""
+    return binary(exp.Sub, end, integer(_WINDOW_TIME_BEFORE_END_US))
+
+
+def bounds(flavour: Flavour, start: exp.Expr, end: exp.Expr, kind: DataType) -> list[exp.Expr]:
+    """Return window_start, window_end, window_time of a time type from BIGINT bounds."""
+    return [flavour.from_epoch_us(micros, kind) for micros in (start.copy(), end.copy(), earlier(end.copy()))]
+
+
+def _timed(ctes: Ctes, source: str, schema: Schema, window: Windowing) -> str:
+    """The rows that have a time, with it as BIGINT microseconds t."""
+    time = column(window.time_column)
+    micros = ctes.flavour.epoch_us(time.copy(), schema[window.time_column].type)
+    if window.sliced:
+        micros = binary(exp.Sub, micros, integer(1))
+    present = exp.Not(this=exp.Is(this=time, expression=exp.null()))
+    return ctes.add(exp.select(*_columns(schema), exp.alias_(micros, "t")).from_(aliased(source)).where(present))
+
+
+def _with_end(ctes: Ctes, started: str, schema: Schema, size_us: int) -> str:
+    end = exp.alias_(binary(exp.Add, named("s"), integer(size_us)), "e")
+    return ctes.add(exp.select(*_columns(schema), named("s"), end).from_(aliased(started)))
+
+
+def _floor(time: exp.Expr, width_us: int, offset_us: int) -> exp.Expr:
+    """The largest start <= time of windows of a width, for times before 1970 too."""
+    width = exp.Cast(this=integer(width_us), to=exp.DataType.build("BIGINT"))
+    since = binary(exp.Sub, time.copy(), integer(offset_us % width_us))
+    remainder = binary(exp.Mod, binary(exp.Add, binary(exp.Mod, since, width), width.copy()), width.copy())
+    return binary(exp.Sub, time.copy(), remainder)
+
+
+def _sessions(ctes: Ctes, timed: str, schema: Schema, window: Windowing) -> str:
+    """Islands of rows no further apart than the gap, per partition: [first time, last time + gap)."""
+    columns, time = _columns(schema), named("t")
+    keys = [column(key) for key in window.partition_keys]
+
+    def over(call: exp.Expr, *more: exp.Expr, ordered: bool) -> exp.Expr:
+        order = exp.Order(expressions=[exp.Ordered(this=time.copy(), desc=False, nulls_first=True)]) if ordered else None
+        return exp.Window(this=call, partition_by=[key.copy() for key in (*keys, *more)], order=order)
+
+    gap = binary(exp.Sub, time.copy(), over(function("LAG", time.copy()), ordered=True))
+    near = exp.LTE(this=gap, expression=integer(window.size_us))
+    fresh = exp.alias_(when(near, integer(0), integer(1)), "fresh")
+    marked = ctes.add(exp.select(*columns, time.copy(), fresh).from_(aliased(timed)))
+    # peers share the sum (RANGE frame), so rows of equal time are of one island in whatever order they come
+    island = exp.alias_(over(function("SUM", named("fresh")), ordered=True), "island")
+    numbered = ctes.add(exp.select(*_columns(schema), time.copy(), island).from_(aliased(marked)))
+    start = exp.alias_(over(function("MIN", time.copy()), named("island"), ordered=False), "s")
+    end = binary(exp.Add, over(function("MAX", time.copy()), named("island"), ordered=False), integer(window.size_us))
+    return ctes.add(exp.select(*_columns(schema), start, exp.alias_(end, "e")).from_(aliased(numbered)))
+
+
+def _columns(schema: Schema) -> list[exp.Expr]:
+    return [exp.alias_(column(i), f"c{i}") for i in range(len(schema))]

@@ -1,0 +1,1 @@
+"""Scripts and the statements that are no queries (lark)."""

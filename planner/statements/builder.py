@@ -1,0 +1,393 @@
+"""From lark's trees to statement nodes: one method a rule of statements.lark."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lark import Token, Tree
+
+from penstock.catalog.connectors.spark import SETTING_PREFIX
+from penstock.catalog.errors import PenstockError, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.persistence.show_create import quoted_name
+from penstock.planner.parser.dialect import parse_expression, parse_query
+from penstock.planner.parser.syntax_nodes import moved
+from penstock.planner.parser.type_parser import type_of
+from penstock.planner.statements import nodes
+from penstock.planner.statements.alter_table_builder import AlterationBuilder
+from penstock.planner.statements.catalog_builder import PlaceBuilder
+from penstock.planner.statements.nodes import Name, OptionEntry, SqlExpression
+
+
+@dataclass(frozen=True)
+class _Flag:
+    """A word that is there or not."""
+
+    name: str
+    span: Span | None = None
+
+
+class _Names(tuple[Name, ...]):
+    """The names of a parenthesised list."""
+
+
+class _Partitioned(_Names):
+    """The names of PARTITIONED BY."""
+
+
+class _PrimaryKey(_Names):
+    """The names of PRIMARY KEY."""
+
+
+class _Options(tuple[OptionEntry, ...]):
+    """The options of a WITH clause."""
+
+
+class _On(Name):
+    """The backend of ON."""
+
+
+class _UpTo(Name):
+    """The moment of UP TO."""
+
+
+class _Comment(str):
+    """The text of COMMENT."""
+
+    __slots__ = ()
+
+
+def _all(children: list[Any], kind: type) -> list[Any]:
+    return [child for child in children if type(child) is kind]
+
+
+def _one(children: list[Any], kind: type, default: Any = None) -> Any:
+    return next(iter(_all(children, kind)), default)
+
+
+def _has(children: list[Any], flag: str) -> bool:
+    return any(isinstance(child, _Flag) and child.name == flag for child in children)
+
+
+def _span(token: Any) -> Span:
+    return Span(token.start_pos, token.end_pos)
+
+
+def _text(token: Any) -> str:
+    return token.source.text
+
+
+def _not_yet(what: str, instead: str, span: Span) -> PenstockError:
+    return PenstockError("SQL-1601", f"{what} is not supported yet", span=span, hint=instead, sqlstate="0A000")
+
+
+_CLOSING_HINT = re.compile(r"\s*/\*\+.*?\*/", re.DOTALL)  # belongs to the query it ends, though no token does
+_COPIED = ("ALL", "CONSTRAINTS", "GENERATED", "METADATA", "OPTIONS", "PARTITIONS", "WATERMARKS")
+
+
+def _excluded(rest: Any) -> frozenset[str]:
+    """The parts a LIKE clause leaves out: ``(INCLUDING ALL EXCLUDING OPTIONS)``."""
+    words = rest.value.strip().removeprefix("(").removesuffix(")").upper().split()
+    pairs = list(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or any(how not in ("INCLUDING", "EXCLUDING", "OVERWRITING") or what not in _COPIED for how, what in pairs):
+        hint = f"write (EXCLUDING part), parts being {', '.join(_COPIED)}"
+        raise PenstockError("SQL-1001", "this is no list of what LIKE copies", span=_span(rest), hint=hint, sqlstate="42601")
+    return frozenset(what for how, what in pairs if how == "EXCLUDING")
+
+
+class StatementBuilder(PlaceBuilder, AlterationBuilder):
+    """Builds the node of one statement; regions of SQL are parsed in place, so all spans are the statement's own."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visit_tokens=False)
+        self.sql = text
+        self.span = Span(0, len(text.rstrip()))
+
+    def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
+        return Tree(data, children) if str(data).endswith(("_type", "parameters", "field", "zone", "day_time", "year_month")) else _Flag(str(data))
+
+    def statement(self, children: list[Any]) -> Any:
+        return children[0]
+
+    # parts
+
+    def name(self, children: list[Any]) -> Any:
+        token = children[0]
+        return Name(_text(token), _span(token), self.sql[token.start_pos] in '`"')
+
+    def path(self, children: list[Any]) -> Any:
+        tokens = [child for child in children if isinstance(child, Token)]
+        for token in tokens:
+            if "." in _text(token):
+                hint = "dots stand between catalog, database and table"
+                raise PenstockError("SQL-1353", "a name cannot have a dot in it", span=_span(token), hint=hint, sqlstate="42602")
+        span = Span(tokens[0].start_pos, tokens[-1].end_pos)
+        return Name(".".join(map(_text, tokens)), span, self.sql[tokens[0].start_pos] in '`"')
+
+    def field(self, children: list[Any]) -> Any:
+        return Tree("field", children)
+
+    def name_list(self, children: list[Any]) -> _Names:
+        return _Names(children)
+
+    def partitioned(self, children: list[Any]) -> _Partitioned:
+        return _Partitioned(children[0])
+
+    def comment(self, children: list[Any]) -> _Comment:
+        return _Comment(_text(children[0]))
+
+    def option(self, children: list[Any]) -> OptionEntry:
+        key, value = children
+        written = _text(key)
+        folded = written.lower()
+        return OptionEntry(written if folded.startswith(SETTING_PREFIX) else folded, _text(value), _span(key), _span(value))
+
+    def with_options(self, children: list[Any]) -> _Options:
+        return _Options(children)
+
+    def _expression(self, token: Any) -> SqlExpression:
+        tree = parse_expression(self.sql, token.start_pos, token.end_pos)
+        return SqlExpression(self.sql[token.start_pos : token.end_pos], tree, _span(token))
+
+    # columns
+
+    def physical(self, children: list[Any]) -> nodes.PhysicalColumnDef:
+        return nodes.PhysicalColumnDef(children[0], type_of(children[1]), not _has(children, "not_null"))
+
+    def computed(self, children: list[Any]) -> nodes.ComputedColumnDef:
+        return nodes.ComputedColumnDef(children[0], self._expression(children[1]))
+
+    def metadata_key(self, children: list[Any]) -> Any:
+        return children[0]
+
+    def metadata(self, children: list[Any]) -> nodes.MetadataColumnDef:
+        name = children[0]
+        token = next((child for child in children[2:] if isinstance(child, Token)), None)
+        key, span = (name.text, name.span) if token is None else (_text(token), _span(token))
+        kind = type_of(children[1])
+        return nodes.MetadataColumnDef(name, kind, key, _has(children, "virtual"), not _has(children, "not_null"), span)
+
+    def watermark(self, children: list[Any]) -> nodes.WatermarkDef:
+        return nodes.WatermarkDef(children[0], self._expression(children[1]))
+
+    def primary_key(self, children: list[Any]) -> _PrimaryKey:
+        names = _one(children, _Names)
+        if not _has(children, "not_enforced"):
+            span = Span(names[0].span.start, names[-1].span.end)
+            hint = "write PRIMARY KEY (..) NOT ENFORCED: the key is a promise about the data"
+            raise PenstockError("SQL-1305", "a primary key is never enforced on a stream", span=span, hint=hint, sqlstate="0A000")
+        return _PrimaryKey(names)
+
+    # tables and views
+
+    def create_table(self, children: list[Any]) -> nodes.CreateTable:
+        name = _one(children, Name)
+        columns = [c for c in children if isinstance(c, nodes.ColumnDef)]
+        watermarks = _all(children, nodes.WatermarkDef)
+        keys = _all(children, _PrimaryKey)
+        if len(watermarks) > 1:
+            raise PenstockError("SQL-1304", "a table has one watermark, here is a second", span=watermarks[1].column.span)
+        if len(keys) > 1:
+            raise PenstockError("SQL-1304", "a table has one primary key, here is a second", span=keys[1][0].span)
+        comment = _one(children, _Comment)
+        return nodes.CreateTable(
+            name,
+            tuple(columns),
+            tuple(_one(children, _Options, ())),
+            watermark=watermarks[0] if watermarks else None,
+            primary_key=tuple(keys[0]) if keys else (),
+            partitioned_by=tuple(_one(children, _Partitioned, ())),
+            comment=None if comment is None else str(comment),
+            if_not_exists=_has(children, "if_not_exists"),
+            temporary=_has(children, "temporary"),
+            span=self.span,
+        )
+
+    def create_table_like(self, children: list[Any]) -> nodes.CreateTableLike:
+        source = _all(children, Name)[1]
+        rest = next((child for child in children if isinstance(child, Token)), None)
+        excluding = frozenset() if rest is None else _excluded(rest)
+        return nodes.CreateTableLike(self.create_table([c for c in children if c is not source]), source, excluding, span=self.span)
+
+    def create_table_as(self, children: list[Any]) -> nodes.CreateTableAs:
+        query = _one(children, nodes.Query)
+        return nodes.CreateTableAs(self.create_table([c for c in children if c is not query]), query, span=self.span)
+
+    def create_view(self, children: list[Any]) -> nodes.CreateView:
+        return nodes.CreateView(
+            _one(children, Name),
+            _one(children, nodes.Query),
+            tuple(_one(children, _Names, ())),
+            or_replace=_has(children, "or_replace"),
+            if_not_exists=_has(children, "if_not_exists"),
+            temporary=_has(children, "temporary"),
+            span=self.span,
+        )
+
+    def drop_table(self, children: list[Any]) -> nodes.DropTable:
+        return nodes.DropTable(_one(children, Name), _has(children, "if_exists"), span=self.span)
+
+    def drop_view(self, children: list[Any]) -> nodes.DropView:
+        return nodes.DropView(_one(children, Name), _has(children, "if_exists"), span=self.span)
+
+    def create_materialized(self, children: list[Any]) -> nodes.CreateMaterializedView:
+        names, comment = tuple(_one(children, _Names, ())), _one(children, _Comment)
+        name, query = _one(children, Name), _one(children, nodes.Query)
+        text = None if comment is None else str(comment)
+        return nodes.CreateMaterializedView(name, query, names, if_not_exists=_has(children, "if_not_exists"), comment=text, span=self.span)
+
+    def drop_materialized(self, children: list[Any]) -> nodes.DropMaterializedView:
+        return nodes.DropMaterializedView(_one(children, Name), _has(children, "if_exists"), span=self.span)
+
+    # functions
+
+    def language(self, children: list[Any]) -> _Flag:
+        token = children[0]
+        if token.value.upper() != "PYTHON":
+            hint = "write LANGUAGE PYTHON"
+            raise PenstockError("SQL-1336", f"functions are written in Python, not in {token.value}", span=_span(token), hint=hint, sqlstate="0A000")
+        return _Flag("language")
+
+    def create_function(self, children: list[Any]) -> nodes.CreateFunction:
+        target = next(child for child in children if isinstance(child, Token))
+        return nodes.CreateFunction(
+            _one(children, Name),
+            _text(target),
+            _span(target),
+            or_replace=_has(children, "or_replace"),
+            if_not_exists=_has(children, "if_not_exists"),
+            temporary=_has(children, "temporary"),
+            span=self.span,
+        )
+
+    def drop_function(self, children: list[Any]) -> nodes.DropFunction:
+        return nodes.DropFunction(_one(children, Name), _has(children, "if_exists"), span=self.span)
+
+    # queries
+
+    def query(self, children: list[Any]) -> nodes.Query:
+        token = children[0]
+        closing = _CLOSING_HINT.match(self.sql, token.end_pos)
+        end = token.end_pos if closing is None else closing.end()
+        tree = parse_query(self.sql[:end], token.start_pos)
+        return nodes.Query(self.sql[token.start_pos : end], tree, span=Span(token.start_pos, end))
+
+    def subscribe(self, children: list[Any]) -> nodes.Subscribe:
+        asked = children[0]
+        if isinstance(asked, Name):
+            everything = parse_query(f"SELECT * FROM {quoted_name(asked.text)}")
+            asked = nodes.Query(asked.text, moved(everything, asked.span), span=asked.span)
+        return nodes.Subscribe(asked, span=self.span)
+
+    def verify(self, children: list[Any]) -> nodes.Verify:
+        return nodes.Verify(_one(children, nodes.Query), _one(children, _On, None), _one(children, _UpTo, None), span=self.span)
+
+    def verify_on(self, children: list[Any]) -> _On:
+        return _On(children[0].value.lower(), _span(children[0]))
+
+    def up_to(self, children: list[Any]) -> _UpTo:
+        return _UpTo(_text(children[-1]), _span(children[-1]))
+
+    def insert(self, children: list[Any]) -> nodes.Insert:
+        target, query = _one(children, Name), _one(children, nodes.Query)
+        if _has(children, "overwrite"):
+            raise _not_yet("INSERT OVERWRITE", "write INSERT INTO; delete the old files before", target.span)
+        return nodes.Insert(target, query, tuple(_one(children, _Names, ())), span=Span(target.span.start, query.span.end))
+
+    def statement_set(self, children: list[Any]) -> nodes.StatementSet:
+        if not children:
+            raise PenstockError("SQL-1004", "the statement set holds no INSERT", span=self.span, hint="write INSERT INTO .. ; before END")
+        return nodes.StatementSet(tuple(children), span=self.span)
+
+    def stage(self, children: list[Any]) -> nodes.ExplainStage:
+        return nodes.ExplainStage(children[0].value.lower())
+
+    def explain(self, children: list[Any]) -> nodes.Explain:
+        return nodes.Explain(tuple(_all(children, nodes.ExplainStage)), children[-1], span=self.span)
+
+    # the session and its jobs
+
+    def set_option(self, children: list[Any]) -> nodes.Set:
+        key = children[0] if children else None
+        value = children[1] if len(children) > 1 else None
+        return nodes.Set(
+            None if key is None else self._setting(key),
+            None if value is None else self._setting(value),
+            nodes.NOWHERE if key is None else _span(key),
+            nodes.NOWHERE if value is None else _span(value),
+            span=self.span,
+        )
+
+    def _setting(self, token: Any) -> str:
+        return _text(token) if token.type == "STRING" or token.value.startswith(("'", "`", '"')) else token.value.strip()
+
+    def reset_option(self, children: list[Any]) -> nodes.Reset:
+        if not children:
+            return nodes.Reset(span=self.span)
+        return nodes.Reset(self._setting(children[0]), _span(children[0]), span=self.span)
+
+    def show_kind(self, children: list[Any]) -> nodes.ShowKind:
+        return nodes.ShowKind(children[0].value.lower())
+
+    def materialized_views(self, children: list[Any]) -> nodes.ShowKind:
+        return nodes.ShowKind.MATERIALIZED_VIEWS
+
+    def like(self, children: list[Any]) -> Any:
+        return children[0]
+
+    def show(self, children: list[Any]) -> nodes.Show:
+        like = next((_text(child) for child in children if isinstance(child, Token)), None)
+        kind, place = _one(children, nodes.ShowKind, nodes.ShowKind.COLUMNS), _one(children, nodes.ShownPlace)
+        if place is not None and kind not in nodes.IN_PLACES:
+            raise PenstockError(
+                "SQL-1001", f"SHOW {kind.upper()} takes no IN", span=place.name.span, hint=f"write SHOW {kind.upper()}", sqlstate="42601"
+            )
+        return nodes.Show(kind, _one(children, Name), like, place, span=self.span)
+
+    def show_place(self, children: list[Any]) -> nodes.ShownPlace:
+        return nodes.ShownPlace(children[0])
+
+    def show_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
+        return nodes.ShowMetrics(None, _text(children[0]) if children else None, span=self.span)
+
+    def show_job_metrics(self, children: list[Any]) -> nodes.ShowMetrics:
+        job, *like = children
+        return nodes.ShowMetrics(_text(job), _text(like[0]) if like else None, _span(job), span=self.span)
+
+    def show_create(self, children: list[Any]) -> nodes.ShowCreate:
+        return nodes.ShowCreate(_one(children, Name), _has(children, "view"), span=self.span)
+
+    def describe(self, children: list[Any]) -> nodes.Describe:
+        return nodes.Describe(children[0], span=self.span)
+
+    def explain_job(self, children: list[Any]) -> nodes.ExplainJob:
+        return nodes.ExplainJob(_text(children[0]), False, _span(children[0]), span=self.span)
+
+    def explain_silence(self, children: list[Any]) -> nodes.ExplainJob:
+        return nodes.ExplainJob(_text(children[0]), True, _span(children[0]), span=self.span)
+
+    def describe_job(self, children: list[Any]) -> nodes.DescribeJob:
+        return nodes.DescribeJob(_text(children[0]), _span(children[0]), span=self.span)
+
+    def savepoint(self, children: list[Any]) -> Any:
+        return nodes.Savepoint(_text(children[0]), _span(children[0])) if children else nodes.Savepoint()
+
+    def stop_job(self, children: list[Any]) -> nodes.StopJob:
+        savepoint = _one(children, nodes.Savepoint)
+        return nodes.StopJob(_text(children[0]), _span(children[0]), savepoint, _has(children, "drain"), span=self.span)
+
+    def cancel_job(self, children: list[Any]) -> nodes.CancelJob:
+        return nodes.CancelJob(_text(children[0]), _span(children[0]), span=self.span)
+
+    def alter_job(self, children: list[Any]) -> nodes.AlterJob:
+        job, number = children
+        if not number.value.isdigit() or int(number.value) < 1:
+            raise PenstockError("SQL-1001", "a parallelism is a whole number above 0", span=_span(number), sqlstate="42601")
+        return nodes.AlterJob(_text(job), int(number.value), _span(job), _span(number), span=self.span)
+
+    def help(self, children: list[Any]) -> nodes.Help:
+        return nodes.Help(children[0].value.strip("'") if children else None, span=self.span)
+
+    def quit(self, children: list[Any]) -> nodes.Quit:
+        return nodes.Quit(span=self.span)

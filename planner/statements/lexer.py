@@ -1,0 +1,165 @@
+"""Tokens for statements.lark: sqlglot's tokens, told apart by what the grammar accepts where they stand, and whole regions of text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from lark.lexer import Lexer
+from lark.lexer import Token as LarkToken
+from lark.parsers.lalr_analysis import Shift
+from sqlglot.tokens import Token, TokenType
+
+from penstock.planner.parser.dialect import tokenize
+from penstock.planner.parser.keywords import RESERVED
+
+_SYMBOLS = {
+    TokenType.L_PAREN: "LPAR",
+    TokenType.R_PAREN: "RPAR",
+    TokenType.COMMA: "COMMA",
+    TokenType.EQ: "EQUAL",
+    TokenType.LT: "LESSTHAN",
+    TokenType.GT: "MORETHAN",
+    TokenType.COLON: "COLON",
+    TokenType.SEMICOLON: "SEMICOLON",
+    TokenType.STRING: "STRING",
+    TokenType.NUMBER: "NUMBER",
+    TokenType.DOT: "DOT",
+}
+_DEPTH = {TokenType.L_PAREN: 1, TokenType.L_BRACKET: 1, TokenType.R_PAREN: -1, TokenType.R_BRACKET: -1}
+_NEEDS_NEXT = {"WATERMARK": "FOR", "PRIMARY": "KEY", "JOB": None}
+_QUERY_WORDS = ("SELECT", "WITH", "VALUES")
+REGIONS = {"EXPRESSION": "an expression", "QUERY": "a query", "SETTING": "a setting", "VALUE": "a value", "REST": "the rest of the statement"}
+
+
+class StatementLexer(Lexer):
+    """A lark lexer that is asked for one token at a time and looks at what the parser accepts there."""
+
+    __future_interface__ = True
+
+    def __init__(self, lexer_conf: Any) -> None:
+        """Take lark's configuration, of which nothing is needed."""
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[LarkToken]:
+        """Yield lark tokens; ``accepted`` on each says which terminals the grammar took at its place."""
+        text = str(getattr(lexer_state.text, "text", lexer_state.text))
+        tokens = tokenize(text)
+        index, previous = 0, None
+        while index < len(tokens):
+            accepted = accepted_terminals(parser_state)
+            kind, end = _classify(tokens, index, accepted)
+            first, last = tokens[index], tokens[end - 1]
+            token = StatementToken(kind, text[first.start : last.end + 1], start_pos=first.start, end_pos=last.end + 1)
+            token.accepted = accepted
+            token.source = first
+            token.previous = previous
+            previous = token
+            lexer_state.last_token = token
+            yield token
+            index = end
+
+
+def accepted_terminals(parser_state: Any) -> frozenset[str]:
+    """Return the terminals the parser can really shift now: lark's table merges look-aheads of places that share a state."""
+    table, end = parser_state.parse_conf.parse_table.states, parser_state.parse_conf.end_state
+    stack = list(parser_state.state_stack)
+    return frozenset(name for name in table[stack[-1]] if name.isupper() and _can_shift(table, list(stack), name, end))
+
+
+def _can_shift(table: Any, stack: list[Any], terminal: str, end: Any) -> bool:
+    while True:
+        if terminal == "$END" and stack[-1] == end:
+            return True
+        step = table[stack[-1]].get(terminal)
+        if step is None:
+            return False
+        action, argument = step
+        if action is Shift:
+            return True
+        if argument.expansion:
+            del stack[-len(argument.expansion) :]
+        stack.append(table[stack[-1]][argument.origin.name][1])
+
+
+class StatementToken(LarkToken):
+    """A lark token that knows the sqlglot token it begins with, what was accepted in its place and the token before it."""
+
+    accepted: frozenset[str]
+    source: Token
+    previous: StatementToken | None
+
+
+def _classify(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
+    """Return the terminal that the token at ``index`` begins and the index behind it."""
+    token = tokens[index]
+    if "EXPRESSION" in accepted:
+        return "EXPRESSION", _region(tokens, index, (TokenType.COMMA, TokenType.R_PAREN))
+    if "QUERY" in accepted and _begins_query(tokens, index, accepted):
+        return "QUERY", _query_end(tokens, index)
+    if "VALUE" in accepted:
+        return "VALUE", len(tokens)
+    if token.token_type is not TokenType.VAR:
+        if token.token_type is TokenType.IDENTIFIER:
+            return "NAME", index + 1
+        if "REST" in accepted and _SYMBOLS.get(token.token_type) not in accepted:
+            return "REST", len(tokens)
+        return _SYMBOLS.get(token.token_type, "SYMBOL"), index + 1
+    return _classify_word(tokens, index, accepted)
+
+
+def _classify_word(tokens: list[Token], index: int, accepted: Collection[str]) -> tuple[str, int]:
+    word = tokens[index].text.upper()
+    if word in accepted and ("NAME" not in accepted or _is_keyword_here(word, tokens, index)):
+        return word, index + 1
+    if "REST" in accepted:
+        return "REST", len(tokens)
+    if "SETTING" in accepted:
+        return "SETTING", _touching(tokens, index)
+    return ("RESERVED" if word in RESERVED else "NAME"), index + 1
+
+
+def _is_keyword_here(word: str, tokens: list[Token], index: int) -> bool:
+    if word not in _NEEDS_NEXT:
+        return True
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if _NEEDS_NEXT[word] is None:
+        return following is not None and following.token_type is TokenType.STRING
+    return following is not None and following.text.upper() == _NEEDS_NEXT[word]
+
+
+def _begins_query(tokens: list[Token], index: int, accepted: Collection[str]) -> bool:
+    """Whether a query begins at a token; ``TABLE t`` is one where TABLE is no word of the statement itself."""
+    while index < len(tokens) and tokens[index].token_type is TokenType.L_PAREN:
+        index += 1
+    if index >= len(tokens) or tokens[index].token_type is not TokenType.VAR:
+        return False
+    return tokens[index].text.upper() in (*_QUERY_WORDS, *(() if "TABLE" in accepted else ("TABLE",)))
+
+
+def _query_end(tokens: list[Token], index: int) -> int:
+    """Return the index behind a query; the last AGAINST BATCH, and what follows it, belongs to VERIFY."""
+    end = _region(tokens, index, (TokenType.SEMICOLON,))
+    if index == 0 or tokens[index - 1].text.upper() != "VERIFY":
+        return end
+    words = [token.text.upper() for token in tokens[:end]]
+    return next((at for at in range(end - 2, index, -1) if words[at : at + 2] == ["AGAINST", "BATCH"]), end)
+
+
+def _region(tokens: list[Token], index: int, stops: tuple[TokenType, ...]) -> int:
+    """Return the index of the first stop outside parentheses (at least one token on)."""
+    depth, end = 0, index
+    while end < len(tokens):
+        kind = tokens[end].token_type
+        if depth == 0 and kind in stops:
+            break
+        depth += _DEPTH.get(kind, 0)
+        end += 1
+    return max(end, index + 1)
+
+
+def _touching(tokens: list[Token], index: int) -> int:
+    """Return the index behind the tokens that follow each other without a blank, such as ``execution.runtime-mode``."""
+    end = index + 1
+    while end < len(tokens) and tokens[end].start == tokens[end - 1].end + 1 and tokens[end].token_type is not TokenType.EQ:
+        end += 1
+    return end

@@ -1,0 +1,396 @@
+"""Statements as the parser gives them: a closed set of frozen nodes. Names are not resolved yet; every part knows its place in the text."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import StrEnum
+
+from sqlglot import exp
+
+from penstock.catalog.errors import Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.types import DataType
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True)
+class Name:
+    """An identifier as written (quotes removed) and where."""
+
+    text: str
+    span: Span = field(default=NOWHERE, compare=False)
+    quoted: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class SqlExpression:
+    """A scalar expression inside a statement: its text, and the sqlglot tree the binder reads. The tree's positions are those of the statement."""
+
+    text: str
+    tree: exp.Expr = field(compare=False, repr=False)
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class OptionEntry:
+    """One ``'key' = 'value'``; the key is folded to lower case."""
+
+    key: str
+    value: str
+    key_span: Span = field(default=NOWHERE, compare=False)
+    value_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class PhysicalColumnDef:
+    """``name TYPE [NOT NULL] [COMMENT '..']``."""
+
+    name: Name
+    type: DataType
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class ComputedColumnDef:
+    """``name AS expression``."""
+
+    name: Name
+    expression: SqlExpression
+
+
+@dataclass(frozen=True)
+class MetadataColumnDef:
+    """``name TYPE METADATA [FROM 'key'] [VIRTUAL]``."""
+
+    name: Name
+    type: DataType
+    key: str
+    virtual: bool = False
+    nullable: bool = True
+    key_span: Span = field(default=NOWHERE, compare=False)
+
+
+ColumnDef = PhysicalColumnDef | ComputedColumnDef | MetadataColumnDef
+
+
+@dataclass(frozen=True)
+class WatermarkDef:
+    """``WATERMARK FOR column AS expression``."""
+
+    column: Name
+    expression: SqlExpression
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Base of all statements; ``span`` is the whole statement without its semicolon, relative to the statement's own text."""
+
+    span: Span = field(default=NOWHERE, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """SELECT, VALUES or WITH: the text, and the sqlglot tree the binder reads."""
+
+    text: str
+    tree: exp.Expr = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class CreateTable(Statement):
+    """CREATE TABLE."""
+
+    name: Name
+    columns: tuple[ColumnDef, ...]
+    options: tuple[OptionEntry, ...] = ()
+    watermark: WatermarkDef | None = None
+    primary_key: tuple[Name, ...] = ()
+    partitioned_by: tuple[Name, ...] = ()
+    comment: str | None = None
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
+class CreateTableLike(Statement):
+    """CREATE TABLE .. LIKE: what ``table`` adds to or changes of the table it copies; ``excluding`` names what is not copied, in upper case."""
+
+    table: CreateTable
+    source: Name
+    excluding: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class CreateTableAs(Statement):
+    """CREATE TABLE .. AS: a table whose columns are those of a query, and a job that fills it; ``table`` has no columns."""
+
+    table: CreateTable
+    query: Query
+
+
+@dataclass(frozen=True)
+class CreateView(Statement):
+    """CREATE VIEW."""
+
+    name: Name
+    query: Query
+    columns: tuple[Name, ...] = ()
+    or_replace: bool = False
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
+class DropTable(Statement):
+    """DROP TABLE."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropView(Statement):
+    """DROP VIEW."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class CreateMaterializedView(Statement):
+    """CREATE MATERIALIZED VIEW: a table that a job keeps equal to a query."""
+
+    name: Name
+    query: Query
+    columns: tuple[Name, ...] = ()
+    if_not_exists: bool = False
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class DropMaterializedView(Statement):
+    """DROP MATERIALIZED VIEW: its job stops, its rows go."""
+
+    name: Name
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class Insert(Statement):
+    """INSERT INTO; no ``columns`` means all physical columns in declared order."""
+
+    target: Name
+    query: Query
+    columns: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True)
+class StatementSet(Statement):
+    """EXECUTE STATEMENT SET BEGIN .. END: many sinks, one job."""
+
+    inserts: tuple[Insert, ...]
+
+
+@dataclass(frozen=True)
+class Subscribe(Statement):
+    """SUBSCRIBE [TO] a query or a table: its changes."""
+
+    query: Query
+
+
+@dataclass(frozen=True)
+class Verify(Statement):
+    """VERIFY query AGAINST BATCH [ON backend] [UP TO moment]; the moment is the text that was written."""
+
+    query: Query
+    backend: Name | None = None
+    up_to: Name | None = None
+
+
+class ExplainStage(StrEnum):
+    """What EXPLAIN prints; no stage named means LOGICAL, OPTIMIZED and PHYSICAL."""
+
+    LOGICAL = "logical"
+    OPTIMIZED = "optimized"
+    PHYSICAL = "physical"
+    RULES = "rules"
+    CHANGELOG_MODE = "changelog_mode"
+    MERMAID = "mermaid"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class Explain(Statement):
+    """EXPLAIN [stage, ..] statement."""
+
+    stages: tuple[ExplainStage, ...]
+    statement: Query | Insert | StatementSet
+
+
+@dataclass(frozen=True)
+class Set(Statement):
+    """SET 'key' = 'value'; without a key it lists the settings, without a value it shows one."""
+
+    key: str | None = None
+    value: str | None = None
+    key_span: Span = field(default=NOWHERE, compare=False)
+    value_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Reset(Statement):
+    """RESET ['key']."""
+
+    key: str | None = None
+    key_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class CreateFunction(Statement):
+    """CREATE FUNCTION name AS 'module.object' LANGUAGE PYTHON."""
+
+    name: Name
+    target: str
+    target_span: Span = field(default=NOWHERE, compare=False)
+    or_replace: bool = False
+    if_not_exists: bool = False
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
+class DropFunction(Statement):
+    """DROP FUNCTION name."""
+
+    name: Name
+    if_exists: bool = False
+
+
+class ShowKind(StrEnum):
+    """What SHOW can list."""
+
+    CATALOGS = "catalogs"
+    DATABASES = "databases"
+    TABLES = "tables"
+    VIEWS = "views"
+    MATERIALIZED_VIEWS = "materialized views"
+    COLUMNS = "columns"
+    FUNCTIONS = "functions"
+    CONNECTORS = "connectors"
+    JOBS = "jobs"
+    SETTINGS = "settings"
+
+
+IN_PLACES = (ShowKind.DATABASES, ShowKind.TABLES, ShowKind.VIEWS)
+"""What SHOW lists of a catalog or of a database."""
+
+
+@dataclass(frozen=True)
+class ShownPlace:
+    """The catalog of SHOW DATABASES IN, the database of SHOW TABLES IN."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """SHOW kind; ``table`` is set for SHOW COLUMNS FROM t only, ``like`` is an optional LIKE pattern over names, ``place`` is the current one
+    where it is not said.
+    """
+
+    kind: ShowKind
+    table: Name | None = None
+    like: str | None = None
+    place: ShownPlace | None = None
+
+
+@dataclass(frozen=True)
+class ShowMetrics(Statement):
+    """SHOW METRICS [FOR JOB 'id'] [LIKE 'pattern'], the pattern over names of metrics."""
+
+    job_id: str | None = None
+    like: str | None = None
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class ShowCreate(Statement):
+    """SHOW CREATE TABLE or VIEW."""
+
+    name: Name
+    view: bool = False
+
+
+@dataclass(frozen=True)
+class Describe(Statement):
+    """DESCRIBE table or view."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class DescribeJob(Statement):
+    """DESCRIBE JOB 'id'."""
+
+    job_id: str
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class ExplainJob(Statement):
+    """EXPLAIN ANALYZE JOB 'id', or EXPLAIN WHY NO OUTPUT FOR JOB 'id' (``silence``)."""
+
+    job_id: str
+    silence: bool
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """WITH SAVEPOINT ['path']."""
+
+    path: str | None = None
+    path_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class StopJob(Statement):
+    """STOP JOB 'id' [WITH SAVEPOINT ['path']] [WITH DRAIN]: a checkpoint, then stop; a drained job lets its windows close first."""
+
+    job_id: str
+    job_span: Span = field(default=NOWHERE, compare=False)
+    savepoint: Savepoint | None = None
+    drain: bool = False
+
+
+@dataclass(frozen=True)
+class CancelJob(Statement):
+    """CANCEL JOB 'id': stop now."""
+
+    job_id: str
+    job_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class AlterJob(Statement):
+    """ALTER JOB 'id' SET PARALLELISM n."""
+
+    job_id: str
+    parallelism: int
+    job_span: Span = field(default=NOWHERE, compare=False)
+    parallelism_span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Help(Statement):
+    """HELP [topic]."""
+
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class Quit(Statement):
+    """QUIT or EXIT, for the shell."""

@@ -1,0 +1,152 @@
+"""Scripts and statements: splitting a text at its semicolons, and each piece as a statement node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lark.exceptions import VisitError
+from sqlglot import exp
+
+from penstock.catalog.errors import PenstockError, SourceText, Span
+from penstock.catalog.frozen_dataclass import dataclass
+from penstock.catalog.secrets import KNOWN
+from penstock.planner.parser.dialect import parse_query
+from penstock.planner.parser.hints import refuse_other_hints
+from penstock.planner.parser.scanner import allow_depth, check_text, scan
+from penstock.planner.statements.builder import StatementBuilder
+from penstock.planner.statements.grammar import parse_tree
+from penstock.planner.statements.nodes import Query, Statement
+
+MAX_ERRORS = 20
+
+_NOT_YET: dict[tuple[str, ...], str] = {
+    ("ALTER", "VIEW"): "CREATE OR REPLACE VIEW replaces it",
+    ("UPDATE",): "rows of a stream are changed at its source",
+    ("DELETE",): "rows of a stream are changed at its source",
+    ("MERGE",): "INSERT INTO a table with a primary key",
+    ("TRUNCATE",): "delete the table's files",
+    ("ANALYZE",): "no statistics are needed",
+    ("COMPILE",): "run the statement itself",
+}
+
+
+@dataclass(frozen=True)
+class ParsedStatement:
+    """A statement of a script: its text without the semicolon, where it starts, its ordinal from 1, its node."""
+
+    text: str
+    offset: int
+    ordinal: int
+    node: Statement
+
+
+def _pieces(text: str) -> list[tuple[int, int, bool]]:
+    """Return (start, end, ended by a semicolon) of every statement; END closes a statement set, whose semicolons do not count."""
+    pieces: list[tuple[int, int, bool]] = []
+    words: list[str] = []
+    start, end, in_set, before = -1, 0, False, ""
+    for kind, begin, stop in scan(text):
+        piece = text[begin:stop].upper() if kind == "word" else kind
+        if kind == "semicolon" and not in_set:
+            if start >= 0:
+                pieces.append((start, end, True))
+            start, words, before = -1, [], ""
+            continue
+        start, end = (begin if start < 0 else start), stop
+        if kind == "word" and len(words) < 6:
+            words.append(piece)
+            in_set = in_set or words[-3:] == ["BEGIN", "STATEMENT", "SET"] or words[-4:] == ["EXECUTE", "STATEMENT", "SET", "BEGIN"]
+        if in_set and piece == "END" and before in ("semicolon", "BEGIN"):
+            in_set = False
+        before = piece
+    if start >= 0:
+        pieces.append((start, end, False))
+    return pieces
+
+
+def split_script(text: str) -> list[tuple[int, int]]:
+    """Return the (start, end) of every statement of a script, semicolons, comments around and empty statements left out."""
+    return [(start, end) for start, end, _ in _pieces(text)]
+
+
+def is_complete(text: str) -> bool:
+    """Return whether a text ends with the semicolon of its last statement (one in a string, a comment or a statement set does not count)."""
+    pieces = _pieces(text)
+    return bool(pieces) and pieces[-1][2]
+
+
+def parse_statement(text: str) -> Statement:
+    """Return the node of one statement without its semicolon; raise SQL-10xx or SQL-16xx with a span into ``text``."""
+    check_text(text)
+    allow_depth()
+    _refuse_early(text)
+    node = _parsed(text)
+    if "/*+" in text:
+        refuse_other_hints(text, _hinted(node))
+    return node
+
+
+def _parsed(text: str) -> Statement:
+    if _is_query(text):  # most statements are: they need not wait for the statements' grammar to be read
+        start, end = len(text) - len(text.lstrip()), len(text.rstrip())
+        return Query(text[start:end], parse_query(text[:end], start), span=Span(start, end))
+    try:
+        return StatementBuilder(text).transform(parse_tree(text))
+    except VisitError as error:
+        if isinstance(error.orig_exc, PenstockError):
+            raise error.orig_exc from None
+        raise error.orig_exc from error
+
+
+def _hinted(node: Statement) -> Iterator[exp.Expr]:
+    """Yield what takes hints in the queries of a statement: the tables they name, and their SELECTs."""
+    if isinstance(node, Query):
+        yield from node.tree.find_all(exp.Table, exp.Select)
+        return
+    for part in vars(node).values():
+        for inner in part if isinstance(part, tuple) else (part,):
+            if isinstance(inner, Statement):
+                yield from _hinted(inner)
+
+
+def parse_script(text: str, file: str | None = None, *, errors: list[PenstockError] | None = None) -> list[ParsedStatement]:
+    """Return the statements of a script; raise the first error with its source attached, or gather up to 20 in ``errors`` and go on."""
+    KNOWN.learn(text)
+    found = []
+    for ordinal, (start, end) in enumerate(split_script(text), 1):
+        try:
+            found.append(ParsedStatement(text[start:end], start, ordinal, parse_statement(text[start:end])))
+        except PenstockError as error:
+            error.with_source(SourceText(text, file, ordinal), start)
+            if errors is None:
+                raise
+            errors.append(error)
+            if len(errors) >= MAX_ERRORS:
+                break
+    return found
+
+
+def parse_view_query(text: str) -> Query:
+    """Return the query of a view from its stored text."""
+    return Query(text, parse_query(text), span=Span(0, len(text)))
+
+
+def _is_query(text: str) -> bool:
+    kind, start, end = next(scan(text), ("", 0, 0))
+    return text[start:end] == "(" or (kind == "word" and text[start:end].upper() in ("SELECT", "WITH", "VALUES", "TABLE"))
+
+
+def _refuse_early(text: str) -> None:
+    """Refuse by their first words the statements this release has no grammar for."""
+    words: list[str] = []
+    for kind, start, end in scan(text):
+        if kind != "word" or len(words) == 3:
+            break
+        words.append(text[start:end].upper())
+        instead = _NOT_YET.get(tuple(words))
+        if instead is not None:
+            first = len(text) - len(text.lstrip())
+            what = " ".join(words)
+            raise PenstockError("SQL-1601", f"{what} is not supported yet", span=Span(first, end), hint=instead, sqlstate="0A000")
+    if not words and not text.strip():
+        raise PenstockError("SQL-1004", "the statement is empty", span=Span(0, 1), sqlstate="42601")

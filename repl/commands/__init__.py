@@ -1,0 +1,1 @@
+"""Penstock run, -c, jobs, checkpoint, doctor, spark."""

@@ -1,0 +1,103 @@
+"""``penstock jobs`` and ``penstock recover``: the jobs of a state directory, and running on those whose process died."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.catalog.errors import PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.client.recorded_jobs import RecordedJob, recorded_jobs, run_on
+from penstock.repl.commands.run import JobWaiter
+from penstock.repl.launch.arguments import EXIT_INTERRUPTED, EXIT_JOB, EXIT_OK, EXIT_QUERY, Parser
+from penstock.repl.launch.config import Config
+from penstock.repl.launch.session_factory import configured, messages_for, open_session, printer_for
+from penstock.repl.output.messages import Messages
+
+if TYPE_CHECKING:
+    from penstock.engine.job.job import Job
+
+COLUMNS = ("job", "name", "status", "epoch", "started", "statement")
+
+
+def list_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
+    """Print one row per job of the directory and return the exit code."""
+    messages = messages_for(arguments)
+    try:
+        printer = printer_for(configured(arguments, parser), messages)
+        rows = [_row(job) for job in recorded_jobs(Path(arguments.state))]
+    except PenstockError as error:
+        messages.error(error)
+        return EXIT_QUERY
+    columns = list(zip(*rows, strict=True)) or [()] * len(COLUMNS)
+    types = [pa.int64() if name == "epoch" else pa.string() for name in COLUMNS]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    printer.table(pa.table(arrays, names=list(COLUMNS)), ["BIGINT" if name == "epoch" else "STRING" for name in COLUMNS])
+    return EXIT_OK
+
+
+def recover_jobs(arguments: argparse.Namespace, parser: Parser) -> int:
+    """Run on every job whose process died, from its newest checkpoint; return the exit code of the worst end."""
+    messages = messages_for(arguments)
+    try:
+        config = configured(arguments, parser)
+        jobs = _wanted(recorded_jobs(Path(arguments.state)), arguments)
+    except PenstockError as error:
+        messages.error(error)
+        return EXIT_QUERY
+    if not jobs:
+        messages.note(f"no job in {arguments.state} was left unfinished by a process that died")
+        return EXIT_OK
+    running: list[Job] = []
+    waiter = JobWaiter(messages, lambda: running, set(), verbose=arguments.verbose)
+    with ExitStack() as sessions, waiter.watching_signals():
+        try:
+            started = _run_on_all(jobs, config, arguments, running, messages, sessions)
+            return waiter.wait_for_all() or started
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+
+
+def _run_on_all(
+    jobs: list[RecordedJob], config: Config, arguments: argparse.Namespace, running: list[Job], messages: Messages, sessions: ExitStack
+) -> int:
+    """Start all jobs there are and add them to ``running``; return the exit code of one that could not be."""
+    code = EXIT_OK
+    for job in jobs:
+        try:
+            session = open_session(Config(settings=dict(config.settings)), arguments, state_dir=Path(arguments.state))
+            sessions.callback(session.close)
+            session.take_over, session.tell = arguments.take_over, messages.note
+            result = run_on(session, job)
+        except PenstockError as error:
+            messages.error(error)
+            code = EXIT_JOB
+            continue
+        named = "" if job.job_id.startswith(f"{job.record.name}-") else f" ({job.record.name})"
+        messages.note(f"job {job.job_id}{named}: taken over from epoch {job.record.epoch}, {job.status.lower()}")
+        if result.job is not None:
+            running.append(result.job)
+    return code
+
+
+def _wanted(jobs: list[RecordedJob], arguments: argparse.Namespace) -> list[RecordedJob]:
+    """Return the jobs to run on: those left unfinished, or the one of an id, or those of a name, however they ended."""
+    if arguments.job is None:
+        return [job for job in jobs if job.status == "DIED" or (arguments.take_over and job.status == "RUNNING")]
+    named = [job for job in jobs if job.job_id == arguments.job] or [job for job in jobs if job.record.name == arguments.job]
+    if not named:
+        hint = did_you_mean(arguments.job, [job.job_id for job in jobs], others=True) or "penstock jobs --state DIR lists them"
+        raise PenstockError("CLI-6030", f"there is no job '{arguments.job}' in {arguments.state}", hint=hint, sqlstate="42704")
+    return named
+
+
+def _row(job: RecordedJob) -> tuple[str, str, str, int, str, str]:
+    record = job.record
+    started = f"{datetime.fromtimestamp(record.started_at_ms / 1e3, UTC):%Y-%m-%d %H:%M:%S}"
+    statement = "(not kept: the statements hold secrets)" if record.withheld else " ".join(record.statement.split())[:80]
+    return (job.job_id, record.name, job.status, record.epoch, started, statement)

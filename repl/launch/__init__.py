@@ -1,0 +1,1 @@
+"""Flags, configuration, session, scripts."""

@@ -1,0 +1,168 @@
+"""Scripts: the statements of a text in order, their results printed, stopping at the first error."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import Kind, PenstockError, SourceText, Span
+from penstock.catalog.name_suggestions import did_you_mean_file
+from penstock.repl.launch.arguments import (
+    EXIT_DIFFERENT,
+    EXIT_INTERRUPTED,
+    EXIT_JOB,
+    EXIT_OK,
+    EXIT_QUERY,
+    EXIT_TIMEOUT,
+    EXIT_USAGE,
+)
+from penstock.repl.launch.script_variables import substitute
+from penstock.repl.output.messages import Messages
+from penstock.repl.output.printer import Printer
+
+if TYPE_CHECKING:
+    from penstock.client.located_statements import PlacedStatement
+    from penstock.client.result import Result
+    from penstock.client.session import Session
+    from penstock.repl.commands.run import JobWaiter
+
+
+UNREADABLE = "CLI-6131"
+DIFFERENT = "VER-7002"
+
+
+class JobFailed(Exception):
+    """A job that had started has failed; ``error`` says of what."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class ScriptRunner:
+    """Runs texts in one session. ``show``: what to do with each statement; by default run it and print its result."""
+
+    def __init__(
+        self, session: Session, printer: Printer, messages: Messages, *, variables: Mapping[str, str] | None = None, timeout_s: float | None = None
+    ) -> None:
+        self.session = session
+        self.printer = printer
+        printer.settings = session.settings
+        self.messages = messages
+        self.after: Callable[[Result], None] | None = None
+        self._variables = variables or {}
+        self._timeout_s = timeout_s
+        self._timed_out = False
+        self._unfinished: list[tuple[str, bool]] = []
+        self._timer: threading.Timer | None = None
+        self._current: Result | None = None
+
+    def run_file(self, name: str) -> int:
+        """Run a script file (``-`` is stdin) and return the exit code."""
+        try:
+            text = read_script(name)
+        except PenstockError as error:
+            self.messages.error(error)
+            return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
+        return self.run_text(text, None if name == "-" else name)
+
+    def run_text(self, text: str, file: str | None = None) -> int:
+        """Run the statements of a text and return the exit code."""
+        return self.each_statement(text, file, self._run)
+
+    def each_statement(self, text: str, file: str | None, run: Callable[[PlacedStatement], None]) -> int:
+        """Parse a text and hand each statement to ``run``, in order, until one fails; return the exit code."""
+        try:
+            self._start_clock()
+            for statement in self.session.parse(substitute(text, self._variables, file), file):
+                run(statement)
+                if self._timed_out:
+                    return self._report_timeout()
+        except JobFailed as failed:
+            self.messages.error(failed.error)
+            return EXIT_JOB
+        except PenstockError as error:
+            if self._timed_out:
+                return self._report_timeout()
+            self.messages.error(error)
+            return EXIT_DIFFERENT if error.code == DIFFERENT else EXIT_QUERY
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        return EXIT_OK
+
+    def wait_for_jobs(self, waiter: JobWaiter) -> int:
+        """Wait for the end of all jobs that were started, and return the exit code."""
+        try:
+            code = waiter.wait_for_all()
+        except KeyboardInterrupt:
+            return EXIT_INTERRUPTED
+        return self._report_timeout() if self._timed_out else code
+
+    def _start_clock(self) -> None:
+        """Have everything given up when the time is over that there is for all texts and their jobs."""
+        if self._timeout_s and self._timer is None:
+            self._timer = threading.Timer(self._timeout_s, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def explain_file(self, name: str) -> int:
+        """Print the plans of a file's queries and inserts; its other statements take effect, for the plans need them."""
+        try:
+            return self.each_statement(read_script(name), None if name == "-" else name, self._explain)
+        except PenstockError as error:
+            self.messages.error(error)
+            return EXIT_USAGE if error.code == UNREADABLE else EXIT_QUERY
+
+    def _explain(self, statement: PlacedStatement) -> None:
+        self.printer.show(self.session.explain(statement))
+
+    def _run(self, statement: PlacedStatement) -> None:
+        try:
+            result = self.session.run(statement)
+        except JobFailed as failed:
+            statement.place(failed.error)
+            raise
+        self._current = result
+        self.printer.show(result)
+        if self.after is not None:
+            self.after(result)
+
+    def _expire(self) -> None:
+        from penstock.client.statements.explain_job import why_unfinished  # not before something takes too long
+
+        self._unfinished = [why_unfinished(job) for job in self.session.jobs() if not job.state.terminal]
+        self._timed_out = True
+        if self._current is not None:
+            self._current.cancel()
+        for job in self.session.jobs():
+            job.cancel()
+
+    def _report_timeout(self) -> int:
+        waits = bool(self._unfinished) and not any(gives for _, gives in self._unfinished)
+        hint = "EXPLAIN WHY NO OUTPUT FOR JOB shows what a running job waits for" if waits else "raise --timeout, or add a LIMIT"
+        detail = "\n".join(why for why, _ in self._unfinished) or None
+        message = f"gave up after {self._timeout_s:g} s"
+        self.messages.error(PenstockError("CLI-6130", message, detail=detail, hint=hint, kind=Kind.EXTERNAL, sqlstate="57014"))
+        return EXIT_TIMEOUT
+
+
+def read_script(name: str) -> str:
+    """Return the text of a script file or of stdin; CLI-6131 when it cannot be read, CLI-6132 when it is not UTF-8."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        path = Path(name)
+        beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = did_you_mean_file(path.name, beside) or "paths are read from the current directory"
+        reason = (error.strerror or str(error)).lower()
+        raise PenstockError(UNREADABLE, f"cannot read {name}: {reason}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030") from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        source = SourceText(data.decode("utf-8", "replace"), None if name == "-" else name)
+        place = len(data[: error.start].decode("utf-8", "replace"))
+        message = f"{name} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}"
+        raise PenstockError("CLI-6132", message, span=Span(place, place + 1), source=source, sqlstate="22021") from error

@@ -1,0 +1,1 @@
+"""Rows and messages as text."""

@@ -1,0 +1,142 @@
+"""Prints a result: which rows (final, as they come, or changes) and by which writer."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TextIO
+
+import pyarrow as pa
+
+from penstock.catalog.settings import Settings
+from penstock.client.result import Result
+from penstock.repl.output.job_notices import news_told
+from penstock.repl.output.messages import Messages
+from penstock.repl.output.progress import progress_line
+from penstock.repl.output.row_writers import MACHINE_FORMATS, Writer, writer_for
+from penstock.repl.output.table_rendering import Look, fits
+
+TERMINAL_ROWS = 1_000
+
+
+@dataclass
+class Style:
+    """How results are printed. ``mode``: ``auto``, ``table`` (final rows) or ``changelog``; ``vertical``: ``on``, ``off`` or ``auto``."""
+
+    format: str = "table"
+    look: Look = field(default_factory=Look)
+    mode: str = "auto"
+    vertical: str = "auto"
+    timing: bool = False
+    terminal: bool = False
+
+
+class Printer:
+    """Writes results to one stream and what is said about them to ``messages``."""
+
+    def __init__(self, out: TextIO, messages: Messages, style: Style, live: Callable[[Result, TextIO, Style], int] | None = None) -> None:
+        self.settings: Settings | None = None
+        self.out = out
+        self.messages = messages
+        self.style = style
+        self._live = live
+
+    def show(self, result: Result) -> None:
+        """Print one result to its end. KeyboardInterrupt stops the result and is raised again."""
+        started = time.perf_counter()
+        try:
+            with news_told(result.job if result.has_rows and not self._draws(result) else None, self.messages):
+                rows = self._rows(result)
+        except BaseException:
+            result.cancel()
+            raise
+        if result.note:
+            self.messages.note(result.note)
+        if self.style.timing:
+            elapsed = time.perf_counter() - started
+            count = f"{rows:,} row{'' if rows == 1 else 's'} in " if result.has_rows else ""
+            self.messages.note(f"{count}{elapsed:.2f} s")
+
+    def _rows(self, result: Result) -> int:
+        if not result.has_rows:
+            return 0
+        shape, style = result.shape, self.style
+        changing = not shape.insert_only
+        if changing and self._wants_changes(result):
+            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        if self._live is not None and self._draws(result):
+            return self._live(result, self.out, style)
+        if not shape.finite and changing:
+            return self._stream(result, result.changes(), result.change_schema, ["STRING", *kinds_of(result)])
+        if not shape.finite or (style.format in MACHINE_FORMATS and not shape.folds):
+            return self._stream(result, result.batches(), result.arrow_schema, kinds_of(result))
+        with progress_line(result, sys.stderr):
+            rows = result.final_rows()
+        if shape.verbatim and style.format in ("table", "vertical"):
+            self.out.write("\n".join(rows.column(0).to_pylist()) + "\n")
+            self.out.flush()
+            return rows.num_rows
+        self.table(rows, kinds_of(result))
+        return rows.num_rows
+
+    def _draws(self, result: Result) -> bool:
+        """Whether a result that changes is drawn over itself."""
+        style = self.style
+        drawn = self._live is not None and style.terminal and style.format == "table" and result.has_rows
+        return drawn and not result.shape.insert_only and not self._wants_changes(result)
+
+    def _wants_changes(self, result: Result) -> bool:
+        """Whether each change is printed: asked for by ``\\mode`` or the setting ``result-mode``, else in formats that programs read.
+
+        Not where an order was asked of a result that ends: only final rows have one.
+        """
+        mode, settings = self.style.mode, self.settings
+        if mode == "auto" and settings is not None and settings.is_set("result-mode"):
+            mode = str(settings.get("result-mode"))
+        if mode == "auto":
+            return self.style.format in MACHINE_FORMATS and not (result.shape.order and result.shape.finite)
+        return mode == "changelog"
+
+    def table(self, rows: pa.Table, kinds: list[str]) -> None:
+        """Print rows that are all there."""
+        style = self.style
+        name, look = style.format, self._look()
+        if name == "table" and (style.vertical == "on" or (style.vertical == "auto" and style.terminal and not fits(rows, kinds, look))):
+            name = "vertical"
+        if name in ("table", "vertical") or rows.num_rows == 0:
+            rows = rows.combine_chunks()
+        writer = writer_for(name, self.out, look)
+        writer.begin(rows.schema, kinds)
+        for batch in rows.to_batches():
+            writer.write(batch)
+        writer.end()
+
+    def _stream(self, result: Result, batches, schema: pa.Schema, kinds: list[str]) -> int:  # type: ignore[no-untyped-def]  # an iterator
+        writer: Writer = writer_for(self.style.format, self.out, replace(self._look(), max_rows=None))
+        batches = iter(batches)
+        first = list(itertools.islice(batches, int(result.shape.finite)))  # no header before an error that comes in place of rows
+        writer.begin(schema, kinds)
+        count = 0
+        for batch in itertools.chain(first, batches):
+            writer.write(batch)
+            count += batch.num_rows
+        writer.end()
+        return count
+
+    def _look(self) -> Look:
+        return self.style.look
+
+
+def kinds_of(result: Result) -> list[str]:
+    """Return the SQL types' names of a result's columns."""
+    return [str(column.type) for column in result.schema]
+
+
+def silence_broken_pipe() -> None:
+    """Let nothing complain at exit about a reader that has gone away."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,254 @@
+"""What the backslash commands do."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.catalog.errors import Kind, PenstockError
+from penstock.catalog.name_suggestions import did_you_mean
+from penstock.repl.launch.script_runner import read_script
+from penstock.repl.output.row_writers import FORMATS
+from penstock.repl.shell.backslash_table import ALIASES, COMMANDS
+
+if TYPE_CHECKING:
+    from penstock.repl.shell.shell import Shell
+
+_ROWS_MODES = ("auto", "table", "changelog")
+
+
+def run_command(shell: Shell, text: str) -> bool:
+    """Run one command; return False when it leaves the shell. CLI-6140 with the nearest name for an unknown one."""
+    name, _, rest = text.rstrip("; \n").partition(" ")
+    name, argument = ALIASES.get(name, name), rest.strip()
+    if name == r"\q":
+        return False
+    action = _ACTIONS.get(name)
+    if action is None:
+        known = [command for command, _, _ in COMMANDS]
+        raise PenstockError("CLI-6140", f"there is no command {name}", hint=did_you_mean(name, known) or r"\? lists the commands")
+    action(shell, argument)
+    return True
+
+
+def _help(shell: Shell, argument: str) -> None:
+    width = max(len(f"{name} {arguments}") for name, arguments, _ in COMMANDS)
+    lines = [f"{f'{name} {arguments}':{width}}  {help}" for name, arguments, help in COMMANDS]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _sql(statement: str) -> Callable[[Shell, str], None]:
+    """Return an action that runs a statement; the argument takes the place of ``{}``, or the part after ``|`` is left out without one."""
+
+    def action(shell: Shell, argument: str) -> None:
+        always, _, with_argument = statement.partition("|")
+        quoted = argument.replace("'", "''")
+        text = always + (with_argument.format(quoted) if argument else "")
+        room = shell.room
+        for parsed in room.session.parse(text):
+            room.printer.show(room.session.run(parsed))
+
+    return action
+
+
+def _describe(shell: Shell, argument: str) -> None:
+    if argument:
+        name = "`" + argument.strip('`"').replace("`", "``") + "`"
+        _sql(f"DESCRIBE {name}")(shell, "")
+    else:
+        _sql("SHOW TABLES")(shell, "")
+        if shell.room.session.catalog.views():
+            _sql("SHOW VIEWS")(shell, "")
+
+
+def _like(statement: str) -> Callable[[Shell, str], None]:
+    """Return an action that lists names; its argument is a pattern with * or %, or a part of the name."""
+
+    def action(shell: Shell, argument: str) -> None:
+        pattern = argument.replace("*", "%")
+        _sql(f"{statement}| LIKE '{{}}'")(shell, pattern if not pattern or "%" in pattern else f"%{pattern}%")
+
+    return action
+
+
+def _connectors(shell: Shell, argument: str) -> None:
+    from penstock.client.statements.show import connector_list
+
+    if argument:
+        _sql("SHOW CONNECTORS| LIKE '{}'")(shell, argument.replace("*", "%"))
+    else:
+        shell.room.printer.show(connector_list())
+
+
+def _jobs(shell: Shell, argument: str) -> None:
+    _sql("DESCRIBE JOB '{}'".format(argument.replace("'", "''")) if argument else "SHOW JOBS")(shell, "")
+
+
+def _syntax(shell: Shell, argument: str) -> None:
+    from penstock.client.statements.show import help_on
+
+    shell.room.printer.show(help_on(argument or None))
+
+
+def _switch(argument: str, now: bool, command: str) -> bool:
+    values = {"": not now, "on": True, "off": False}
+    if argument not in values:
+        raise PenstockError("CLI-6141", f"{command} takes on or off, not {argument}", hint=did_you_mean(argument, ("on", "off")))
+    return values[argument]
+
+
+def _vertical(shell: Shell, argument: str) -> None:
+    style = shell.room.printer.style
+    if argument == "auto":
+        style.vertical = "auto"
+    else:
+        style.vertical = "on" if _switch(argument, style.vertical == "on", r"\x") else "off"
+    shell.say(f"one field a line: {style.vertical}")
+
+
+def _rows_only(shell: Shell, argument: str) -> None:
+    style = shell.room.printer.style
+    style.look = replace(style.look, show_heading=not _switch(argument, not style.look.show_heading, r"\t"))
+    shell.say(f"rows only: {'off' if style.look.show_heading else 'on'}")
+
+
+def _timing(shell: Shell, argument: str) -> None:
+    style = shell.room.printer.style
+    style.timing = _switch(argument, style.timing, r"\timing")
+    shell.say(f"timing: {'on' if style.timing else 'off'}")
+
+
+def _mode(shell: Shell, argument: str) -> None:
+    style = shell.room.printer.style
+    if argument in _ROWS_MODES:
+        style.mode = argument
+        if argument == "table":
+            style.format = "table"
+    elif argument in FORMATS:
+        style.format = argument
+    elif argument:
+        known = (*_ROWS_MODES, *FORMATS)
+        raise PenstockError("CLI-6141", rf"\mode cannot be {argument}", hint=did_you_mean(argument, known) or f"there is {', '.join(known)}")
+    shell.say(f"mode {style.mode}, format {style.format}")
+
+
+def _pset(shell: Shell, argument: str) -> None:
+    style = shell.room.printer.style
+    key, _, value = argument.partition(" ")
+    if key == "null":
+        style.look = replace(style.look, null=value.strip("'"))
+    elif key == "max_rows" and value.isdigit():
+        style.look = replace(style.look, max_rows=int(value) or None)
+    elif key:
+        raise PenstockError(
+            "CLI-6141", rf"\pset cannot set {argument}", hint=did_you_mean(key, ("null", "max_rows")) or r"\pset null TEXT, \pset max_rows N"
+        )
+    shell.say(f"null {style.look.null!r}, max_rows {style.look.max_rows or 'none'}")
+
+
+def _set(shell: Shell, argument: str) -> None:
+    key, _, value = argument.partition(" ")
+    if value:
+        shell.room.session.settings.set(key, value.strip().strip("'"))
+        return
+    origin = shell.config.origin
+    for name in ("format", "timing", "null", "max_rows", "vertical", "keys", "history"):
+        sys.stdout.write(f"{name} = {getattr(shell.config, name)} ({origin.get(name, 'default')})\n")
+    settings = shell.room.session.settings
+    for name, _ in settings.items():
+        if (not key or name.startswith(key)) and settings.is_set(name):
+            sys.stdout.write(f"{name} = {settings.shown(name)} ({origin.get(f'settings.{name}', 'SET')})\n")
+
+
+def _include(shell: Shell, argument: str) -> None:
+    if not argument:
+        raise PenstockError("CLI-6141", r"\i takes a file", hint=r"\i FILE runs a script")
+    shell.run_statements(read_script(argument), argument)
+
+
+def _output(shell: Shell, argument: str) -> None:
+    try:
+        shell.room.send_output_to(argument or None)
+    except OSError as error:
+        raise PenstockError("CLI-6131", f"cannot write {argument}: {error.strerror}", kind=Kind.EXTERNAL, sqlstate="58030") from error
+    shell.say(f"rows go to {argument}" if argument else "rows go to the screen")
+
+
+def _edit(shell: Shell, argument: str) -> None:
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+    with tempfile.TemporaryDirectory(prefix="penstock-") as directory:
+        path = Path(argument) if argument else Path(directory) / "statement.sql"
+        if not argument:
+            path.write_text(shell.last_statement + "\n", encoding="utf-8")
+        try:
+            subprocess.run([*editor, str(path)], check=True)
+            shell.next_input = path.read_text(encoding="utf-8").strip()
+        except (OSError, subprocess.CalledProcessError) as error:
+            hint = "set $EDITOR to the editor you like"
+            raise PenstockError(
+                "CLI-6142", f"{editor[0]} did not edit {path.name}: {error}", hint=hint, kind=Kind.EXTERNAL, sqlstate="58030"
+            ) from error
+
+
+def _watch(shell: Shell, argument: str) -> None:
+    """Run the last statement every few seconds until Ctrl-C; an endless query watches itself."""
+    try:
+        seconds = float(argument or 2)
+    except ValueError:
+        raise PenstockError("CLI-6141", rf"\watch takes seconds, not {argument}") from None
+    if not shell.last_statement:
+        raise PenstockError("CLI-6143", "there is no statement to watch", hint="run one first")
+    room = shell.room
+    while True:
+        for parsed in room.session.parse(shell.last_statement):
+            result = room.session.run(parsed)
+            if not result.shape.finite:
+                result.cancel()
+                raise PenstockError("CLI-6144", "this query never ends: it watches itself", hint="run it without \\watch")
+            room.printer.show(result)
+        time.sleep(max(0.1, seconds))
+
+
+def _error_details(shell: Shell, argument: str) -> None:
+    if shell.last_error is None:
+        shell.say("there was no error")
+    else:
+        sys.stdout.write(json.dumps(shell.last_error.as_dict(), indent=2) + "\n")
+
+
+def _connect(shell: Shell, argument: str) -> None:
+    hint = "penstock without a URL runs the engine in this process"
+    raise PenstockError("CLI-6020", f"cannot connect to {argument or 'nothing'}: this release has no server", hint=hint, sqlstate="08001")
+
+
+_ACTIONS: dict[str, Callable[[Shell, str], None]] = {
+    r"\?": _help,
+    r"\h": _syntax,
+    r"\d": _describe,
+    r"\dt": _like("SHOW TABLES"),
+    r"\dv": _like("SHOW VIEWS"),
+    r"\df": _like("SHOW FUNCTIONS"),
+    r"\dc": _connectors,
+    r"\dj": _jobs,
+    r"\x": _vertical,
+    r"\t": _rows_only,
+    r"\timing": _timing,
+    r"\mode": _mode,
+    r"\pset": _pset,
+    r"\set": _set,
+    r"\i": _include,
+    r"\o": _output,
+    r"\e": _edit,
+    r"\watch": _watch,
+    r"\errverbose": _error_details,
+    r"\c": _connect,
+}

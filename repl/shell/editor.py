@@ -1,0 +1,166 @@
+"""The line editor: many lines, Enter that knows when a statement is complete, history, completion, colours, the bottom bar."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.enums import DEFAULT_BUFFER, EditingMode
+from prompt_toolkit.filters import Condition, completion_is_selected, has_completions, has_focus
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.styles import Style
+
+from penstock.catalog.secrets import masked
+from penstock.engine.connectors.print_stream import to_stdout
+from penstock.repl.launch.config import Config
+from penstock.repl.shell.completion import SqlCompleter
+from penstock.repl.shell.highlight import STYLES, SqlLexer
+
+if TYPE_CHECKING:
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
+
+PROMPT = "penstock> "
+CONTINUATION = "       -> "
+
+
+class _HistoryFile(FileHistory):
+    """What was typed, from session to session; secrets of statements are in the memory of this one only."""
+
+    def store_string(self, string: str) -> None:
+        super().store_string(masked(string))
+
+
+class Editor:
+    """Reads one statement or command at a time. ``explain_mode`` (F5): the shell prefixes queries with EXPLAIN."""
+
+    def __init__(
+        self,
+        config: Config,
+        completer: SqlCompleter,
+        status: Callable[[], str],
+        on_first_prompt: Callable[[], None],
+        *,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self.explain_mode = False
+        self.multi_line = config.multi_line
+        self.complete_as_typed = True
+        self._status = status
+        self._on_first_prompt: Callable[[], None] | None = on_first_prompt
+        self.history_note: str | None = None
+        color = not os.environ.get("NO_COLOR")
+        self.session: PromptSession[str] = PromptSession(
+            PROMPT,
+            multiline=True,
+            prompt_continuation=lambda width, line, wrapped: "" if wrapped else CONTINUATION,
+            lexer=SqlLexer() if color else None,
+            completer=ThreadedCompleter(completer),
+            complete_while_typing=Condition(lambda: self.complete_as_typed),
+            auto_suggest=AutoSuggestFromHistory(),
+            history=self._history(config.history),
+            key_bindings=self._bindings(),
+            editing_mode=EditingMode.VI if config.keys == "vi" else EditingMode.EMACS,
+            enable_open_in_editor=True,
+            bottom_toolbar=self._bar,
+            style=Style.from_dict(STYLES if color else {"bottom-toolbar": "noreverse"}),
+            input=input,
+            output=output,
+        )
+        self.session.app.after_render += self._rendered
+
+    def read(self, default: str = "") -> str:
+        """Return what was typed. EOFError: Ctrl-D on an empty line; KeyboardInterrupt: Ctrl-C."""
+        return self.session.prompt(default=default)
+
+    def print_above(self, text: str) -> None:
+        """Print what a job says, from any thread: above the prompt while there is one."""
+        app = self.session.app
+        if app.is_running and app.loop is not None:
+            app.loop.call_soon_threadsafe(lambda: run_in_terminal(lambda: to_stdout(text)))
+        else:
+            to_stdout(text)
+
+    def _rendered(self, app: Any) -> None:
+        if self._on_first_prompt is not None:
+            call, self._on_first_prompt = self._on_first_prompt, None
+            call()
+
+    def _history(self, path: Path) -> History:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        except OSError as error:
+            self.history_note = f"history is not kept: {path}: {error.strerror}"
+            return InMemoryHistory()
+        return _HistoryFile(str(path))
+
+    def _bar(self) -> str:
+        mode = "vi" if self.session.editing_mode is EditingMode.VI else "emacs"
+        switches = (
+            f"F2 complete: {'on' if self.complete_as_typed else 'off'}",
+            f"F3 multi-line: {'on' if self.multi_line else 'off'}",
+            f"F4 {mode}",
+            f"F5 explain: {'on' if self.explain_mode else 'off'}",
+        )
+        return "  ".join([*switches, self._status()])
+
+    def _bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter", filter=has_focus(DEFAULT_BUFFER) & ~completion_is_selected)
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if not self.multi_line or finished(buffer.text):
+                buffer.validate_and_handle()
+            else:
+                buffer.insert_text("\n")
+
+        @keys.add("escape", "enter")
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-j")
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.validate_and_handle()
+
+        @keys.add("escape", filter=has_completions, eager=True)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.cancel_completion()
+
+        @keys.add("f2")
+        def _(event: KeyPressEvent) -> None:
+            self.complete_as_typed = not self.complete_as_typed
+
+        @keys.add("f3")
+        def _(event: KeyPressEvent) -> None:
+            self.multi_line = not self.multi_line
+
+        @keys.add("f4")
+        def _(event: KeyPressEvent) -> None:
+            vi = self.session.editing_mode is EditingMode.VI
+            self.session.editing_mode = EditingMode.EMACS if vi else EditingMode.VI
+
+        @keys.add("f5")
+        def _(event: KeyPressEvent) -> None:
+            self.explain_mode = not self.explain_mode
+
+        return keys
+
+
+def finished(text: str) -> bool:
+    """Return whether Enter runs a text: a command, nothing, a bare quit or help, or statements whose last one has its semicolon."""
+    stripped = text.strip()
+    if not stripped or stripped.startswith("\\") or stripped.lower() in ("quit", "exit", "help"):
+        return True
+    from penstock.planner.statements.script import is_complete  # loads the grammar, which the first prompt does not wait for
+
+    return is_complete(text)
